@@ -222,7 +222,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
         templates: 2 + usize::from(at),
         troubles,
         waiting_since_ms: (at == 1).then_some(now_ms - 60_000),
-        last_seen_ms: now_ms - u64::from(at) * 700,
+        last_seen_ms: Some(now_ms - u64::from(at) * 700),
         is_silent: false,
         skew_ms: [12, -7_300, 420][usize::from(at)],
         sampling: sampling([&[10][..], &[0], &[4, 1000]][usize::from(at)]),

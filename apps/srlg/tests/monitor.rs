@@ -9,6 +9,8 @@ use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
 use srlg_cli::notify::notice::{Kind, Notice};
 use srlg_cli::now_ms;
+use srlg_cli::show::board::Board;
+use srlg_cli::show::health::{Health, Level};
 use srlg_input::flow::{ExporterStatus, FlowCounts, Losses};
 use srlg_input::{Contact, Status as InputStatus};
 
@@ -182,6 +184,40 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     assert_eq!(last.why, Why::Unconfirmed);
     let silent: Vec<_> = last.silent.iter().map(|silent| silent.source.as_str()).collect();
     assert_eq!(silent, ["127.0.0.2"]);
+}
+
+#[test]
+fn an_exporter_that_never_sends_is_shown_and_holds_up_no_end() {
+    let text = format!(
+        "silent-after = '5s'\n[input]\nlisten = ['127.0.0.1:0']\n\
+         exporters = ['127.0.0.9', '127.0.0.1', '192.0.2.0/24']\n{}{RULE}",
+        view("a", "destination")
+    );
+    let mut monitor = Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap();
+    let start_ms = now_ms();
+    let look = |monitor: &mut Monitor, second| {
+        let input = status(start_ms, [([127, 0, 0, 1], second)]);
+        monitor.look_at(&input, (start_ms + second * 1_000) * 1_000_000);
+        let board = Board { is_live: true, ..monitor.board(&input) };
+        let exporters = board.exporters.iter();
+        let exporters: Vec<_> =
+            exporters.map(|it| (it.address.to_string(), it.last_seen_ms, it.is_silent)).collect();
+        (exporters, Health::of(&board).level)
+    };
+    let expected = |second: u64, is_silent| {
+        let seen_ms = Some(start_ms + second * 1_000);
+        vec![("127.0.0.1".to_owned(), seen_ms, false), ("127.0.0.9".to_owned(), None, is_silent)]
+    };
+    let mut told = feed(&mut monitor, start_ms, 4, 100);
+    assert_eq!(look(&mut monitor, 4), (expected(4, false), Level::Good));
+    told.extend(feed(&mut monitor, start_ms + 4_000, 10, 100));
+    assert_eq!(look(&mut monitor, 14), (expected(14, true), Level::Warn));
+    told.extend(feed(&mut monitor, start_ms + 14_000, 20, 1));
+    look(&mut monitor, 34);
+    told.extend(feed(&mut monitor, start_ms + 34_000, 5, 1));
+    let changes = told.iter().filter(|notice| notice.status != Status::Update);
+    let changes: Vec<_> = changes.map(|notice| (notice.status, notice.why)).collect();
+    assert_eq!(changes, [(Status::Start, Why::Threshold), (Status::End, Why::Below)]);
 }
 
 #[test]

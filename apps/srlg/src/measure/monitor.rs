@@ -236,15 +236,23 @@ impl Monitor {
         }
     }
 
-    /// Returns the exporters of `input`, and silent ones that it does not know, because they sent before a restart.
+    /// Returns the exporters of `input`, silent ones that it does not know, because they sent before a restart, and those that
+    /// were never heard.
     fn exporter_boards(&self, input: &InputStatus) -> Vec<ExporterBoard> {
-        let silent = self.exporters.silent().filter(|it| !self.remembered.contains(&it.exporter));
-        let silent = silent.map(|times| ExporterBoard {
+        let silent = self.exporters.silent().map(|times| ExporterBoard {
             is_silent: true,
-            last_seen_ms: times.last_ms,
+            last_seen_ms: Some(times.last_ms),
             ..ExporterBoard::new(times.exporter)
         });
-        input.exporters.iter().map(|exporter| self.exporter(exporter)).chain(silent).collect()
+        let unheard = self.exporters.unheard().map(|exporter| ExporterBoard {
+            is_silent: self.exporters.silent_since(exporter).is_some(),
+            ..ExporterBoard::new(exporter)
+        });
+        let others = silent.chain(unheard).filter(|it| !self.remembered.contains(&it.address));
+        let known = input.exporters.iter().map(|exporter| self.exporter(exporter));
+        let mut boards: Vec<_> = known.chain(others).collect();
+        boards.sort_by_key(|board| board.address);
+        boards
     }
 
     fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
@@ -262,7 +270,7 @@ impl Monitor {
             templates: exporter.templates,
             troubles,
             waiting_since_ms: exporter.backlog.map(|backlog| backlog.since_ns / 1_000_000),
-            last_seen_ms: exporter.last_seen_ns / 1_000_000,
+            last_seen_ms: Some(exporter.last_seen_ns / 1_000_000),
             is_silent: self.exporters.silent_since(address).is_some(),
             skew_ms: -exporter.skew_ns / 1_000_000,
             sampling: self.samplings.by_exporter.get(&address).copied().unwrap_or_default(),

@@ -175,9 +175,9 @@ pub struct ExporterBoard {
     pub troubles: TroubleCounts,
     /// When the first of the data sets came that wait for a template, milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
-    /// When the last datagram came, milliseconds since the Unix epoch.
-    pub last_seen_ms: u64,
-    /// Whether it is silent: nothing has come for much longer than usual.
+    /// When the last datagram came, milliseconds since the Unix epoch; `None` if none has come.
+    pub last_seen_ms: Option<u64>,
+    /// Whether it is silent: nothing has come for much longer than usual, or for a while since the start.
     pub is_silent: bool,
     /// Milliseconds by which the clock of the exporter is ahead of that of this machine.
     pub skew_ms: i64,
@@ -198,7 +198,7 @@ impl ExporterBoard {
             templates: 0,
             troubles: TroubleCounts::default(),
             waiting_since_ms: None,
-            last_seen_ms: 0,
+            last_seen_ms: None,
             is_silent: false,
             skew_ms: 0,
             sampling: Sampling::default(),

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use srlg_cli::now_ms;
@@ -91,6 +91,37 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
         site.alerts_when(<[Value]>::is_empty);
         assert!(now_ms() - seen_ms > 4_000);
         assert!(site.has_metric("srlg_unconfirmed_alerts{view=\"fan-in\"} 0"));
+    });
+}
+
+#[test]
+fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() {
+    let config = CONFIG.replace("'127.0.0.0/8'", "'127.0.0.1', '127.0.0.9', '127.0.1.0/24'");
+    let site = Site::of(&config);
+    let (sends, ends) = (AtomicBool::new(true), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| export(&site, "127.0.0.1:0", 1, &sends, &ends));
+        let _ends = Ends(&ends);
+        let started = Instant::now();
+        let text = "nothing comes from the exporters 127.0.0.9";
+        while site.page()["health"] != json!({ "level": "warn", "text": text }) {
+            assert!(started.elapsed() < Duration::from_secs(60), "{}", site.page());
+            thread::sleep(Duration::from_millis(200));
+        }
+        let status = site.status();
+        let unheard = &status["exporters"][1];
+        assert_eq!(status["exporters"].as_array().unwrap().len(), 2);
+        assert_eq!(
+            ["address", "datagrams", "last_seen_ms", "is_silent"].map(|key| &unheard[key]),
+            [&json!("127.0.0.9"), &json!(0), &Value::Null, &json!(true)]
+        );
+        assert!(site.has_metric("srlg_exporter_silent{exporter=\"127.0.0.9\"} 1"));
+        assert!(site.has_metric("srlg_exporter_silent{exporter=\"127.0.0.1\"} 0"));
+        assert!(!site.get("/metrics").contains("last_seen_seconds{exporter=\"127.0.0.9\"}"));
+        thread::sleep(Duration::from_secs(3));
+        let warnings = site.warnings();
+        let of_unheard = warnings.iter().filter(|line| line.contains("127.0.0.9")).count();
+        assert_eq!(of_unheard, 1, "{warnings:?}");
     });
 }
 

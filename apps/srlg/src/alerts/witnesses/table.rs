@@ -3,7 +3,7 @@
 //! Invariant: an exporter that falls silent is remembered for a day. At most 16,384 are remembered; those that have sent for
 //! less than a minute are forgotten first.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ pub(crate) struct WitnessTable {
     /// When an exporter that is not new sent again after a silence, the last time.
     resumed_ms: u64,
     log: Every,
-    /// Silent exporters that are in the log.
+    /// Silent exporters that are in the log, and those that were never heard.
     logged: HashSet<IpAddr>,
 }
 
@@ -275,6 +275,7 @@ impl WitnessTable {
 
     /// Notes that the system clock was set forward by `step_ms`: that was no pause.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
+        self.started_ms += step_ms;
         for seen in self.by_address.values_mut() {
             seen.times.last_ms += step_ms;
         }
@@ -306,16 +307,24 @@ impl WitnessTable {
     }
 
     fn log_changes(&mut self) {
-        let silent: HashSet<_> = self.silent.iter().map(|(_, exporter)| *exporter).collect();
+        let unheard = self.unheard().filter(|exporter| self.silent_since(*exporter).is_some());
+        let silent = self.silent.iter().map(|(_, exporter)| *exporter);
+        let silent: HashSet<_> = silent.chain(unheard).collect();
         if silent == self.logged || !self.log.is_due() {
             return;
         }
-        if let Some(names) = named(silent.difference(&self.logged)) {
+        let (heard, unheard): (Vec<&IpAddr>, Vec<&IpAddr>) = silent
+            .difference(&self.logged)
+            .partition(|exporter| self.by_address.contains_key(*exporter));
+        if let Some(names) = named(heard) {
             warn!("exporters that are silent now: {names}; alerts that they saw stay active");
+        }
+        if let Some(names) = named(unheard) {
+            warn!("exporters that have sent no flow record since the start: {names}");
         }
         let sending = self.logged.difference(&silent).filter(|it| self.by_address.contains_key(it));
         if let Some(names) = named(sending) {
-            info!("exporters that send again: {names}");
+            info!("exporters that are no longer silent: {names}");
         }
         self.logged = silent;
     }
@@ -326,10 +335,21 @@ impl WitnessTable {
         permitted.filter_map(|(_, exporter)| Some(&self.by_address.get(exporter)?.times))
     }
 
-    /// Returns when an exporter was last seen, if it is silent.
+    /// Returns the exporters that have an entry of their own among those that may send, and have not sent a record. They are no
+    /// witnesses of any host.
+    pub(crate) fn unheard(&self) -> impl Iterator<Item = IpAddr> {
+        let hosts = self.permitted.iter().filter(|it| it.prefix_len() == it.max_prefix_len());
+        let hosts: BTreeSet<_> = hosts.map(|host| host.addr().to_canonical()).collect();
+        hosts.into_iter().filter(|host| !self.by_address.contains_key(host))
+    }
+
+    /// Returns when an exporter was last seen, or waited for first, if it is silent.
     pub(crate) fn silent_since(&self, exporter: IpAddr) -> Option<u64> {
-        let never = Seen::new(exporter, self.started_ms).times;
-        let times = self.by_address.get(&exporter).map_or(never, |seen| seen.times);
+        let times = self.by_address.get(&exporter).map(|seen| seen.times).unwrap_or_else(|| {
+            let mut never = Seen::new(exporter, self.started_ms);
+            never.set_limit(self.silent_after);
+            never.times
+        });
         let is_silent = self.now_ms.saturating_sub(times.last_ms) >= times.limit_ms;
         is_silent.then_some(times.last_ms)
     }

@@ -85,8 +85,10 @@ fn exporter(exporter: &ExporterBoard) {
         gauge!("srlg_exporter_waiting_since_seconds", "exporter" => of())
             .set(since_ms as f64 / 1e3);
     }
-    gauge!("srlg_exporter_last_seen_seconds", "exporter" => of())
-        .set(exporter.last_seen_ms as f64 / 1e3);
+    if let Some(last_seen_ms) = exporter.last_seen_ms {
+        gauge!("srlg_exporter_last_seen_seconds", "exporter" => of())
+            .set(last_seen_ms as f64 / 1e3);
+    }
     gauge!("srlg_exporter_silent", "exporter" => of()).set(f64::from(u8::from(exporter.is_silent)));
     gauge!("srlg_clock_skew_seconds", "exporter" => of()).set(exporter.skew_ms as f64 / 1e3);
     if let Some((_, rate)) = exporter.sampling.rates() {

@@ -43,7 +43,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
         templates: 2,
         troubles,
         waiting_since_ms: Some(now_ms),
-        last_seen_ms: now_ms,
+        last_seen_ms: Some(now_ms),
         is_silent: false,
         skew_ms: -1_500,
         sampling: sampling([10]),

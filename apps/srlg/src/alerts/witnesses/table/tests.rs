@@ -136,11 +136,39 @@ fn memory_is_bounded_and_the_last_ones_heard_stay() {
 }
 
 #[test]
+fn an_exporter_that_was_never_heard_is_silent_and_no_witness() {
+    // Of 192.0.2.2 there are two entries; a network names no exporter.
+    let permitted = ["192.0.2.1/32", "192.0.2.2/32", "::ffff:192.0.2.2/128", "192.0.2.8/29"];
+    let permitted = [&permitted[..], &["2001:db8::1/128", "2001:db8::/64"]].concat();
+    let permitted: Vec<IpNet> = permitted.iter().map(|network| network.parse().unwrap()).collect();
+    let table = |silent_after| WitnessTable::new(&permitted, silent_after, SECOND, 1_000 * SECOND);
+    let sixth: IpAddr = "2001:db8::1".parse().unwrap();
+    for (silent_after, second) in [(None, 1_015), (Some(Duration::from_secs(40)), 1_040)] {
+        let mut exporters = table(silent_after);
+        assert_eq!(exporters.unheard().collect::<Vec<_>>(), [address(1), address(2), sixth]);
+        run(&mut exporters, 1_000..second, |last, _| last == 1);
+        assert_eq!(exporters.unheard().collect::<Vec<_>>(), [address(2), sixth]);
+        assert_eq!([address(2), sixth].map(|it| exporters.silent_since(it)), [None; 2]);
+        run(&mut exporters, second..second + 1, |last, _| last == 1);
+        let silent = [address(1), address(2), sixth].map(|it| exporters.silent_since(it));
+        assert_eq!(silent, [None, Some(1_000 * SECOND), Some(1_000 * SECOND)]);
+        assert_eq!(exporters.logged, HashSet::from([address(2), sixth]));
+        assert_eq!(exporters.silent().count(), 0);
+        assert_eq!(names(&exporters.witnesses(None, suspect(1_000, 0))), [""; 0]);
+        run(&mut exporters, second + 1..second + 2, |last, _| last <= 2);
+        assert_eq!(exporters.unheard().collect::<Vec<_>>(), [sixth]);
+        assert_eq!(exporters.silent_since(address(2)), None);
+    }
+}
+
+#[test]
 fn a_step_of_the_clock_is_no_pause_and_no_silence() {
     let mut exporters = exporters(None);
     run(&mut exporters, 1_000..1_100, |_, _| true);
+    assert_eq!(exporters.silent_since(address(4)), Some(1_000 * SECOND), "never heard");
     exporters.set_forward(3_000 * SECOND);
     assert_eq!([1, 2].map(|last| exporters.silent_since(address(last))), [None; 2]);
+    assert_eq!(exporters.silent_since(address(4)), Some(4_000 * SECOND));
     run(&mut exporters, 4_100..4_200, |last, _| last != 3);
     let since = exporters.silent_since(address(3));
     assert_eq!((exporters.silent_since(address(1)), since), (None, Some(4_099 * SECOND)));

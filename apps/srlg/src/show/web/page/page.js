@@ -321,6 +321,11 @@ function updateTrouble(node, trouble) {
   write(node.children[1], `since ${moment(trouble.since_ms)}: ${trouble.remedy}`);
 }
 
+function lastSeen({ last_seen_ms: seen, is_silent: silent }) {
+  if (seen === null) return "never";
+  return clock.format(new Date(seen)) + (silent ? ", silent" : "");
+}
+
 function updateExporter(node, exporter) {
   updateRow(node, [
     [exporter.address, "code"],
@@ -332,7 +337,7 @@ function updateExporter(node, exporter) {
     [notUsed(exporter), "bad"],
     [exporter.sampling, exporter.sampling.includes("unknown") ? "bad" : ""],
     [`${exporter.skew_ms > 0 ? "+" : ""}${(exporter.skew_ms / 1e3).toFixed(1)} s`, Math.abs(exporter.skew_ms) > 5000 ? "n bad" : "n"],
-    [clock.format(new Date(exporter.last_seen_ms)) + (exporter.is_silent ? ", silent" : ""), exporter.is_silent ? "n bad" : "n"],
+    [lastSeen(exporter), exporter.is_silent ? "n bad" : "n"],
   ]);
 }
 
