@@ -51,6 +51,8 @@ pub use capture::Capture;
 pub use drops::Drops;
 #[cfg(feature = "live")]
 pub use opening::LiveError;
+#[cfg(feature = "flow")]
+pub use sockets::check_templates;
 
 pub use crate::input::SocketStatus;
 pub use crate::options::{CaptureOptions, SocketOptions};

@@ -256,15 +256,30 @@ const LENGTH: usize = size_of::<u32>();
 /// Why a file is not replaced.
 const FOREIGN: &str = "the file holds something else; give another path";
 
+/// Checks that the file of templates at `path`, if there is one, can be read and is not one of another program.
+///
+/// # Errors
+/// [`InputError::Templates`], as from [`Input::open`](crate::Input::open).
+pub fn check_templates(path: &Path) -> Result<(), InputError> {
+    read_templates(path).map(drop)
+}
+
+/// Returns the contents of the file at `path`, if there is one. A file of another program is an error.
+fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
+    let error = match fs::read(path) {
+        Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => {
+            return Ok(Some(bytes));
+        }
+        Ok(_) => io::Error::new(ErrorKind::InvalidData, FOREIGN),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => error,
+    };
+    Err(InputError::Templates { path: path.to_owned(), error })
+}
+
 /// Takes in what was kept at `path`, if anything was; what is wrong with it. A file of another program is an error.
 fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => Ok(bytes),
-        Ok(_) => Err(io::Error::new(ErrorKind::InvalidData, FOREIGN)),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => Err(error),
-    };
-    let bytes = bytes.map_err(|error| InputError::Templates { path: path.to_owned(), error })?;
+    let Some(bytes) = read_templates(path)? else { return Ok(Vec::new()) };
     let Some(parts) = parts(&bytes) else {
         let text = format!("{} is cut: its templates are lost", path.display());
         return Ok(vec![LogLine::warning(text)]);

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use srlg_input::InputOptions;
+use srlg_input::live::check_templates;
 use toml::de::DeTable;
 
 use super::document::{NO_LINE, Problems};
@@ -95,7 +96,8 @@ impl Trial<'_, '_> {
         }
         if let Some(path) = &input.sockets.templates {
             let state = self.file.general.state.as_deref();
-            self.add(span("templates"), machine::try_file(path, state));
+            let tried = machine::try_file(path, state);
+            self.add(span("templates"), tried.and_then(|()| Ok(check_templates(path)?)));
         }
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {

@@ -3,10 +3,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use srlg_input::InputOptions;
+use srlg_input::{Input, InputOptions};
 
 use super::{Args, check, shortage};
 use crate::config::Config;
+use crate::notify::sinks::Sinks;
 use crate::notify::store::Store;
 
 /// Subject of a mistake.
@@ -115,6 +116,9 @@ const FILES: &[Wrong] = &[
         [[sink]]\nname = 'a'\ntype = 'file'\npath = 'DIR/none/alerts'\n[[sink]]\nname = 'b'\ntype = 'file'\npath = 'DIR'\n", &[1, 5, 9, 13]),
     // A state of another program.
     wrong(Machine, "state = 'DIR/foreign'\n", &[1]),
+    // Files of another program.
+    wrong(Machine, "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\ntemplates = 'DIR/open'\n[[sink]]\ntype = 'file'\npath = 'DIR/open'\n",
+        &[4, 7]),
     // Programs.
     wrong(Machine, "[[sink]]\nname = 'a'\ntype = 'exec'\ncommand = ['/none']\n[[sink]]\nname = 'b'\ntype = 'exec'\ncommand = ['DIR/open', '-v']\n\
         [[sink]]\nname = 'c'\ntype = 'exec'\ncommand = ['no-such-program']\n", &[4, 8, 12]),
@@ -228,6 +232,33 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
     let before = files();
     check(&args(&config)).expect("a state that was left can be checked");
     assert_eq!(files(), before);
+}
+
+#[test]
+fn a_file_of_another_program_is_the_error_of_run_and_files_stay_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (templates, alerts) = (folder.path().join("templates"), folder.path().join("alerts"));
+    let sink = "[[sink]]\ntype = 'file'\npath = 'DIR/alerts'\n";
+    let config = write(folder.path(), &format!("{INPUT}templates = 'DIR/templates'\n{sink}"));
+    for (of_templates, of_alerts, is_right) in
+        [("", "{\"held\":4}\n{\"nu", true), ("another", "another", false)]
+    {
+        fs::write(&templates, of_templates).unwrap();
+        fs::write(&alerts, of_alerts).unwrap();
+        let checked = check(&args(&config));
+        assert_eq!(checked.is_ok(), is_right, "{checked:?}");
+        let contents = [&templates, &alerts].map(|path| fs::read_to_string(path).unwrap());
+        assert_eq!(contents, [of_templates, of_alerts]);
+        if let Err(error) = checked {
+            let Config { source, sinks, .. } = Config::read(&config).unwrap();
+            let of_input = Input::open(&source).unwrap_err().to_string();
+            let of_sink = Sinks::start(&sinks, &Store::open(None).unwrap()).unwrap_err();
+            let of_sink = of_sink.chain().skip(1).map(ToString::to_string).collect::<Vec<_>>();
+            let error = error.to_string();
+            assert!(error.contains(&of_input), "{error}\n{of_input}");
+            assert!(error.contains(&of_sink.join(": ")), "{error}\n{of_sink:?}");
+        }
+    }
 }
 
 #[test]

@@ -75,6 +75,16 @@ impl File {
         Ok(it)
     }
 
+    /// Checks that the file at `path`, if there is one, can be read and has no other content.
+    pub(super) fn check(path: &Path) -> Result<()> {
+        if path.is_file() {
+            let text = || cannot_append(path);
+            let mut file = fs::File::open(path).with_context(text)?;
+            last_line(&mut file).with_context(text)?;
+        }
+        Ok(())
+    }
+
     /// Opens the file, cuts off a line that was begun, and returns what the last line is about.
     fn reopen(&mut self) -> Result<Option<Mark>> {
         let path = &self.path;
@@ -99,8 +109,7 @@ impl File {
             file.set_len(bytes)?;
             Ok((bytes, mark))
         });
-        let (bytes, mut mark) =
-            read.with_context(|| format!("cannot append to {}", path.display()))?;
+        let (bytes, mut mark) = read.with_context(|| cannot_append(path))?;
         if bytes == 0 {
             // Another file was just begun.
             mark = fs::File::open(self.former(1))
@@ -174,6 +183,10 @@ impl Channel for File {
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
         Ok(self.write(serde_json::to_vec(&json!({ "held": count }))?)?)
     }
+}
+
+fn cannot_append(path: &Path) -> String {
+    format!("cannot append to {}", path.display())
 }
 
 /// How the lines of a file of alerts begin: before a number, and after it.

@@ -213,7 +213,7 @@ impl SinkOptions {
     pub(crate) fn try_out(&self, state: Option<&Path>) -> Result<(), (&'static str, Error)> {
         let (key, tried) = match &self.kind {
             SinkKind::File { path, .. } if path != Path::new("-") => {
-                ("path", machine::try_file(path, state))
+                ("path", machine::try_file(path, state).and_then(|()| File::check(path)))
             }
             SinkKind::Webhook { headers_file: Some(path), .. } => {
                 ("headers-file", read_headers(path).map(drop))
