@@ -12,6 +12,7 @@ use super::exec::Exec;
 use super::file::{File, Rotation};
 use super::syslog::Syslog;
 use super::webhook::{Webhook, check_url, read_headers};
+use crate::alerts::Tracker;
 use crate::machine;
 use crate::notify::store::Store;
 
@@ -97,8 +98,9 @@ pub enum SinkKind {
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// The starts and ends of one slice fit, of all hosts of a view that can have alerts.
 const fn queue() -> u32 {
-    10_000
+    2 * Tracker::MOST_HOSTS as u32
 }
 
 const fn most_per_minute() -> u32 {
@@ -173,7 +175,7 @@ impl SinkOptions {
                 problems.push((key, text.to_owned()));
             }
         };
-        let text = "queue is 0: give the number of notices that may wait, as 10000";
+        let text = "queue is 0: give the number of notices that may wait, as 32768";
         check(self.queue > 0, "queue", text);
         let text = "most-per-minute is 0: give a number of notices, as 60";
         check(self.most_per_minute > 0, "most-per-minute", text);
@@ -235,5 +237,18 @@ impl SinkOptions {
     /// Returns how many notices may pass in a minute; a file takes all.
     pub(super) fn most_per_minute(&self) -> u32 {
         if matches!(self.kind, SinkKind::File { .. }) { u32::MAX } else { self.most_per_minute }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_queue_takes_the_starts_and_ends_of_all_hosts() {
+        let options: SinkOptions = toml::from_str("type = 'file'\npath = '-'").unwrap();
+        // The documented value.
+        assert_eq!((options.queue as usize, 2 * Tracker::MOST_HOSTS), (32_768, 32_768));
+        assert_eq!(options, SinkOptions::file("-".into()));
     }
 }
