@@ -1,6 +1,6 @@
 //! The clock of one probe is set an hour forward, and back: no alert of the network ends, and none starts twice.
 //!
-//! Needs libfaketime (scripts/faketime.sh); without it a test says so and passes, and fails with
+//! The tests need libfaketime (scripts/faketime.sh). Without it they log that and pass, or fail with
 //! `SRLG_REQUIRE_FAKETIME=1`.
 
 use std::fs;
@@ -17,10 +17,10 @@ use crate::sites::{Notices, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
-/// Longer than the window, the hold and the deadline together.
+/// A time that is longer than the window, the hold and the deadline together.
 const AFTER: Duration = Duration::from_secs(20);
 
-/// A rule of a second window, which is longer and never active: a window of silence is longer than the other and its hold.
+/// Rules with a second, longer window, which is never active. A silence of that length outlasts the first window and its hold.
 fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }
@@ -29,7 +29,7 @@ fn now_ms(notice: &Value) -> u64 {
     notice["now_ms"].as_u64().unwrap()
 }
 
-/// A collector of the network of `probes`.
+/// Starts a collector of `probes`, and returns it with its notifications.
 fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);
@@ -49,7 +49,7 @@ fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     (collector, Notices { file })
 }
 
-/// Sets the clock of the first of `probes` forward and back, which alone sees a scan.
+/// Sets the clock of the first probe forward and back. No other probe sees the scan.
 fn set_clock_of_one_of(probes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let Some(clock) = Clock::new(folder.path()) else { return };
@@ -61,7 +61,7 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let mut router = Router::new(0, &address);
     let mut scan = |time: Duration, last: Option<u64>| {
         let started = Instant::now();
-        // Until slices of then have closed, too: the alert is told again after each.
+        // Slices of that time must have closed, too: a notification follows each of them.
         let is_over = |notices: &Notices| notices.all().last().map(now_ms) > last;
         while started.elapsed() < time || !is_over(&notices) {
             assert!(started.elapsed() < 4 * AFTER, "{last:?} {:?}", notices.all().last());
@@ -72,23 +72,23 @@ fn set_clock_of_one_of(probes: &[&str]) {
     scan(AFTER, Some(0));
     clock.set(HOUR_S.into());
     let before_ms = notices.all().last().map(now_ms);
-    // With one probe the network goes with it; of several most know the time.
+    // The clock of the only probe sets the time of the network. Of several probes, most have the right time.
     let ahead_ms = if probes.len() == 1 { u64::from(HOUR_S) * 1_000 } else { 5_000 };
     scan(AFTER, before_ms.map(|before_ms| before_ms + ahead_ms));
     clock.set(0);
     scan(AFTER, None);
-    let told = notices.all();
-    let starts = told.iter().filter(|notice| notice["status"] == "start").count();
+    let sent = notices.all();
+    let starts = sent.iter().filter(|notice| notice["status"] == "start").count();
     assert_eq!(starts, 1);
-    assert!(told.iter().all(|notice| notice["status"] != "end"), "{:?}", told.last());
+    assert!(sent.iter().all(|notice| notice["status"] != "end"), "{:?}", sent.last());
 }
 
 #[test]
-fn alerts_of_a_network_go_on_when_the_clock_of_its_only_probe_is_set() {
+fn alerts_of_a_network_stay_active_when_the_clock_of_its_only_probe_is_set() {
     set_clock_of_one_of(&PROBES[..1]);
 }
 
 #[test]
-fn alerts_of_a_network_go_on_when_the_clock_of_one_of_its_probes_is_set() {
+fn alerts_of_a_network_stay_active_when_the_clock_of_one_of_its_probes_is_set() {
     set_clock_of_one_of(&PROBES);
 }

@@ -1,4 +1,5 @@
-//! A collector whose disk is full says so, ends, and goes on exactly once there is room.
+//! A collector logs that its disk is full, and exits. Started again with room on the disk, it has the same results as a
+//! collector that never stopped.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,12 +12,12 @@ use crate::network_traffic::OneNode;
 
 const SLICES: std::ops::Range<u64> = 3000..3040;
 
-/// The slice that runs when the disk gets full; a checkpoint has just been taken.
+/// The running slice when the disk is filled, just after a checkpoint.
 const FULL: u64 = SLICES.start + 20;
 
-/// The collector's `path` is that of `target` on a disk that gets full: it ends, and says why in a line, which the
-/// snapshot `name` has.
-fn a_full_disk_ends_it_and_room_lets_it_go_on(name: &str, path: &str, target: &str) {
+/// Runs a collector whose `path` is a link to `target` on a disk that gets full. The collector exits and logs the reason in
+/// one line, as in the snapshot `name`.
+fn a_collector_exits_and_continues_with_room(name: &str, path: &str, target: &str) {
     let (Some(net), Some(disk)) = (Net::start(), SmallDisk::new("4m")) else { return };
     fs::create_dir(net.folder().join("state")).unwrap();
     symlink(disk.folder().join(target), net.folder().join(path)).unwrap();
@@ -31,12 +32,12 @@ fn a_full_disk_ends_it_and_room_lets_it_go_on(name: &str, path: &str, target: &s
     run(publish(&net, after));
     let (code, said) = collector.end();
     assert_eq!(code, Some(2), "{said}");
-    let mut told = said.lines().filter(|line| line.contains("No space left on device"));
-    let line = told.next().unwrap_or_default();
+    let mut lines = said.lines().filter(|line| line.contains("No space left on device"));
+    let line = lines.next().unwrap_or_default();
     let line = line.replace(net.folder().to_str().unwrap(), "FOLDER");
     let line = line.replace(disk.folder().to_str().unwrap(), "DISK");
     insta::assert_snapshot!(name, line.replace(|it: char| it.is_ascii_digit(), "#"));
-    assert_eq!(told.next(), None, "{said}");
+    assert_eq!(lines.next(), None, "{said}");
 
     disk.free();
     let mut collector = Collector::start(&net, &every);
@@ -45,12 +46,12 @@ fn a_full_disk_ends_it_and_room_lets_it_go_on(name: &str, path: &str, target: &s
 }
 
 #[test]
-fn a_full_disk_of_checkpoints_ends_a_collector_which_goes_on_exactly_once_there_is_room() {
-    a_full_disk_ends_it_and_room_lets_it_go_on("full_disk_of_checkpoints", "state/network", "");
+fn a_collector_exits_when_the_disk_of_checkpoints_is_full_and_continues_exactly_with_room() {
+    a_collector_exits_and_continues_with_room("full_disk_of_checkpoints", "state/network", "");
 }
 
 #[test]
-fn a_full_disk_of_reports_ends_a_collector_which_goes_on_exactly_once_there_is_room() {
+fn a_collector_exits_when_the_disk_of_reports_is_full_and_continues_exactly_with_room() {
     let reports = "reports.ndjson";
-    a_full_disk_ends_it_and_room_lets_it_go_on("full_disk_of_reports", reports, reports);
+    a_collector_exits_and_continues_with_room("full_disk_of_reports", reports, reports);
 }

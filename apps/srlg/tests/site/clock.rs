@@ -1,6 +1,6 @@
 //! The system clock is set while an attack is active: its alert neither ends nor starts again.
 //!
-//! Needs libfaketime (scripts/faketime.sh); without it a test says so and passes, and fails with
+//! The tests need libfaketime (scripts/faketime.sh). Without it they log that and pass, or fail with
 //! `SRLG_REQUIRE_FAKETIME=1`.
 
 use std::fs;
@@ -25,7 +25,7 @@ struct Stepped {
 }
 
 impl Stepped {
-    /// Starts the program; none where its clock cannot be set.
+    /// Starts the program. Returns `None` if its clock cannot be set.
     fn start() -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_owned();
@@ -48,14 +48,14 @@ impl Stepped {
         Some(Self { clock, site, exporter, flood, folder: path })
     }
 
-    /// Lets the flood go on for so many seconds, and for longer until `is_done`.
+    /// Continues the flood for this number of seconds, and then until `is_done`.
     fn flood(&mut self, seconds: u64, is_done: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         while started.elapsed().as_secs() < seconds || !is_done(self) {
             assert!(
                 started.elapsed().as_secs() < seconds + 60,
                 "{:?}\n{}",
-                self.told(),
+                self.statuses(),
                 self.site.log()
             );
             self.exporter.export(&self.flood, Duration::from_millis(100));
@@ -63,14 +63,14 @@ impl Stepped {
     }
 
     /// The status of each notification.
-    fn told(&self) -> Vec<String> {
+    fn statuses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.folder.join("alerts")).unwrap_or_default();
         let notices = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         notices.map(|notice| notice["status"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn has_told(&self, status: &str) -> bool {
-        self.told().iter().any(|told| told == status)
+    fn has_sent(&self, status: &str) -> bool {
+        self.statuses().iter().any(|sent| sent == status)
     }
 
     /// The end of the last slice, milliseconds since the Unix epoch.
@@ -78,19 +78,19 @@ impl Stepped {
         self.site.status()["now_ms"].as_u64().unwrap()
     }
 
-    /// Ends the flood, and checks that its alert has started once and ends once, now.
+    /// Stops the flood, and checks that its alert has started once, is still active and then ends once.
     fn finish(mut self) {
-        assert!(!self.has_told("end"), "{:?}\n{}", self.told(), self.site.log());
+        assert!(!self.has_sent("end"), "{:?}\n{}", self.statuses(), self.site.log());
         let (started, before_ms) = (Instant::now(), self.last_slice_ms());
-        while !self.has_told("end") {
+        while !self.has_sent("end") {
             assert!(started.elapsed().as_secs() < 60, "no end: {}", self.site.log());
-            // Other traffic, so that the input is not lost.
+            // Other traffic continues, so that the input is not lost.
             self.exporter.export(&self.flood[..1], Duration::from_millis(100));
         }
         assert!(self.last_slice_ms() > before_ms);
-        let told = self.told();
-        let count = |status: &str| told.iter().filter(|it| *it == status).count();
-        assert_eq!((count("start"), count("end")), (1, 1), "{told:?}");
+        let sent = self.statuses();
+        let count = |status: &str| sent.iter().filter(|it| *it == status).count();
+        assert_eq!((count("start"), count("end")), (1, 1), "{sent:?}");
         let health = self.site.get("/healthz");
         assert!(health == "ok" || health.starts_with("degraded: "), "{health}");
     }
@@ -99,13 +99,14 @@ impl Stepped {
 const HOUR_S: i64 = 3_600;
 const BACK_S: i64 = 120;
 
-/// Longer than the longer window and the hold together.
+/// A time that is longer than the longest window and the hold together.
 const AFTER_S: u64 = 20;
 
 #[test]
-fn an_alert_goes_on_when_the_clock_is_set_an_hour_forward_and_two_minutes_back_and_right_again() {
+fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_back_and_right_again()
+ {
     let Some(mut stepped) = Stepped::start() else { return };
-    stepped.flood(AFTER_S, |it| it.has_told("start"));
+    stepped.flood(AFTER_S, |it| it.has_sent("start"));
     let before_ms = stepped.last_slice_ms();
     stepped.clock.set(HOUR_S);
     stepped.flood(AFTER_S, |it| it.last_slice_ms() > before_ms + 1_000 * HOUR_S as u64);
@@ -116,11 +117,11 @@ fn an_alert_goes_on_when_the_clock_is_set_an_hour_forward_and_two_minutes_back_a
     stepped.finish();
 }
 
-/// Until their clocks are compared anew, flows of exporters seem to be as old as the step is long.
+/// Flows seem to be older by the length of the step, until the clock of their exporter is compared anew.
 #[test]
-fn an_alert_goes_on_when_the_clock_is_set_forward_by_less_than_a_minute() {
+fn an_alert_stays_active_when_the_clock_is_set_forward_by_less_than_a_minute() {
     let Some(mut stepped) = Stepped::start() else { return };
-    stepped.flood(AFTER_S, |it| it.has_told("start"));
+    stepped.flood(AFTER_S, |it| it.has_sent("start"));
     stepped.clock.set(40);
     stepped.flood(2 * AFTER_S, |_| true);
     stepped.finish();
@@ -128,9 +129,9 @@ fn an_alert_goes_on_when_the_clock_is_set_forward_by_less_than_a_minute() {
 
 #[test]
 #[ignore = "takes three minutes"]
-fn an_alert_goes_on_when_a_clock_that_was_set_back_has_caught_up() {
+fn an_alert_stays_active_when_a_clock_that_was_set_back_has_caught_up() {
     let Some(mut stepped) = Stepped::start() else { return };
-    stepped.flood(AFTER_S, |it| it.has_told("start"));
+    stepped.flood(AFTER_S, |it| it.has_sent("start"));
     let before_ms = stepped.last_slice_ms();
     stepped.clock.set(-BACK_S);
     stepped.flood(BACK_S as u64, |it| it.last_slice_ms() > before_ms);

@@ -1,5 +1,5 @@
-//! Thousands of hosts whose alerts start in one slice and end in one: slices close in time, the page stays healthy, and
-//! every sink gets each notification once.
+//! Alerts of thousands of hosts start in one slice and end in one slice. Slices still close in time, the page stays
+//! healthy, and every sink gets each notification once.
 //!
 //! `SRLG_CROWD=10000` sets the number of hosts of the measurement.
 
@@ -20,20 +20,20 @@ use srlg_cli::now_ms;
 use crate::exporter::{Exporter, Pair};
 use crate::running::Site;
 
-/// Hosts of a /24: so few that they get an alert each.
+/// Hosts in each /24. They are few enough that each has an alert of its own.
 const TOGETHER: u32 = 4;
 
-/// Peers of each host below the threshold of 40, and those that come in one slice and pass it.
+/// Peers of each host before the slice, below the threshold of 40, and the additional ones within it.
 const BEFORE: u32 = 25;
 const AFTER: u32 = 75;
 
-/// How long sinks may take for everything.
+/// The longest time that sinks may take for all notifications.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The latest that a slice may close after its end.
+/// The longest time between the end of a slice and its close.
 const LATEST_MS: u64 = 3_000;
 
-/// A server of HTTP that keeps connections, and hands on the body of each request.
+/// Starts an HTTP server that keeps connections alive, and returns its address and the bodies of requests.
 fn hook() -> (SocketAddr, Receiver<String>) {
     fn answer(stream: TcpStream, bodies: &Sender<String>) -> Option<()> {
         let mut reader = BufReader::new(stream);
@@ -83,7 +83,7 @@ fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     Site::run(folder, &mut program)
 }
 
-/// Contacts of the peers of these numbers with each host.
+/// Returns the contacts of these peers, by number, with each host.
 fn contacts(hosts: u32, peers: std::ops::Range<u32>) -> Vec<Pair> {
     let host = |at: u32| Ipv4Addr::from_bits(0x0a00_0001 + (at / TOGETHER * 256) + at % TOGETHER);
     let peer = |at: u32| Ipv4Addr::from_bits(0xc633_6400 + at);
@@ -95,19 +95,19 @@ fn next_second() {
     thread::sleep(Duration::from_millis(1_000 - now_ms() % 1_000));
 }
 
-/// What was seen of a running program from outside.
+/// Observations of a running program from outside.
 #[derive(Default)]
-struct Watched {
-    /// By the end of a slice, how much later it was shown as closed, milliseconds.
+struct Observations {
+    /// Delay between the end of a slice and the metric that shows its close, milliseconds, by the end.
     late_ms: BTreeMap<u64, u64>,
-    /// The longest that an answer of /healthz took.
+    /// The longest time to an answer of /healthz.
     health: Duration,
-    /// Answers of /healthz that were not 200.
+    /// Answers of /healthz with another status than 200.
     unhealthy: Vec<String>,
 }
 
-impl Watched {
-    /// Asks `site` until `is_done`.
+impl Observations {
+    /// Queries `site` until `is_done`.
     fn watch(site: &Site, is_done: &AtomicBool) -> Self {
         let mut watched = Self::default();
         while !is_done.load(Relaxed) {
@@ -130,29 +130,29 @@ impl Watched {
     }
 }
 
-/// Reads boards as a page does, until the program ends.
+/// Reads boards like a page, until the program exits.
 fn read_page(mut page: TcpStream) -> u64 {
     std::io::copy(&mut page, &mut std::io::sink()).unwrap_or(0)
 }
 
-/// How often each alert was told with each status.
-type Told = HashMap<(String, String), u32>;
+/// Number of notifications by alert and status.
+type Counts = HashMap<(String, String), u32>;
 
-fn told<'a>(notices: impl Iterator<Item = &'a str>) -> Told {
-    let mut told = Told::new();
+fn counts<'a>(notices: impl Iterator<Item = &'a str>) -> Counts {
+    let mut counts = Counts::new();
     for notice in notices {
         let notice: Value = serde_json::from_str(notice).unwrap();
         let [id, status] = ["id", "status"].map(|name| notice[name].as_str().unwrap().to_owned());
-        *told.entry((id, status)).or_default() += 1;
+        *counts.entry((id, status)).or_default() += 1;
     }
-    told
+    counts
 }
 
 fn count(text: &str, status: &str) -> usize {
     text.matches(&format!("\"status\":\"{status}\"")).count()
 }
 
-/// Processes that want all of a processor each.
+/// Processes that each keep one processor busy.
 struct Busy(Vec<Child>);
 
 impl Busy {
@@ -171,9 +171,9 @@ impl Drop for Busy {
     }
 }
 
-/// Lets `hosts` pass the threshold in one slice beside `loops` busy processes, and checks that nothing is lost or told
-/// twice; returns what was seen, and the number of alerts.
-fn crowd(hosts: u32, loops: usize) -> (Watched, usize) {
+/// Lets `hosts` pass the threshold in one slice beside `loops` busy processes, and checks that each notification is sent
+/// exactly once. Returns the observations, and the number of alerts.
+fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
     let (hook, bodies) = hook();
     let folder = tempfile::tempdir().unwrap();
     let alerts = folder.path().join("alerts");
@@ -185,12 +185,12 @@ fn crowd(hosts: u32, loops: usize) -> (Watched, usize) {
     let busy = Busy::start(loops);
     let is_done = AtomicBool::new(false);
     let watched = thread::scope(|scope| {
-        let watched = scope.spawn(|| Watched::watch(&site, &is_done));
+        let watched = scope.spawn(|| Observations::watch(&site, &is_done));
         exporter.export(&before, Duration::from_secs(3));
         next_second();
         exporter.export(&after, Duration::from_millis(800));
         let done = wait_for_ends(&alerts, || {
-            // Of a silent exporter no end would be confirmed.
+            // If the exporter were silent, no end could be confirmed.
             exporter.export(&before[..1], Duration::from_secs(1));
         });
         is_done.store(true, Relaxed);
@@ -205,11 +205,11 @@ fn crowd(hosts: u32, loops: usize) -> (Watched, usize) {
         assert!(waited.elapsed() < PATIENCE, "{} of {all} were posted", posted.len());
         posted.extend(bodies.recv_timeout(Duration::from_secs(1)));
     }
-    let in_file = told(text.lines());
-    assert_eq!(told(posted.iter().map(String::as_str)), in_file);
+    let in_file = counts(text.lines());
+    assert_eq!(counts(posted.iter().map(String::as_str)), in_file);
     assert!(in_file.iter().all(|((_, status), times)| status == "update" || *times == 1));
     assert_eq!(ended, started);
-    // The detector finds all but 1 in 1,000.
+    // The detector may miss 1 host in 1,000.
     assert!(started >= hosts as usize * 99 / 100, "{started}");
     assert_eq!(watched.unhealthy, [] as [String; 0]);
     drop(site);
@@ -217,7 +217,7 @@ fn crowd(hosts: u32, loops: usize) -> (Watched, usize) {
     (watched, started)
 }
 
-/// Waits until as many alerts have ended as have started, and exports meanwhile.
+/// Exports until every alert that has started has ended.
 fn wait_for_ends(alerts: &Path, mut export: impl FnMut()) -> Result<(), ()> {
     let waited = Instant::now();
     while waited.elapsed() < PATIENCE {
@@ -245,7 +245,7 @@ fn alerts_of_many_hosts_in_one_slice_reach_every_sink_once() {
 }
 
 #[test]
-#[ignore = "measures: wants the machine for itself, and --release"]
+#[ignore = "a measurement: needs an idle machine and --release"]
 fn slices_close_in_time_while_10_000_alerts_start() {
     let hosts = std::env::var("SRLG_CROWD").map_or(10_000, |hosts| hosts.parse().unwrap());
     println!(
