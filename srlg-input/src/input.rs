@@ -25,8 +25,8 @@ pub enum Event {
     /// delivered. Only live inputs tick, at least 50 times a second, and their contacts are never later than the time at which they
     /// were read.
     Time(u64),
-    /// The system clock was set forward by more than 5 s, before the contacts that follow were delivered. The time in between
-    /// was skipped: no contact is missing because of it. Only live inputs have this event.
+    /// The system clock was set forward by more than 5 s. Contacts that follow were read before or after the step. Only live
+    /// inputs have this event.
     SetForward {
         /// The time that was skipped.
         step: Duration,
