@@ -47,18 +47,17 @@ pub enum ConfigError {
     Tags { tags: u32 },
     #[error("lines are {lines}: give at least linear_width / 32 = {least}")]
     Lines { lines: u32, least: u32 },
-    #[error(
-        "linear_width is {width}: give a multiple of 32, at most {max}, with tagged recorders (and a threshold of \
-         at most {})", 2 * max
-    )]
+    #[error("threshold is {threshold}: give at most {max} with tagged recorders")]
+    TaggedThreshold { threshold: u32, max: u32 },
+    #[error("linear_width is {width}: give a multiple of 32, at most {max}, with tagged recorders")]
     TaggedWidth { width: u32, max: u32 },
     #[error("{memory} bytes hold no linear estimator: give at least {least}")]
     Memory { memory: usize, least: usize },
     #[error(
-        "{} cells miss {missed} of 10,000 hosts of {hosts} opposite hosts, twice the threshold: a plan may miss 5, {}",
+        "{} cells miss {missed} of 10,000 hosts at threshold {threshold}: a plan may miss 80, {}",
         1_u64 << .cell_bits, WayOut(.least)
     )]
-    PlanCells { cell_bits: u32, hosts: u32, missed: u32, least: Option<usize> },
+    PlanCells { cell_bits: u32, threshold: u32, missed: u32, least: Option<usize> },
     #[error(
         "{distinct_pairs} distinct pairs may make so many hosts near threshold {threshold} that {limit} candidates leave out more than 5 of 10,000 hosts of twice the threshold: {}",
         WayOut(.least)
@@ -123,10 +122,11 @@ mod tests {
             TooManyRecorders { recorders: 1 << 32 },
             Tags { tags: 63 },
             Lines { lines: 767, least: 768 },
+            TaggedThreshold { threshold: 114_689, max: 114_688 },
             TaggedWidth { width: 16_400, max: 57_344 },
             Memory { memory: 57_343, least: 57_344 },
-            PlanCells { cell_bits: 13, hosts: 128, missed: 3935, least },
-            PlanCells { cell_bits: 24, hosts: 16, missed: 13, least: None },
+            PlanCells { cell_bits: 13, threshold: 64, missed: 3935, least },
+            PlanCells { cell_bits: 24, threshold: 8, missed: 130, least: None },
             PlanCandidates { distinct_pairs: 100, threshold: 64, limit: 9, least },
             PlanLoad { distinct_pairs: 100, recorders: 10, least },
             PlanError { hosts: 128, percent: 38, threshold: 64, most: 30, least },

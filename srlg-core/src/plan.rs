@@ -25,13 +25,19 @@ pub struct Plan {
     pub config: Config,
     /// Standard error, in hosts, to expect of the estimate of a host with θ opposite hosts.
     pub std_error: f64,
-    /// Probability that the finder misses a host with θ opposite hosts, where no more hosts than
-    /// `candidate_limit` come near θ; of θ below 64 a bound.
+    /// Probability that the finder misses a host with θ peers, at most 0.8 %. It holds for IPv4 and for IPv6 hosts. An IPv6
+    /// host needs four cells, and where two or three are asked of an IPv4 host, that one is missed less often. For θ below
+    /// 64 this is an upper bound.
+    ///
+    /// It applies as long as no more hosts than `candidate_limit` hold as many cells as are asked of a host of θ. For θ of
+    /// 65 and less even hosts with ten peers may hold as many. If there are more of them, reports say `Overload::Raised`
+    /// and state a higher probability.
     pub miss_probability: f64,
-    /// Probability that a host with 2θ opposite hosts is not reported, at most 1 in 1,000: the finder misses
-    /// it, however the load is spread over hosts, or its estimate is below θ. A bound.
+    /// Probability that a host with 2θ peers, of IPv4 or of IPv6, is not reported, at most 1 in 1,000: the finder misses
+    /// it, however the load is spread over hosts, or its estimate is below θ. An upper bound.
     pub double_miss_probability: f64,
-    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it.
+    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it. Above 3,
+    /// `Health::errors_hold` is false.
     pub pairs_per_recorder: f64,
 }
 
@@ -44,18 +50,20 @@ impl Config {
     /// slices that hold `distinct_pairs` distinct pairs, in at most `memory` bytes of recorders: the tagged
     /// scheme with the least error. docs/sizing.md has a table of plans.
     ///
-    /// A plan keeps this, or it is refused, with the least memory that is enough:
+    /// A plan keeps this for IPv4 and for IPv6 hosts, or it is refused, with the least memory that is enough:
     ///
-    /// - Of hosts of 2θ opposite hosts at most 1 in 1,000 goes unreported: the finder misses 1 in 2,000, however the load
-    ///   is spread over hosts; and 1 in 2,000 has an estimate below θ.
-    /// - Of hosts of θ/2 opposite hosts 1 in 2,000 has an estimate of θ or more; this and the share before it by the normal
-    ///   distribution.
-    /// - A recorder of the counter has at most 5 distinct pairs of a window. Beyond, estimates are right in the mean, but
-    ///   fewer than 9 of 10 are within 1.96 of their standard errors.
+    /// - Of hosts with 2θ peers at most 1 in 1,000 goes unreported. The finder misses 1 in 2,000, however the load is spread
+    ///   over hosts, and 1 in 2,000 has an estimate below θ.
+    /// - Of hosts with θ peers the finder misses at most 0.8 %. Reports say `Overload::Crowded` above 1 %, so a detector that
+    ///   gets its load does not say so.
+    /// - Of hosts with θ/2 peers 1 in 2,000 has an estimate of θ or more. This share and that of estimates below θ follow
+    ///   from the normal distribution.
+    /// - A recorder of the counter has at most 5 distinct pairs of a window. Above 3, estimates are right in the mean and
+    ///   lower bounds hold, but upper bounds are too low ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host of 2θ is within the range of the estimator.
     ///
-    /// There are 14 cells for every θ of the pairs, so that hosts of θ are missed once in 10,000 times, if they fit in a
-    /// sixth of the memory, or as many more as hosts of 2θ need. In a fifteenth of the memory there may be 8 times as many:
+    /// There are 14 cells for every θ of the pairs, so that IPv4 hosts of θ are missed once in 10,000 times, if they fit in
+    /// a sixth of the memory, or as many more as the rules need. In a fifteenth of the memory there may be 8 times as many:
     /// with fewer cells, more hosts below θ become candidates and are tallied for nothing. The limit of candidates
     /// is that of the default, and up to 65,536 where θ is so small that there may be as many super points;
     /// more where hosts of 2θ would be missed.

@@ -19,7 +19,7 @@ pub struct FinderHealth {
     /// How full the finder was, and what it asked of a candidate.
     #[cfg_attr(feature = "serde", serde(rename = "finder"))]
     pub fill: FinderFill,
-    /// Probability that the finder passed over a host with exactly θ peers, in contact evenly over the window.
+    /// Probability that the finder passed over an IPv4 host with exactly θ peers, in contact evenly over the window.
     /// Whether the estimate of a host that is found reaches θ is another matter, and super points of the report before
     /// are candidates in any case. For θ below 64 this is an upper bound: cells miss such hosts less often.
     pub miss_probability: f64,
@@ -28,9 +28,14 @@ pub struct FinderHealth {
     pub miss_probability_v6: Option<f64>,
     /// The same probability for an IPv4 host whose contacts were all in the oldest epoch of the window.
     pub burst_miss_probability: f64,
-    /// The least number of peers, to 1 %, from which the finder finds 99 % of the hosts in contact evenly over the
+    /// The same probability for an IPv6 host whose contacts were all in the oldest epoch of the window; `None` in the
+    /// paper's scheme.
+    pub burst_miss_probability_v6: Option<f64>,
+    /// The least number of peers, to 1 %, from which the finder finds 99 % of the IPv4 hosts in contact evenly over the
     /// window; infinite if it finds no host so often.
     pub found_from: f64,
+    /// The same number for IPv6 hosts; `None` in the paper's scheme.
+    pub found_from_v6: Option<f64>,
     /// What the finder could not do.
     pub overload: Option<Overload>,
 }
@@ -67,7 +72,9 @@ pub enum FinderFill {
 #[non_exhaustive]
 pub enum Overload {
     /// The cells hold so much of other hosts that even two cells are too many to ask of a host of θ: the finder
-    /// misses more than 1 % of them, [`FinderHealth::miss_probability`]. More cells help.
+    /// misses more than 1 % of them, [`FinderHealth::miss_probability`]. If IPv6 hosts hold cells, the same applies to the
+    /// four cells of an IPv6 host, [`FinderHealth::miss_probability_v6`]. For θ below 64, where these numbers are upper
+    /// bounds, a closer bound decides. More cells help, and `Config::for_load` gives enough for a load.
     Crowded,
     /// There were more candidates, or hot columns, than the limits of the configuration accept, and more
     /// was asked of them: smaller super points are missed more often, [`FinderHealth::miss_probability`].

@@ -63,9 +63,11 @@ fn a_report_is_written_whole() {
         [
             "background",
             "burst_miss_probability",
+            "burst_miss_probability_v6",
             "errors_hold",
             "finder",
             "found_from",
+            "found_from_v6",
             "load",
             "miss_probability",
             "miss_probability_v6",

@@ -1,10 +1,16 @@
 //! How many cells a load needs, and how many candidates.
 
 use super::{ACCEPTED, Load};
+use crate::config::Config;
 use crate::error::ConfigError;
+use crate::finder::NOT_FOUND;
 use crate::finder::cells::SLOTS;
-use crate::finder::cells::chance::{AgeHistogram, LEAST_CELLS};
+use crate::finder::cells::chance::{AgeHistogram, least_v6};
 use crate::validate::MOST_CANDIDATES;
+
+/// Share of the hosts of θ that the finder may miss. Reports say `Overload::Crowded` above [`NOT_FOUND`]; in the fewest
+/// cells chance alone moves the share by a fifteenth of it, and a plan that gets its load shall not say so.
+const ACCEPTED_OF_THRESHOLD: f64 = 0.8 * NOT_FOUND;
 
 /// Cells for every θ pairs of a window, at which a host of θ is missed once in 10,000 times.
 const CELLS_PER_THRESHOLD: u64 = 14;
@@ -20,9 +26,9 @@ const AGES: usize = 64;
 pub(super) struct FinderPlan {
     pub(super) cell_bits: u32,
     pub(super) candidate_limit: u32,
-    /// Probability that a host of θ is missed, where the limit leaves out none.
+    /// Probability that a host of θ, of either family, is missed, where the limit leaves out none.
     pub(super) miss: f64,
-    /// Probability that a host of 2θ is missed, however the load is spread over hosts.
+    /// Probability that a host of 2θ, of either family, is missed, however the load is spread over hosts.
     pub(super) double_miss: f64,
 }
 
@@ -36,13 +42,18 @@ impl FinderPlan {
         plans.flatten().next().ok_or_else(|| Self::refusal(load, Self::MOST_BITS, None))
     }
 
-    /// With `2^cell_bits` cells; `None` where hosts of 2θ would be missed too often.
+    /// With `2^cell_bits` cells; `None` where hosts would be missed too often.
     pub(super) fn new(load: &Load, cell_bits: u32) -> Option<Self> {
         load.with_ages(cell_bits, |ages| {
             let (threshold, pairs) = (ages.threshold(), load.distinct_pairs);
-            let accepts = |&cells: &u32| ages.miss(2.0 * threshold, cells) <= ACCEPTED;
+            let c_min = least_v6(ages.c_min());
+            let miss = ages.bound(threshold, c_min);
+            if miss > ACCEPTED_OF_THRESHOLD {
+                return None;
+            }
+            let accepts = |&cells: &u32| ages.bound(2.0 * threshold, cells) <= ACCEPTED;
             // Of those that hold so many cells the limit may leave out none.
-            let most_cells = (LEAST_CELLS..=SLOTS).take_while(accepts).last()?;
+            let most_cells = (c_min..=SLOTS).take_while(accepts).last()?;
             let needed = libm::ceil(ages.most_candidates(pairs, most_cells));
             if needed > MOST_CANDIDATES.into() {
                 return None;
@@ -52,33 +63,28 @@ impl FinderPlan {
             let [least, most] = CANDIDATES;
             let limit = super_points.clamp(least, most).next_power_of_two() as u32;
             let candidate_limit = limit.max(needed as u32);
-            let c_min = ages.c_min();
             let leaves_all =
                 |&cells: &u32| ages.most_candidates(pairs, cells) <= candidate_limit.into();
             let asked = (c_min..most_cells).find(leaves_all).unwrap_or(most_cells);
             Some(Self {
                 cell_bits,
                 candidate_limit,
-                miss: ages.miss(threshold, c_min),
-                double_miss: ages.miss(2.0 * threshold, asked),
+                miss,
+                double_miss: ages.bound(2.0 * threshold, asked),
             })
         })
     }
 
     /// The rule that `2^cell_bits` cells break.
     pub(super) fn refusal(load: &Load, cell_bits: u32, least: Option<usize>) -> ConfigError {
-        let (misses, threshold) = (Self::misses(load, cell_bits), load.base.threshold);
-        if misses > ACCEPTED {
+        let Load { base: Config { threshold, .. }, distinct_pairs } = *load;
+        let misses =
+            load.with_ages(cell_bits, |ages| ages.bound(ages.threshold(), least_v6(ages.c_min())));
+        if misses > ACCEPTED_OF_THRESHOLD {
             let missed = libm::ceil(1e4 * misses) as u32;
-            return ConfigError::PlanCells { cell_bits, hosts: 2 * threshold, missed, least };
+            return ConfigError::PlanCells { cell_bits, threshold, missed, least };
         }
-        let distinct_pairs = load.distinct_pairs;
         ConfigError::PlanCandidates { distinct_pairs, threshold, limit: MOST_CANDIDATES, least }
-    }
-
-    /// How often hosts of 2θ are missed where all candidates are looked at.
-    fn misses(load: &Load, cell_bits: u32) -> f64 {
-        load.with_ages(cell_bits, |ages| ages.miss(2.0 * ages.threshold(), ages.c_min()))
     }
 
     /// The cells that are good to have in `memory`, which may be fewer than a load needs.

@@ -9,7 +9,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::Owner;
-use srlg_core::finder::cells::chance::{ACCEPTED_MISS, AgeHistogram, Requirement};
+use srlg_core::finder::cells::chance::{
+    ACCEPTED_MISS, AgeHistogram, LEAST_CELLS, Requirement, least_v6,
+};
 use srlg_core::finder::cells::spell::SPELLING;
 use srlg_core::{Limbs, Span, host};
 
@@ -114,11 +116,6 @@ fn v4_first(owners: &mut [Owner]) -> usize {
     v4
 }
 
-/// The fewest cells of an IPv6 host, where `c_min` are asked of others: without four nobody knows its address.
-pub(crate) fn least_v6(c_min: u32) -> u32 {
-    c_min.max(SPELLING as u32)
-}
-
 /// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
 fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Vec<Holder>) {
     // In whatever order within a run.
@@ -159,18 +156,39 @@ pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
     health(counts, counts.c_min.into())
 }
 
+/// What a search misses that asks a number of cells.
+#[derive(Clone, Copy)]
+struct Misses {
+    /// The share of hosts of θ in contact evenly over the window.
+    even: f64,
+    /// The share of hosts of θ whose contacts were all in the oldest epoch.
+    burst: f64,
+    /// The number of peers from which 99 % of hosts are found.
+    found_from: f64,
+}
+
+impl Misses {
+    fn new(histogram: AgeHistogram<'_>, asked: Requirement) -> Self {
+        let threshold = histogram.threshold();
+        Self {
+            even: histogram.miss(threshold, asked),
+            burst: histogram.burst_miss(threshold, asked),
+            found_from: histogram.found_from(asked),
+        }
+    }
+}
+
 fn health(counts: CellCounts<'_>, asked: Requirement) -> FinderHealth {
     let CellCounts { histogram, c_min, v6 } = counts;
-    let threshold = histogram.threshold();
-    let miss_probability = histogram.miss(threshold, asked);
-    let is_raised = asked != c_min.into() && miss_probability > ACCEPTED_MISS;
-    let asked_v6 = match least_v6(asked.cells) {
-        least if least > asked.cells => least.into(),
-        _ => asked,
-    };
+    let asked_v6 = asked.of_v6();
+    let misses = Misses::new(histogram, asked);
+    let misses_v6 = if asked_v6 == asked { misses } else { Misses::new(histogram, asked_v6) };
+    let is_raised = asked != c_min.into() && misses.even > ACCEPTED_MISS;
+    // IPv6 hosts need more cells, which matters where IPv6 hosts are.
+    let fewest = if v6 > 0 { least_v6(LEAST_CELLS) } else { LEAST_CELLS };
     let overload = match () {
         () if is_raised => Some(Overload::Raised),
-        () if histogram.is_crowded() => Some(Overload::Crowded),
+        () if histogram.is_crowded(fewest) => Some(Overload::Crowded),
         () => None,
     };
     FinderHealth {
@@ -179,10 +197,12 @@ fn health(counts: CellCounts<'_>, asked: Requirement) -> FinderHealth {
             in_use: histogram.share_in_use(),
             in_use_v6: histogram.share(v6),
         },
-        miss_probability,
-        miss_probability_v6: Some(histogram.miss(threshold, asked_v6)),
-        burst_miss_probability: histogram.burst_miss(threshold, asked),
-        found_from: histogram.found_from(asked),
+        miss_probability: misses.even,
+        miss_probability_v6: Some(misses_v6.even),
+        burst_miss_probability: misses.burst,
+        burst_miss_probability_v6: Some(misses_v6.burst),
+        found_from: misses.found_from,
+        found_from_v6: Some(misses_v6.found_from),
         overload,
     }
 }

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 
 use srlg_core::finder::CellsParams;
+use srlg_core::finder::cells::chance::least_v6;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{CellCounts, HeldCell, Shortlist, candidates, holders, least_v6, untouched};
+use super::cells::{CellCounts, HeldCell, Shortlist, candidates, holders, untouched};
 use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::vectors::for_wider_vectors;
 

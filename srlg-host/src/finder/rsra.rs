@@ -95,7 +95,9 @@ fn health(
         miss_probability_v6: None,
         // Touches of any age make an estimator hot.
         burst_miss_probability: miss_probability,
+        burst_miss_probability_v6: None,
         found_from,
+        found_from_v6: None,
         overload,
     }
 }

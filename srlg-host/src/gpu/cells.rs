@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
 
 use srlg_core::finder::cells::Owner;
+use srlg_core::finder::cells::chance::least_v6;
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
 use srlg_core::{ArrayParams, FINDER, HostId, Span};
 use srlg_kernels::cells::{KEPT, KeptHost};
@@ -19,7 +20,7 @@ use super::device::{Gpu, HostMemory, Memory, Part, values};
 use super::questions::{LIST_ROOM, row_weights, sums_bytes};
 use super::scheme::start_count;
 use crate::error::Error;
-use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates, least_v6};
+use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates};
 
 /// Memory of searches.
 pub(super) struct GpuCellSearch<G: Gpu> {

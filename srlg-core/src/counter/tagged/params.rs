@@ -60,6 +60,10 @@ impl TaggedParams {
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
         let Config { threshold, window, linear_width: width, hash, .. } = *config;
+        // First: no width is enough for a larger threshold.
+        if threshold > 2 * MOST_POSITIONS {
+            return Err(ConfigError::TaggedThreshold { threshold, max: 2 * MOST_POSITIONS });
+        }
         check_width(config)?;
         if width > MOST_POSITIONS || !width.is_multiple_of(LINE) {
             return Err(ConfigError::TaggedWidth { width, max: MOST_POSITIONS });

@@ -2,6 +2,7 @@
 //! [`cells`](super).
 
 use super::params::{CellsParams, SLOTS};
+use super::spell::SPELLING;
 use crate::epoch::Span;
 use crate::finder::NOT_FOUND;
 
@@ -18,6 +19,21 @@ pub struct Requirement {
     pub cells: u32,
     /// Share of the hosts with so many cells that are candidates: 1 but where a limit leaves no more.
     pub share: f64,
+}
+
+impl Requirement {
+    /// Returns what is asked of an IPv6 host where this is asked of others: at least the cells that spell its address.
+    #[must_use]
+    pub fn of_v6(self) -> Self {
+        let least = least_v6(self.cells);
+        if least > self.cells { least.into() } else { self }
+    }
+}
+
+/// Returns the fewest cells of an IPv6 candidate, where `c_min` are asked of others: fewer do not spell its address.
+#[must_use]
+pub fn least_v6(c_min: u32) -> u32 {
+    c_min.max(SPELLING as u32)
 }
 
 impl From<u32> for Requirement {
@@ -111,7 +127,7 @@ impl<'a> AgeHistogram<'a> {
     #[must_use]
     pub fn c_min(self) -> u32 {
         let p = self.visible(self.threshold());
-        let is_accepted = |&c_min: &u32| below(p, c_min) <= ACCEPTED_MISS;
+        let is_accepted = |&c_min: &u32| below(SLOTS, p, c_min) <= ACCEPTED_MISS;
         (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
     }
 
@@ -135,11 +151,21 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns whether hosts of θ are missed more often than [`NOT_FOUND`] even where only [`LEAST_CELLS`] are
-    /// asked of them.
+    /// Returns whether hosts of θ are missed more often than [`NOT_FOUND`] even where only `cells` are asked of them.
     #[must_use]
-    pub fn is_crowded(self) -> bool {
-        self.miss(self.threshold(), LEAST_CELLS) > NOT_FOUND
+    pub fn is_crowded(self, cells: u32) -> bool {
+        self.bound(self.threshold(), cells) > NOT_FOUND
+    }
+
+    /// The probability of [`miss`](Self::miss), but for θ below 64 a closer bound. There every pair is sampled, so that no
+    /// more slots than contacts can be visible: the number of visible slots is taken for binomial, with the same mean and
+    /// one draw for each contact.
+    pub(crate) fn bound(self, cardinality: f64, cells: u32) -> f64 {
+        let slots = match self.params.lsb_threshold {
+            0 => SLOTS.min(cardinality as u32),
+            _ => SLOTS,
+        };
+        below(slots, self.visible(cardinality) * f64::from(SLOTS) / f64::from(slots), cells)
     }
 
     /// Returns the least cardinality, to 1 %, of which hosts that hold fewer cells than are `asked` are at most
@@ -225,23 +251,23 @@ fn log_mean(a: f64, b: f64) -> f64 {
 
 /// Probability that a host whose slots are visible with probability `p` holds fewer cells than are `asked`.
 fn missed(p: f64, Requirement { cells, share }: Requirement) -> f64 {
-    share * below(p, cells) + (1.0 - share) * below(p, cells + 1)
+    share * below(SLOTS, p, cells) + (1.0 - share) * below(SLOTS, p, cells + 1)
 }
 
-/// `P(Binomial(η, p) < c_min)`.
-fn below(p: f64, c_min: u32) -> f64 {
-    if c_min > SLOTS {
+/// `P(Binomial(slots, p) < c_min)`.
+fn below(slots: u32, p: f64, c_min: u32) -> f64 {
+    if c_min > slots {
         return 1.0;
     }
     if p >= 1.0 {
         return 0.0;
     }
     let odds = p / (1.0 - p);
-    let mut term = libm::pow(1.0 - p, f64::from(SLOTS));
+    let mut term = libm::pow(1.0 - p, f64::from(slots));
     let mut sum = 0.0;
     for c in 0..c_min {
         sum += term;
-        term *= f64::from(SLOTS - c) / f64::from(c + 1) * odds;
+        term *= f64::from(slots - c) / f64::from(c + 1) * odds;
     }
     sum.min(1.0)
 }
