@@ -277,12 +277,16 @@ impl Params {
         load::load_of(f64::from(row_weights[0]) / row_len)
     }
 
-    /// Returns whether the truth is within 1.96 of the stated standard error about as often as it says at a
-    /// [load](Self::counter_load) of `load`: up to 5 in the tagged scheme. The paper's errs by more than it
-    /// says at any load.
+    /// Returns whether intervals of 95 % hold the truth in 88 to 97 % of cases at a [load](Self::counter_load) of `load`, for
+    /// hosts with 100 peers and more: up to a load of 3 in the tagged scheme. The paper's errs by more than it says at any
+    /// load.
+    ///
+    /// Above, up to the load of 5 of the tightest plans, estimates are right in the mean, and at most 3 % of the truths are
+    /// below their intervals. More are above, because an estimate that is too low states too small an error: at a load of 5
+    /// up to 56 % of those of hosts with 100 peers, 35 % with 200 and 16 % from 500 on.
     #[must_use]
     pub fn errors_hold(&self, load: f64) -> bool {
-        self.counter.tagged().is_some() && load <= load::MOST_LOAD
+        self.counter.tagged().is_some() && load <= load::HOLDING_LOAD
     }
 
     /// Returns the number of positions of a glimpse, the tally of a few positions that dismisses most candidates;

@@ -183,8 +183,9 @@ pub struct Health {
     /// λ: distinct pairs of the window for each recorder of the SLEA, as the share of the first row that was touched
     /// tells. Errors grow with λ; infinite where all recorders were touched.
     pub load: f64,
-    /// Whether the truth is within 1.96 of `std_error` with 88 to 96 %: in the tagged scheme up to a `load` of 5. Beyond,
-    /// intervals hold in 50 to 88 % at a load of 7 to 10: plan for the load, with `Config::for_load`.
+    /// Whether intervals of 95 % hold the truth in 88 to 97 % of cases, for hosts with 100 peers and more: in the tagged
+    /// scheme up to a `load` of 3. Above, lower bounds hold up to a `load` of 5, and upper bounds are too low
+    /// ([`Params::errors_hold`]). A plan of `Config::for_load` with `pairs_per_recorder` of at most 3 keeps this true.
     pub errors_hold: bool,
     /// How full the finder was, and how often it misses a host.
     #[cfg_attr(feature = "serde", serde(flatten))]

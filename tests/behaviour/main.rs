@@ -11,6 +11,7 @@ mod fixture;
 mod flood;
 mod format;
 mod hostile_bytes;
+mod intervals;
 mod json;
 mod kept;
 mod merged_nodes;

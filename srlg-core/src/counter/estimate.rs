@@ -9,7 +9,7 @@ pub struct Estimate {
     /// Distinct opposite hosts; see `range` for what the number means.
     pub cardinality: f64,
     /// Standard error of `cardinality` where `range` is [`EstimateRange::Within`]: the truth is
-    /// within 1.96 of it with 95 %, up to a load of 5 distinct pairs per recorder ([`Params::errors_hold`](crate::Params::errors_hold)).
+    /// within 1.96 of it with 95 %, up to a load of 3 distinct pairs per recorder ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// It is of one host: hosts with the same opposite hosts err alike. The paper's scheme errs by more under load.
     pub std_error: f64,
     /// Whether the estimator could tell.
