@@ -123,7 +123,8 @@ impl SlidingDetector {
     /// [is silent](SliceReport::is_silent).
     ///
     /// What feeds ingest meanwhile is of the slice `slice`; `on_report` must not give a feed more
-    /// than its capacity, which would wait for the end of this call.
+    /// than its capacity, which would wait for the end of this call. If `on_report` panics, the slices whose reports it got
+    /// are closed, and feeds ingest into the next one.
     ///
     /// # Errors
     /// [`Error::SliceInPast`], and what the device or `on_report` reports.

@@ -83,6 +83,7 @@ impl ExclusiveDetector<'_> {
 
     /// Moves the window until `slice` is running.
     pub(super) fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
+        self.backend.is_busy = true;
         let ages = self.params.ages_between(self.slice(), slice);
         if ages != Ages::default() {
             self.backend.age(ages)?;
@@ -105,12 +106,14 @@ impl<'a> Closing<'a> {
     pub(super) fn new(mut detector: ExclusiveDetector<'a>) -> Result<Self, Error> {
         let start = Instant::now();
         let ExclusiveDetector { params, backend, last } = &mut detector;
+        backend.is_busy = true;
         let (slice, mut stages) = (backend.slice(), std::mem::take(&mut backend.delays));
         let span = params.span(slice, params.window());
         let candidates = backend.candidates(span, last.kept.hosts())?;
         stages.search = start.elapsed();
         let super_points = super_points(params, &mut **backend, slice, &candidates)?;
         stages.estimate = start.elapsed() - stages.search;
+        backend.is_busy = false;
         Ok(Self { detector, candidates, super_points, stages, start })
     }
 
@@ -197,6 +200,7 @@ impl<'a> Closing<'a> {
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
         let ExclusiveDetector { params, backend, last } = &mut detector;
+        backend.is_busy = true;
         let slice = backend.slice();
         let next = slice.checked_add(1).ok_or(Error::LastSlice { running: slice })?;
         let (ages, ageing) = (params.ages_between(slice, next), Instant::now());
@@ -206,6 +210,7 @@ impl<'a> Closing<'a> {
         };
         stages.age = ageing.elapsed();
         backend.set_slice(next);
+        backend.is_busy = false;
         let health = Health::new(params, &row_weights, candidates.health);
         let kept = KeptHosts::of(&super_points, params);
         **last = LastReport { health: health.clone(), kept };

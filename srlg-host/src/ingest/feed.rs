@@ -11,7 +11,7 @@
 //!    |  ^                                                                |
 //!    |  +------------- the closer has aged the recorders ----------------+
 //!    +--> Ended: the detector was dropped, or a close panicked     <-----+
-//!         (a close after that one opens it again)
+//!         (a close after that one opens it again; a panic of the caller's code ends nothing)
 //! ```
 //!
 //! A close, in this order:

@@ -91,6 +91,7 @@ impl LentBackend {
             slots,
             running,
             delays,
+            is_busy: true,
             was_panicking: std::thread::panicking(),
         })
     }
@@ -108,14 +109,16 @@ impl Drop for LentBackend {
     }
 }
 
-/// The only access to a backend. Dropped, it lends the backend to all feeds again; by a panic, it
-/// ends them: nobody shall wait for ever.
+/// The only access to a backend. When it is dropped, it lends the backend to all feeds again. If a panic drops it while it
+/// is busy, it ends the feeds, so that none waits for ever.
 pub(crate) struct ExclusiveBackend<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
     running: &'a RunningSlice,
     /// How long it took to settle the backend, and to get it from all feeds.
     pub(crate) delays: StageTimes,
+    /// Whether recorders may be between two slices. They are not while a caller's code runs.
+    pub(crate) is_busy: bool,
     was_panicking: bool,
 }
 
@@ -149,7 +152,7 @@ impl Drop for ExclusiveBackend<'_> {
     fn drop(&mut self) {
         // A close by a thread that panicked before has nothing to do with that.
         let has_panicked = std::thread::panicking() && !self.was_panicking;
-        self.slots.iter().for_each(|slot| match has_panicked {
+        self.slots.iter().for_each(|slot| match self.is_busy && has_panicked {
             true => slot.change(FeedState::Ended),
             false => slot.change(FeedState::Open(Arc::clone(self.backend))),
         });

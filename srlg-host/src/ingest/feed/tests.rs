@@ -233,6 +233,26 @@ fn feeds_end_when_a_close_panics() {
     assert!(matches!(feed.ingest(&pairs(1, 500)), Err(Error::DetectorDropped)));
 }
 
+// The window is whole while code of the caller runs, between two slices and beside a `Closing`.
+#[test]
+fn feeds_outlive_a_panic_of_the_callers_code_during_a_close() {
+    let mut fed = detector();
+    let mut feed = fed.feed(10).unwrap();
+    let advance = AssertUnwindSafe(|| {
+        fed.advance_to(3, |_| -> Result<(), Error> { panic!("as a test") }).unwrap();
+    });
+    assert!(std::panic::catch_unwind(advance).is_err());
+    feed.ingest(&pairs(1, 500)).unwrap();
+    let close = AssertUnwindSafe(|| {
+        let _closing = fed.begin_close().unwrap();
+        panic!("as a test")
+    });
+    assert!(std::panic::catch_unwind(close).is_err());
+    feed.ingest(&pairs(2, 500)).unwrap();
+    let report = fed.close_slice().unwrap();
+    assert_eq!((report.slice, report.super_points.len()), (1, 2));
+}
+
 /// Closes a slice when it is dropped.
 struct CloseOnDrop<'a>(&'a mut SlidingDetector);
 
