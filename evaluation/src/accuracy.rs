@@ -21,6 +21,7 @@ use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::score::{MeanRates, Score};
 
 use crate::feed::Feeder;
+use crate::missed;
 use crate::options::{Sizes, Synthetic};
 use crate::output::UNWRITTEN;
 use crate::results::{Cell, Column, Metric, Results, Row, details};
@@ -192,7 +193,7 @@ impl Tally {
         let report = detector.close_slice()?;
         self.candidates += report.candidates;
         self.estimation += report.stages.estimate;
-        self.miss_probability += report.health.finder.miss_probability;
+        self.miss_probability += missed::at_threshold(&report.health.finder, options.family);
         self.overloaded += u32::from(report.health.finder.overload.is_some());
         let reported = points(&report);
         high.retain(|&host| reported.iter().all(|&(reported, _)| reported != host));

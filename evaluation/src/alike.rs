@@ -19,6 +19,7 @@ use srlg_traffic::family::Family;
 use srlg_traffic::synthetic::mix;
 
 use crate::feed::Feeder;
+use crate::missed;
 use crate::options::Sizes;
 use crate::results::{Cell, Column, Results, Row, details};
 use crate::sample::{Sample, timed_close};
@@ -190,7 +191,9 @@ impl Traffic<'_> {
 impl Outcome {
     fn row(&self, traffic: &Traffic<'_>) -> Row {
         let Self { first, high, missed, close_ms } = self;
-        let health = &first.health.finder;
+        let (health, family) = (&first.health.finder, traffic.options.family);
+        let miss_probability = missed::at_threshold(health, family);
+        let found_from = missed::found_from(health, family);
         // The least that was asked of a candidate, and the share of the finder that was in use.
         let (asked, in_use) = match &health.fill {
             FinderFill::Cells { c_min, in_use, .. } => (*c_min, *in_use),
@@ -200,18 +203,18 @@ impl Outcome {
         let overload = health.overload.map(|overload| format!("{overload:?}"));
         let ms = |duration: Duration| Cell::from(duration.as_secs_f64() * 1e3);
         let details = details!(
-            traffic => hosts, load; health => miss_probability, burst_miss_probability, found_from;
-            "in_use": in_use, "overload": overload
+            traffic => hosts, load; health => burst_miss_probability;
+            "miss_probability": miss_probability, "found_from": found_from, "in_use": in_use, "overload": overload
         );
         Row::new(
             vec![short(traffic.hosts), short(traffic.load)],
             vec![
                 asked.into(),
                 Cell::ratio(Some(in_use)),
-                format!("{:.5} %", 100.0 * health.miss_probability).into(),
+                format!("{:.5} %", 100.0 * miss_probability).into(),
                 (*high).into(),
                 (*missed).into(),
-                health.found_from.into(),
+                found_from.into(),
                 first.candidates.into(),
                 close_ms.median.into(),
                 ms(first.stages.search),

@@ -21,6 +21,7 @@ mod feed;
 mod generate;
 mod giants;
 mod growth;
+mod missed;
 mod options;
 mod output;
 mod paper;

@@ -13,6 +13,7 @@ use clap::Args;
 use serde_json::Value;
 use srlg_core::{Config, ConfigError, Plan};
 use srlg_input::number;
+use srlg_traffic::family::Family;
 use trial::{Background, Outcome};
 
 use crate::output::{Page, UNWRITTEN};
@@ -22,9 +23,6 @@ use crate::table::{Table, percent, short};
 
 /// Share by which the root mean square error may differ from the standard error that is to be expected.
 const TOLERANCE: f64 = 0.1;
-
-/// Share of the hosts of 2θ that a plan may miss.
-const MAY_MISS: f64 = 1e-3;
 
 #[derive(Args)]
 pub(crate) struct Plans {
@@ -37,6 +35,9 @@ pub(crate) struct Plans {
     /// Bytes of recorders
     #[arg(long, value_delimiter = ',', default_value = "500k,1M,2M,4M,8M,31700k,60M", value_parser = number::count)]
     memories: Vec<u32>,
+    /// Measure each plan in the least memory that is enough for it, and in none of --memories
+    #[arg(long)]
+    least: bool,
     /// Slices in the window; each plan has one of them in turn, so that all go with all else
     #[arg(long, value_delimiter = ',', default_value = "1,10,300", value_parser = number::count)]
     windows: Vec<u32>,
@@ -50,14 +51,17 @@ pub(crate) struct Plans {
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
+    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    #[arg(long, value_name = "4|6|mixed", default_value_t)]
+    family: Family,
     /// Print the table of plans by memory, load and threshold, and measure nothing
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "least"])]
     table: bool,
     /// Print one JSON object per plan and traffic
     #[arg(long)]
     json: bool,
     /// Put the table between its line `<!-- table: NAME -->` and the next `<!-- end -->` of this page: sizes with
-    /// --table; without, plans, a row for each threshold
+    /// --table, least with --least, plans without either, which have a row for each threshold
     #[arg(long)]
     write: Option<PathBuf>,
 }
@@ -86,7 +90,11 @@ struct Trial {
 
 pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
     ensure!(options.hosts <= 1 << 20, "--hosts must be at most 1048576");
-    let place = if options.table { "sizes" } else { "plans" };
+    let place = match options {
+        Plans { table: true, .. } => "sizes",
+        Plans { least: true, .. } => "least",
+        _ => "plans",
+    };
     let mut page = options.write.as_ref().map(|page| Page::open(page, &[place])).transpose()?;
     let mut answers = Vec::new();
     let (written, more) = if options.table {
@@ -124,15 +132,27 @@ impl Plans {
         let mut places = Vec::new();
         for (row, &threshold) in self.thresholds.iter().enumerate() {
             for (column, &load) in self.loads.iter().enumerate() {
-                for (layer, &memory) in self.memories.iter().enumerate() {
+                let layers = if self.least { 1 } else { self.memories.len() };
+                for layer in 0..layers {
                     let window = self.windows[(row + column + layer) % self.windows.len()];
-                    if load / 4 >= threshold {
-                        places.push(Place { threshold, window, load, memory });
-                    }
+                    let memory = match self.least {
+                        true => least(threshold, window, load),
+                        false => Some(self.memories[layer]),
+                    };
+                    let place = |memory| Place { threshold, window, load, memory };
+                    places.extend(memory.map(place).filter(|_| load / 4 >= threshold));
                 }
             }
         }
         places
+    }
+}
+
+/// The least memory of a plan, if there is one of less than 4 GiB.
+fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
+    match Config::for_load(threshold, window, load.into(), 0) {
+        Err(ConfigError::Memory { least, .. }) => least.try_into().ok(),
+        _ => None,
     }
 }
 
@@ -156,7 +176,9 @@ impl Place {
 impl Answer {
     /// Whether the plan was measured not to keep what it says, by more than chance.
     fn is_broken(&self) -> bool {
-        self.plan.as_ref().is_ok_and(|trial| trial.errs_otherwise() || trial.misses_more())
+        self.plan.as_ref().is_ok_and(|trial| {
+            trial.errs_otherwise() || trial.misses_more() || trial.outcome.crowded > 0
+        })
     }
 }
 
@@ -170,11 +192,11 @@ impl Trial {
             || outcome.rms() < outcome.std_error * (1.0 - most)
     }
 
-    /// Whether more hosts are missed than a plan may miss of 2θ, or says of θ, which a chance below 1 in 1,000 would do.
+    /// Whether more hosts of 2θ or of θ are missed than the plan says, which a chance below 1 in 1,000 would do.
     fn misses_more(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let too_many = |missed, hosts, share| at_least(missed, share * f64::from(hosts)) < 1e-3;
-        too_many(outcome.missed, outcome.hosts, MAY_MISS)
+        too_many(outcome.missed, outcome.hosts, plan.double_miss_probability)
             || too_many(outcome.high_missed, outcome.high, plan.miss_probability)
     }
 }
@@ -203,6 +225,7 @@ const COLUMNS: &[Column] = &[
     Column::decimals(0, "of these missed").metric("high_missed", ""),
     Column::decimals(0, "θ/2 reported").metric("false_reports", ""),
     Column::decimals(0, "candidates").metric("candidates", ""),
+    Column::decimals(0, "windows crowded").metric("crowded", ""),
     Column::decimals(0, ""),
 ];
 
@@ -211,7 +234,7 @@ fn results(options: &Plans) -> Results {
         place: "plans".to_owned(),
         names: vec!["θ", "slices", "pairs", "memory", "traffic"],
         columns: COLUMNS,
-        details: details!(options => seed;),
+        details: details!(options => seed; "family": options.family.to_string()),
         ..Results::default()
     }
 }
@@ -255,6 +278,7 @@ fn row(answer: &Answer) -> Row {
         outcome.high_missed.into(),
         outcome.false_reports.into(),
         outcome.candidates.into(),
+        outcome.crowded.into(),
         if answer.is_broken() { "broken" } else { "" }.to_owned().into(),
     ];
     Row::new(names, cells, details)

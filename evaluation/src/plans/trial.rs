@@ -9,11 +9,14 @@ use std::collections::HashSet;
 
 use anyhow::Result;
 use srlg_core::{Address, Config, IpPair, Plan};
+use srlg_host::report::Overload;
 use srlg_host::{Device, SlidingDetector};
-use srlg_traffic::family::{self, ip};
+use srlg_traffic::family::{self, Family};
 use srlg_traffic::synthetic::mix;
 
 use super::{Place, Plans};
+use crate::feed::Feeder;
+use crate::missed;
 
 /// Bytes over which a pass takes as long as it takes to ingest a pair, some 50 ns.
 const BYTES_PER_PAIR: u64 = 800;
@@ -39,6 +42,8 @@ pub(super) struct Outcome {
     pub(super) false_reports: u32,
     /// Candidates of the last report.
     pub(super) candidates: usize,
+    /// Windows whose reports say that the cells are crowded.
+    pub(super) crowded: u32,
     /// What the last report said that it misses of hosts of θ.
     pub(super) miss_probability: f64,
     /// Standard error to expect at θ of the load as it acts.
@@ -64,15 +69,16 @@ pub(super) fn run(
     let std_error =
         params.expected_error(threshold, acting).expect("the tagged scheme has a formula");
     let mut outcome = Outcome { std_error, ..Outcome::default() };
+    let mut feeder = Feeder::new(options.family);
     for number in 0..=windows {
         for slice in 0..window {
-            detector.ingest(&traffic.slice(number, slice))?;
+            feeder.ingest(&detector, &traffic.slice(number, slice))?;
             if number == 0 || slice + 1 < window {
                 detector.skip_to(detector.slice() + 1)?;
             }
         }
         if number > 0 {
-            outcome.window(&mut detector, &traffic, number)?;
+            outcome.window(&mut detector, options.family, &traffic, number)?;
         }
     }
     Ok(outcome)
@@ -83,13 +89,14 @@ impl Outcome {
     fn window(
         &mut self,
         detector: &mut SlidingDetector,
+        family: Family,
         traffic: &Traffic,
         number: u32,
     ) -> Result<()> {
         let threshold = f64::from(detector.params().threshold());
         let mut high = Vec::new();
         for host in traffic.planted(number, 1) {
-            let cardinality = detector.cardinality(ip(host))?.cardinality;
+            let cardinality = detector.cardinality(family.host(host))?.cardinality;
             let error = cardinality - threshold;
             self.errors += error;
             self.squares += error.powi(2);
@@ -108,7 +115,9 @@ impl Outcome {
         self.missed += traffic.planted(number, 2).filter(|host| !reported(host)).count() as u32;
         self.false_reports += traffic.planted(number, 0).filter(reported).count() as u32;
         self.candidates = report.candidates;
-        self.miss_probability = report.health.finder.miss_probability;
+        let finder = &report.health.finder;
+        self.crowded += u32::from(finder.overload == Some(Overload::Crowded));
+        self.miss_probability = missed::at_threshold(finder, family);
         Ok(())
     }
 

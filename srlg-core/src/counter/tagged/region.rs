@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | 16,384 and more | 8,192 positions, s = log2(η') - 6 | 640 η' |
 //! | 1,024 to 16,383 | two of 4,096 positions, s = log2(η') - 7 and 4 more | 2,560 η' |
-//! | 256 to 1,023 | η' positions, s = log2(η') - 6 | 640 η' |
+//! | 256 to 1,023 | η' positions, s = log2(η') - 6 | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
 //! | fewer | none | η' ln η' |
 //!
 //! A region of w positions that gets a share p of n opposite hosts, ν = n p/w for each position, errs by

@@ -1,0 +1,24 @@
+//! What reports say that the finder misses, of the hosts of a traffic.
+
+use srlg_host::report::FinderHealth;
+use srlg_traffic::family::Family;
+
+/// Returns the probability that the finder misses a host of θ of this `family`; of both, the mean.
+pub(crate) fn at_threshold(health: &FinderHealth, family: Family) -> f64 {
+    of_family(family, health.miss_probability, health.miss_probability_v6)
+}
+
+/// Returns the number of opposite hosts from which the finder finds 99 % of the hosts of this `family`; of both, the mean.
+pub(crate) fn found_from(health: &FinderHealth, family: Family) -> f64 {
+    of_family(family, health.found_from, health.found_from_v6)
+}
+
+/// The paper's scheme has no IPv6 hosts.
+fn of_family(family: Family, v4: f64, v6: Option<f64>) -> f64 {
+    let v6 = v6.unwrap_or(v4);
+    match family {
+        Family::V4 => v4,
+        Family::V6 => v6,
+        Family::Mixed => f64::midpoint(v4, v6),
+    }
+}
