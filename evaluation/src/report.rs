@@ -249,6 +249,9 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- accuracy --family 4 --load 2M --windows 4 --stride 100 --streams 12 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 2M --windows 4 --stride 100 --streams 12 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 2M --windows 4 --stride 100 --streams 12 --row",
+        "cargo run --release -p srlg-evaluation -- accuracy --family 4 --load 20M --windows 4 --stride 100 --streams 3 --row",
+        "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 20M --windows 4 --stride 100 --streams 3 --row",
+        "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 20M --windows 4 --stride 100 --streams 3 --row",
     ]),
     Section::table("giants", "errors of hosts from 1,024 to ten million opposite hosts", &[
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M",
@@ -292,6 +295,7 @@ const SECTIONS: &[Section] = &[
     Section::page("plans", "docs/sizing.md: plans, and what they keep", &[
         "cargo run --release -p srlg-evaluation -- plans --table --thresholds 8,32,64,200,1024,10k,100k --loads 100k,1M,5M,20M,100M --memories 500k,1M,2M,4M,8M,16M,31700k,60M,120M,316M --windows 300,1 --write docs/sizing.md",
         "cargo run --release -p srlg-evaluation -- plans --write docs/sizing.md",
+        "cargo run --release -p srlg-evaluation -- plans --least --family 6 --write docs/sizing.md",
     ]),
     Section::page("growth", "docs/growth: time and memory", &[
         "cargo run --release -p srlg-evaluation -- growth",

@@ -44,6 +44,8 @@ pub(super) struct Outcome {
     pub(super) candidates: usize,
     /// Windows whose reports say that the cells are crowded.
     pub(super) crowded: u32,
+    /// Windows whose reports say that the limit left out candidates.
+    pub(super) raised: u32,
     /// What the last report said that it misses of hosts of θ.
     pub(super) miss_probability: f64,
     /// Standard error to expect at θ of the load as it acts.
@@ -117,6 +119,7 @@ impl Outcome {
         self.candidates = report.candidates;
         let finder = &report.health.finder;
         self.crowded += u32::from(finder.overload == Some(Overload::Crowded));
+        self.raised += u32::from(finder.overload == Some(Overload::Raised));
         self.miss_probability = missed::at_threshold(finder, family);
         Ok(())
     }
