@@ -249,9 +249,9 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- accuracy --family 4 --load 2M --windows 4 --stride 100 --streams 12 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 2M --windows 4 --stride 100 --streams 12 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 2M --windows 4 --stride 100 --streams 12 --row",
-        "cargo run --release -p srlg-evaluation -- accuracy --family 4 --load 20M --windows 4 --stride 100 --streams 3 --row",
-        "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 20M --windows 4 --stride 100 --streams 3 --row",
-        "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 20M --windows 4 --stride 100 --streams 3 --row",
+        "cargo run --release -p srlg-evaluation -- accuracy --family 4 --load 20M --windows 1 --stride 13 --streams 3 --row",
+        "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 20M --windows 1 --stride 13 --streams 3 --row",
+        "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 20M --windows 1 --stride 13 --streams 3 --row",
     ]),
     Section::table("giants", "errors of hosts from 1,024 to ten million opposite hosts", &[
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M",

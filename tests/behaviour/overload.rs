@@ -1,6 +1,6 @@
 //! More load than the search accepts: said, bounded, never silent.
 
-use srlg_traffic::family::ip;
+use srlg_traffic::family::{ip, v6_pairs};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -90,6 +90,27 @@ fn crowded_cells_are_an_overload_and_keep_the_large_super_points() {
     assert!(report.health.finder.burst_miss_probability >= report.health.finder.miss_probability);
     assert!(report.health.finder.found_from > 1024.0, "{}", report.health.finder.found_from);
     assert!(has_scanner(&report));
+}
+
+// 12,500 touches of 4,096 cells, 10 for every θ of the pairs: two of them are few enough for an IPv4 host of θ, and four too
+// many for an IPv6 host.
+#[test]
+fn cells_that_are_too_full_for_ipv6_hosts_are_an_overload_once_there_are_some() {
+    for has_v6 in [false, true] {
+        let mut detector = detector(Config { window: 1, ..with_cells(12) });
+        detector.ingest(&distinct_pairs(1, 200_000, 400_000).collect::<Vec<_>>()).unwrap();
+        if has_v6 {
+            let host = (0..500).map(|opposite| IpPair { inside: SCANNER, opposite });
+            detector.ingest(&v6_pairs(&host.collect::<Vec<_>>())).unwrap();
+        }
+        let finder = detector.close_slice().unwrap().health.finder;
+        assert_eq!(finder.overload, has_v6.then_some(Overload::Crowded), "{finder:?}");
+        assert!(finder.miss_probability < 0.01 && finder.found_from < 1024.0, "{finder:?}");
+        assert!(finder.miss_probability_v6.unwrap() > 0.01, "{finder:?}");
+        assert!(finder.found_from_v6.unwrap() > 1024.0, "{finder:?}");
+        let burst_v6 = finder.burst_miss_probability_v6.unwrap();
+        assert!(burst_v6 > finder.burst_miss_probability, "{finder:?}");
+    }
 }
 
 #[test]
