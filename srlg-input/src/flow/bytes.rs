@@ -29,3 +29,13 @@ pub(crate) fn u32(bytes: &mut &[u8]) -> Option<u32> {
 pub(crate) fn u64(bytes: &mut &[u8]) -> Option<u64> {
     take(bytes).map(u64::from_be_bytes)
 }
+
+/// Returns the number that the first `length` bytes are, of one to eight; nothing where there are fewer.
+#[inline(always)]
+pub(crate) fn number(bytes: &[u8], length: usize) -> Option<u64> {
+    match bytes.first_chunk() {
+        // Without a branch for each length.
+        Some(word) => Some(u64::from_be_bytes(*word) >> (64 - 8 * length)),
+        None => Some(bytes.get(..length)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
+    }
+}

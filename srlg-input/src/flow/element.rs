@@ -1,35 +1,36 @@
-//! The elements of records that matter, by their numbers in IANA's registry of IPFIX, and their values. Those of NetFlow
-//! v9 are the same.
-
-use std::net::IpAddr;
-
-use netflow_parser::variable_versions::field_value::DurationValue;
-use netflow_parser::{DataNumber, FieldDataType, FieldValue};
+//! The information elements that matter, by their numbers in IANA's registry of IPFIX (RFC 7012). Those of NetFlow v9 are the same.
 
 use crate::flow::clock::{RecordTime, SECOND};
 
 /// What a field of a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
+    Number(Number),
+    /// An IPv6 address.
+    Address6(End),
+    Time(Moment, Unit),
+    Frame,
+    IpHeader,
+}
+
+/// A field that is read as an unsigned number, IPv4 addresses among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
     Octets,
     Packets,
     ReverseOctets,
     ReversePackets,
-    ReverseTcpFlags,
     Protocol,
     TcpFlags,
+    ReverseTcpFlags,
     SourcePort,
     DestinationPort,
-    Source,
-    Destination,
-    PostSource,
-    PostDestination,
+    Source4,
+    Destination4,
+    PostSource4,
+    PostDestination4,
     IpVersion,
-    First(Unit),
-    Last(Unit),
-    ReverseFirst(Unit),
-    ReverseLast(Unit),
-    /// When the exporter began, in milliseconds.
+    /// When the exporter began, in milliseconds since 1970.
     SystemInit,
     /// One packet in so many.
     Interval,
@@ -40,8 +41,24 @@ pub(crate) enum Element {
     Sampler,
     BiflowDirection,
     FrameType,
-    Frame,
-    IpHeader,
+}
+
+/// An end of a flow, before or after a translator of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Source,
+    Destination,
+    PostSource,
+    PostDestination,
+}
+
+/// A packet of a flow that a time is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    First,
+    Last,
+    ReverseFirst,
+    ReverseLast,
 }
 
 /// How a time is written.
@@ -59,120 +76,191 @@ pub(crate) enum Unit {
 /// Enterprise of the elements of the other direction (RFC 5103).
 const REVERSE: u32 = 29305;
 
+/// A row of IANA's registry: number, name, and what it is here.
+type Row = (u16, &'static str, Element);
+
+/// The rows that matter, by number. Where several give a number, the largest counts: some exporters count flows that leave in one
+/// row and flows that arrive in another, and write 0 into the other one.
+const IANA: [Row; 52] = [
+    (1, "octetDeltaCount", Element::Number(Number::Octets)),
+    (2, "packetDeltaCount", Element::Number(Number::Packets)),
+    (4, "protocolIdentifier", Element::Number(Number::Protocol)),
+    (6, "tcpControlBits", Element::Number(Number::TcpFlags)),
+    (7, "sourceTransportPort", Element::Number(Number::SourcePort)),
+    (8, "sourceIPv4Address", Element::Number(Number::Source4)),
+    (11, "destinationTransportPort", Element::Number(Number::DestinationPort)),
+    (12, "destinationIPv4Address", Element::Number(Number::Destination4)),
+    (21, "flowEndSysUpTime", Element::Time(Moment::Last, Unit::Uptime)),
+    (22, "flowStartSysUpTime", Element::Time(Moment::First, Unit::Uptime)),
+    (23, "postOctetDeltaCount", Element::Number(Number::Octets)),
+    (24, "postPacketDeltaCount", Element::Number(Number::Packets)),
+    (27, "sourceIPv6Address", Element::Address6(End::Source)),
+    (28, "destinationIPv6Address", Element::Address6(End::Destination)),
+    (34, "samplingInterval", Element::Number(Number::Interval)),
+    (48, "samplerId", Element::Number(Number::Sampler)),
+    (50, "samplerRandomInterval", Element::Number(Number::Interval)),
+    (60, "ipVersion", Element::Number(Number::IpVersion)),
+    (85, "octetTotalCount", Element::Number(Number::Octets)),
+    (86, "packetTotalCount", Element::Number(Number::Packets)),
+    (150, "flowStartSeconds", Element::Time(Moment::First, Unit::Seconds)),
+    (151, "flowEndSeconds", Element::Time(Moment::Last, Unit::Seconds)),
+    (152, "flowStartMilliseconds", Element::Time(Moment::First, Unit::Milliseconds)),
+    (153, "flowEndMilliseconds", Element::Time(Moment::Last, Unit::Milliseconds)),
+    (154, "flowStartMicroseconds", Element::Time(Moment::First, Unit::Ntp)),
+    (155, "flowEndMicroseconds", Element::Time(Moment::Last, Unit::Ntp)),
+    (156, "flowStartNanoseconds", Element::Time(Moment::First, Unit::Ntp)),
+    (157, "flowEndNanoseconds", Element::Time(Moment::Last, Unit::Ntp)),
+    (158, "flowStartDeltaMicroseconds", Element::Time(Moment::First, Unit::Delta)),
+    (159, "flowEndDeltaMicroseconds", Element::Time(Moment::Last, Unit::Delta)),
+    (160, "systemInitTimeMilliseconds", Element::Number(Number::SystemInit)),
+    (225, "postNATSourceIPv4Address", Element::Number(Number::PostSource4)),
+    (226, "postNATDestinationIPv4Address", Element::Number(Number::PostDestination4)),
+    (231, "initiatorOctets", Element::Number(Number::Octets)),
+    (232, "responderOctets", Element::Number(Number::ReverseOctets)),
+    (239, "biflowDirection", Element::Number(Number::BiflowDirection)),
+    (281, "postNATSourceIPv6Address", Element::Address6(End::PostSource)),
+    (282, "postNATDestinationIPv6Address", Element::Address6(End::PostDestination)),
+    (298, "initiatorPackets", Element::Number(Number::Packets)),
+    (299, "responderPackets", Element::Number(Number::ReversePackets)),
+    (302, "selectorId", Element::Number(Number::Sampler)),
+    (305, "samplingPacketInterval", Element::Number(Number::Taken)),
+    (306, "samplingPacketSpace", Element::Number(Number::LeftOut)),
+    (309, "samplingSize", Element::Number(Number::Size)),
+    (310, "samplingPopulation", Element::Number(Number::Population)),
+    (313, "ipHeaderPacketSection", Element::IpHeader),
+    (315, "dataLinkFrameSection", Element::Frame),
+    // Flows end; packets and events of which there is one are observed.
+    (322, "observationTimeSeconds", Element::Time(Moment::Last, Unit::Seconds)),
+    (323, "observationTimeMilliseconds", Element::Time(Moment::Last, Unit::Milliseconds)),
+    (324, "observationTimeMicroseconds", Element::Time(Moment::Last, Unit::Ntp)),
+    (325, "observationTimeNanoseconds", Element::Time(Moment::Last, Unit::Ntp)),
+    (408, "dataLinkFrameType", Element::Number(Number::FrameType)),
+];
+
 impl Element {
     pub(crate) fn of(number: u16, enterprise: Option<u32>) -> Option<Self> {
+        let row = IANA.binary_search_by_key(&number, |row| row.0).ok();
+        let element = row.map(|row| IANA[row].2);
         match enterprise {
-            None => Self::of_iana(number),
-            Some(REVERSE) => match number {
-                1 | 85 => Some(Self::ReverseOctets),
-                2 | 86 => Some(Self::ReversePackets),
-                6 => Some(Self::ReverseTcpFlags),
-                _ => match Self::of_iana(number)? {
-                    Self::First(unit) => Some(Self::ReverseFirst(unit)),
-                    Self::Last(unit) => Some(Self::ReverseLast(unit)),
-                    _ => None,
-                },
-            },
+            None => element,
+            Some(REVERSE) => element.and_then(Self::reverse),
             Some(_) => None,
         }
     }
 
-    fn of_iana(number: u16) -> Option<Self> {
-        Some(match number {
-            // Some count flows that leave behind what came in, which is 0 then.
-            1 | 23 | 85 | 231 => Self::Octets,
-            2 | 24 | 86 | 298 => Self::Packets,
-            4 => Self::Protocol,
-            6 => Self::TcpFlags,
-            7 => Self::SourcePort,
-            8 | 27 => Self::Source,
-            11 => Self::DestinationPort,
-            12 | 28 => Self::Destination,
-            21 => Self::Last(Unit::Uptime),
-            22 => Self::First(Unit::Uptime),
-            34 | 50 => Self::Interval,
-            48 | 302 => Self::Sampler,
-            60 => Self::IpVersion,
-            150 => Self::First(Unit::Seconds),
-            // Flows end; packets and events of which there is one are observed.
-            151 | 322 => Self::Last(Unit::Seconds),
-            152 => Self::First(Unit::Milliseconds),
-            153 | 323 => Self::Last(Unit::Milliseconds),
-            154 | 156 => Self::First(Unit::Ntp),
-            155 | 157 | 324 | 325 => Self::Last(Unit::Ntp),
-            158 => Self::First(Unit::Delta),
-            159 => Self::Last(Unit::Delta),
-            160 => Self::SystemInit,
-            225 | 281 => Self::PostSource,
-            226 | 282 => Self::PostDestination,
-            232 => Self::ReverseOctets,
-            239 => Self::BiflowDirection,
-            299 => Self::ReversePackets,
-            305 => Self::Taken,
-            306 => Self::LeftOut,
-            309 => Self::Size,
-            310 => Self::Population,
-            313 => Self::IpHeader,
-            315 => Self::Frame,
-            408 => Self::FrameType,
+    /// Returns the element of the other direction, if it matters there.
+    fn reverse(self) -> Option<Self> {
+        Some(match self {
+            Self::Number(Number::Octets) => Self::Number(Number::ReverseOctets),
+            Self::Number(Number::Packets) => Self::Number(Number::ReversePackets),
+            Self::Number(Number::TcpFlags) => Self::Number(Number::ReverseTcpFlags),
+            Self::Time(Moment::First, unit) => Self::Time(Moment::ReverseFirst, unit),
+            Self::Time(Moment::Last, unit) => Self::Time(Moment::ReverseLast, unit),
             _ => return None,
         })
+    }
+
+    /// Returns whether a field of `length` bytes can hold it. Numbers may take fewer bytes than their type has (RFC 7011,
+    /// section 6.2), and addresses may not.
+    pub(crate) fn fits(self, length: usize) -> bool {
+        match self {
+            Self::Number(number) if number.is_address() => length == 4,
+            Self::Number(_) | Self::Time(..) => (1..=8).contains(&length),
+            Self::Address6(_) => length == 16,
+            Self::Frame | Self::IpHeader => true,
+        }
+    }
+}
+
+impl Number {
+    /// The number of them.
+    pub(crate) const COUNT: usize = Self::FrameType as usize + 1;
+
+    pub(crate) fn is_address(self) -> bool {
+        use Number::{Destination4, PostDestination4, PostSource4, Source4};
+        matches!(self, Source4 | Destination4 | PostSource4 | PostDestination4)
     }
 }
 
 /// Seconds from 1900, which NTP counts from, to 1970.
 const NTP_EPOCH: u64 = 2_208_988_800;
 
-/// The value of a field of `kind` with these `bytes`.
-pub(crate) fn value(kind: FieldDataType, bytes: &[u8]) -> Option<FieldValue> {
-    let length = u16::try_from(bytes.len()).ok()?;
-    FieldValue::from_field_type(bytes, kind, length).ok().map(|(_, value)| value)
-}
-
-/// The number that `value` is, of at most eight bytes.
-pub(crate) fn number(value: &FieldValue) -> Option<u64> {
-    match value {
-        FieldValue::DataNumber(DataNumber::Vec(bytes)) | FieldValue::Vec(bytes) => (bytes.len()
-            <= 8)
-            .then(|| bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
-        FieldValue::DataNumber(number) => number.as_u64(),
-        FieldValue::ProtocolType(protocol) => Some(u8::from(*protocol).into()),
-        FieldValue::TcpControlBits(bits, _) => Some(u16::from(*bits).into()),
-        FieldValue::Duration(
-            DurationValue::Seconds { value, .. } | DurationValue::Millis { value, .. },
-        ) => Some(*value),
-        _ => None,
-    }
-}
-
-/// The address that `value` is.
-pub(crate) fn address(value: &FieldValue) -> Option<IpAddr> {
-    match value {
-        FieldValue::Ip4Addr(address) => Some((*address).into()),
-        FieldValue::Ip6Addr(address) => Some((*address).into()),
-        _ => None,
-    }
-}
-
-/// The time that `value` is; a time of zero is none.
-pub(crate) fn time(unit: Unit, value: &FieldValue) -> Option<RecordTime> {
-    let units = match value {
-        FieldValue::Duration(
-            DurationValue::MicrosNtp { seconds, fraction }
-            | DurationValue::NanosNtp { seconds, fraction },
-        ) => u64::from(*seconds) << 32 | u64::from(*fraction),
-        other => number(other)?,
-    };
-    match unit {
-        Unit::Delta => Some(RecordTime::Before(units)),
-        _ if units == 0 => None,
-        Unit::Seconds => Some(RecordTime::At(units.saturating_mul(SECOND))),
-        Unit::Milliseconds => Some(RecordTime::At(units.saturating_mul(1_000_000))),
-        Unit::Uptime => Some(RecordTime::Uptime(units as u32)),
-        Unit::Ntp => {
-            let seconds = (units >> 32).checked_sub(NTP_EPOCH)?;
-            let fraction = ((units & 0xffff_ffff) * SECOND) >> 32;
-            Some(RecordTime::At(seconds * SECOND + fraction))
+impl Unit {
+    /// Returns the time of so many units; a time of zero is none.
+    #[inline]
+    pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
+        match self {
+            Self::Delta => Some(RecordTime::Before(units)),
+            _ if units == 0 => None,
+            Self::Seconds => Some(RecordTime::At(units.saturating_mul(SECOND))),
+            Self::Milliseconds => Some(RecordTime::At(units.saturating_mul(1_000_000))),
+            Self::Uptime => Some(RecordTime::Uptime(units as u32)),
+            Self::Ntp => {
+                let seconds = (units >> 32).checked_sub(NTP_EPOCH)?;
+                let fraction = ((units & 0xffff_ffff) * SECOND) >> 32;
+                Some(RecordTime::At(seconds * SECOND + fraction))
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netflow_parser::FieldDataType;
+    use netflow_parser::variable_versions::ipfix::lookup::IPFixField;
+
+    use super::*;
+
+    /// Returns whether an element is of a type of the registry that others keep.
+    fn is_of(element: Element, kind: FieldDataType) -> bool {
+        match element {
+            Element::Number(Number::SystemInit) => kind == FieldDataType::DurationMillis,
+            Element::Number(number) if number.is_address() => kind == FieldDataType::Ip4Addr,
+            Element::Number(_) | Element::Time(_, Unit::Delta | Unit::Uptime) => matches!(
+                kind,
+                FieldDataType::UnsignedDataNumber
+                    | FieldDataType::ProtocolType
+                    | FieldDataType::TcpControlBits
+            ),
+            Element::Address6(_) => kind == FieldDataType::Ip6Addr,
+            Element::Time(_, Unit::Seconds) => kind == FieldDataType::DurationSeconds,
+            Element::Time(_, Unit::Milliseconds) => kind == FieldDataType::DurationMillis,
+            Element::Time(_, Unit::Ntp) => {
+                matches!(kind, FieldDataType::DurationMicrosNTP | FieldDataType::DurationNanosNTP)
+            }
+            Element::Frame | Element::IpHeader => kind == FieldDataType::Vec,
+        }
+    }
+
+    #[test]
+    fn rows_are_those_of_a_registry_that_others_keep() {
+        for (number, name, element) in IANA {
+            let field = IPFixField::new(number, None);
+            let IPFixField::IANA(theirs) = field else { panic!("{number} {field:?}") };
+            assert_eq!(format!("{theirs:?}").to_lowercase(), name.to_lowercase(), "{number}");
+            let kind = FieldDataType::from(field);
+            assert!(is_of(element, kind), "{name} is {kind:?}, not {element:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_found_by_number() {
+        assert!(IANA.is_sorted_by_key(|row| row.0));
+        for (number, _, element) in IANA {
+            assert_eq!(Element::of(number, None), Some(element));
+        }
+        assert_eq!(
+            [Element::of(0, None), Element::of(9, None), Element::of(8, Some(9))],
+            [None; 3]
+        );
+    }
+
+    #[test]
+    fn some_elements_matter_in_the_other_direction() {
+        let reverse = |number| Element::of(number, Some(REVERSE));
+        assert_eq!(reverse(86), Some(Element::Number(Number::ReversePackets)));
+        assert_eq!(reverse(6), Some(Element::Number(Number::ReverseTcpFlags)));
+        assert_eq!(reverse(153), Some(Element::Time(Moment::ReverseLast, Unit::Milliseconds)));
+        assert_eq!([reverse(8), reverse(4), reverse(34)], [None; 3]);
     }
 }

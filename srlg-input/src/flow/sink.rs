@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use crate::contact::{Contact, Host, TCP};
 use crate::flow::clock::{Clock, Last};
 use crate::flow::counts::{FlowCounts, Reason};
+use crate::flow::element::{Moment, Number};
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
 use crate::flow::sampling::Samplers;
@@ -86,36 +87,39 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         Err(reason) => return sink.count(reason),
     };
     let packet = headers.map(|headers| headers.transport()).unwrap_or_default();
-    let time_ns = sink.time_ns(clock.last(record.first, record.last, record.init_ms));
+    let init_ms = record.number(Number::SystemInit);
+    let time_ns =
+        sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
     let details = Details {
-        packets: record.packets,
-        protocol: record.protocol.or(packet.protocol),
-        tcp_flags: record.tcp_flags.or(packet.tcp_flags),
-        destination_port: record.destination_port.or(packet.destination_port),
+        packets: record.number(Number::Packets),
+        protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
+        tcp_flags: flags(record.number(Number::TcpFlags)).or(packet.tcp_flags),
+        destination_port: narrow(record.number(Number::DestinationPort))
+            .or(packet.destination_port),
         initiated: forward_initiated(record),
-        sampling: samplers.rate(domain, &record.sampling),
+        sampling: samplers.rate(domain, &record.sampling()),
     };
     if has_forward(record) {
         sink.contact(time_ns, hosts, &details);
     } else {
         sink.count(Reason::NoPackets);
     }
+    let [reverse_packets, reverse_octets] =
+        [Number::ReversePackets, Number::ReverseOctets].map(|it| record.number(it));
     if !is_biflow(record) {
         return;
     }
-    if has_packets(record.reverse_packets, record.reverse_octets) {
-        let time_ns = match record.reverse_first.or(record.reverse_last) {
-            Some(_) => {
-                let (first, last) = (record.reverse_first, record.reverse_last);
-                sink.time_ns(clock.last(first, last, record.init_ms))
-            }
-            // The times are those of both.
+    if has_packets(reverse_packets, reverse_octets) {
+        let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
+        // Without times of its own, it has those of the forward direction.
+        let time_ns = match first.or(last) {
+            Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
             None => time_ns,
         };
         let reverse = Details {
-            packets: record.reverse_packets,
-            tcp_flags: record.reverse_tcp_flags,
-            destination_port: record.source_port,
+            packets: reverse_packets,
+            tcp_flags: flags(record.number(Number::ReverseTcpFlags)),
+            destination_port: narrow(record.number(Number::SourcePort)),
             initiated: details.initiated.map(|initiated| !initiated),
             ..details
         };
@@ -125,9 +129,19 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     }
 }
 
+/// Returns a number of a narrower type, unless it is too large for that.
+fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
+    number.and_then(|number| T::try_from(number).ok())
+}
+
+/// Returns the low eight flags of TCP.
+fn flags(number: Option<u64>) -> Option<u8> {
+    number.map(|number| number as u8)
+}
+
 /// Whether the record tells of the other direction, too.
 fn is_biflow(record: &Record<'_>) -> bool {
-    record.reverse_packets.is_some() || record.reverse_octets.is_some()
+    record.number(Number::ReversePackets).or(record.number(Number::ReverseOctets)).is_some()
 }
 
 /// Whether a direction has packets: so many, or octets where packets are not told.
@@ -136,7 +150,7 @@ fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
 }
 
 fn has_forward(record: &Record<'_>) -> bool {
-    match (record.packets, record.octets) {
+    match (record.number(Number::Packets), record.number(Number::Octets)) {
         (None, None) => true,
         (packets, octets) if is_biflow(record) => has_packets(packets, octets),
         // An exporter that counts octets alone may say 0 of either.
@@ -147,7 +161,7 @@ fn has_forward(record: &Record<'_>) -> bool {
 
 /// Whether the source began the conversation: of biflows it did, unless they say otherwise.
 fn forward_initiated(record: &Record<'_>) -> Option<bool> {
-    match record.biflow_direction {
+    match record.number(Number::BiflowDirection) {
         Some(INITIATOR) => Some(true),
         Some(REVERSE_INITIATOR) => Some(false),
         Some(ARBITRARY | PERIMETER) => None,

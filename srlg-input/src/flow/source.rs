@@ -15,7 +15,6 @@ use crate::flow::counts::Reason;
 use crate::flow::exporter::{Backlog, Exporter};
 use crate::flow::netflow::{Message, Version};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
-use crate::flow::record::Record;
 use crate::flow::sequence::{Count, Sequence};
 use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
@@ -218,14 +217,10 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
         let is_more_than_padding = set.len() > 3;
         let mut records = 0;
         loop {
-            let mut record = Record::default();
-            let see = |element, kind, bytes| record.set(element, kind, bytes);
-            if template.compiled.read(&mut set, see).is_none() {
-                break;
-            }
+            let Some(record) = template.compiled.read(&mut set) else { break };
             records += 1;
             if template.style.is_options() {
-                self.exporter.samplers.learn(self.domain, &record.sampling);
+                self.exporter.samplers.learn(self.domain, &record.sampling());
                 self.sink.count(Reason::Options);
             } else {
                 let samplers = &self.exporter.samplers;

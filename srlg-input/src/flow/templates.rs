@@ -4,12 +4,10 @@
 //! is saved, and compiled: what to read of a record, and what to pass over.
 //! Invariant: whatever is kept is within the bounds of the options.
 
-use netflow_parser::FieldDataType;
-use netflow_parser::variable_versions::ipfix::lookup::IPFixField;
-
 use crate::flow::bytes;
 use crate::flow::element::Element;
 use crate::flow::options::DecoderOptions;
+use crate::flow::record::Record;
 
 /// How the definitions of a set are written: by the id of the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,11 +147,12 @@ pub(crate) struct Field {
     pub(crate) length: u16,
 }
 
-/// A field that matters, or all fixed fields in a row that do not.
+/// A field that matters, or one of variable length.
 #[derive(Clone, Copy, Debug)]
 struct LayoutStep {
-    /// What it is, and how it is written.
-    element: Option<(Element, FieldDataType)>,
+    element: Option<Element>,
+    /// Bytes in front of it, behind the last field of variable length.
+    offset: u16,
     length: u16,
 }
 
@@ -163,10 +162,12 @@ pub(crate) const STEP_BYTES: usize = size_of::<LayoutStep>();
 /// Bytes that the templates of a datagram of 64 kB may take.
 pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4 + 32);
 
-/// The steps of a record, which takes at least one byte, as does every step: reading a set takes no more steps than it has bytes.
+/// The fields of a record that matter, and where they are. A record takes at least one byte, and so does a field of variable length.
 #[derive(Debug)]
 pub(crate) struct RecordLayout {
     steps: Box<[LayoutStep]>,
+    /// Bytes behind the last field of variable length; all bytes, if there is none.
+    rest: u16,
     /// Bytes of a record, at least.
     least: usize,
 }
@@ -176,20 +177,23 @@ impl RecordLayout {
     /// bytes, a field of a length of its own taken for its least.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
         let mut steps: Vec<LayoutStep> = Vec::new();
-        let mut least = 0;
+        let (mut least, mut offset) = (0, 0);
         // A field without length is in no record.
-        for field in fields.filter(|field| field.length > 0) {
-            least += if field.length == VARIABLE { 1 } else { usize::from(field.length) };
+        for Field { number, enterprise, length } in fields.filter(|field| field.length > 0) {
+            let is_variable = length == VARIABLE;
+            least += if is_variable { 1 } else { usize::from(length) };
             if least > most {
                 return None;
             }
-            let step = LayoutStep::of(field);
-            match steps.last_mut() {
-                Some(last) if last.is_passed() && step.is_passed() => last.length += step.length,
-                _ => steps.push(step),
+            let element = Element::of(number, enterprise)
+                .filter(|element| is_variable || element.fits(length.into()));
+            if is_variable || element.is_some() {
+                steps.push(LayoutStep { element, offset: u16::try_from(offset).ok()?, length });
             }
+            offset = if is_variable { 0 } else { offset + usize::from(length) };
         }
-        (least > 0).then(|| Self { steps: steps.into(), least })
+        let rest = u16::try_from(offset).ok()?;
+        (least > 0).then(|| Self { steps: steps.into(), rest, least })
     }
 
     /// Bytes that it takes.
@@ -203,42 +207,28 @@ impl RecordLayout {
         bytes.len() >= self.least
     }
 
-    /// Takes a record off `bytes` and shows what matters of it; nothing where there is no whole one.
+    /// Takes a record off `bytes`; nothing where there is no whole one.
     #[inline]
-    pub(crate) fn read<'a>(
-        &self,
-        bytes: &mut &'a [u8],
-        mut see: impl FnMut(Element, FieldDataType, &'a [u8]),
-    ) -> Option<()> {
+    pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8]) -> Option<Record<'a>> {
         if !self.fits(bytes) {
             return None;
         }
-        let mut rest = *bytes;
+        let (mut record, mut from) = (Record::default(), *bytes);
         for step in &self.steps {
-            let length = match step.length {
-                VARIABLE => variable(&mut rest)?,
-                length => usize::from(length),
-            };
-            let field = bytes::split(&mut rest, length)?;
-            if let Some((element, kind)) = step.element {
-                see(element, kind, field);
+            let field = from.get(usize::from(step.offset)..)?;
+            if step.length != VARIABLE {
+                record.set(step.element?, field, step.length.into())?;
+                continue;
+            }
+            from = field;
+            let length = variable(&mut from)?;
+            let field = bytes::split(&mut from, length)?;
+            if let Some(element) = step.element.filter(|element| element.fits(length)) {
+                record.set(element, field, length)?;
             }
         }
-        *bytes = rest;
-        Some(())
-    }
-}
-
-impl LayoutStep {
-    fn of(Field { number, enterprise, length }: Field) -> Self {
-        let kind = || IPFixField::new(number, enterprise).into();
-        let element = Element::of(number, enterprise).map(|element| (element, kind()));
-        Self { element, length }
-    }
-
-    /// Whether it is a fixed field that does not matter.
-    fn is_passed(&self) -> bool {
-        self.element.is_none() && self.length != VARIABLE
+        *bytes = from.get(usize::from(self.rest)..)?;
+        Some(record)
     }
 }
 
@@ -253,8 +243,9 @@ fn variable(bytes: &mut &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::{Definition, Field, RecordLayout, Style, Template, VARIABLE};
-    use crate::flow::element::Element;
+    use crate::flow::element::Number;
     use crate::flow::options::DecoderOptions;
+    use crate::flow::record::Record;
 
     fn words(words: &[u16]) -> Vec<u8> {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -338,46 +329,64 @@ mod tests {
         RecordLayout::new(fields.iter().map(field), most)
     }
 
-    type FieldValues<'a> = Vec<(Element, &'a [u8])>;
-
-    /// Elements of a record with their bytes, and what is left.
+    /// A record, and what is left.
     fn read_record<'a>(
         compiled: &RecordLayout,
         mut bytes: &'a [u8],
-    ) -> Option<(FieldValues<'a>, &'a [u8])> {
-        let mut seen = Vec::new();
-        compiled.read(&mut bytes, |element, _, bytes| seen.push((element, bytes)))?;
-        Some((seen, bytes))
+    ) -> Option<(Record<'a>, &'a [u8])> {
+        compiled.read(&mut bytes).map(|record| (record, bytes))
     }
 
     #[test]
-    fn fields_that_do_not_matter_are_passed_over_at_once() {
+    fn fields_that_do_not_matter_are_passed_over() {
         let compiled = compiled(&[(9, 1), (10, 2), (4, 1), (5, 1), (13, 4)], 9).unwrap();
-        assert_eq!(compiled.steps.len(), 3);
+        assert_eq!(compiled.steps.len(), 1);
         let bytes = [1, 2, 3, 17, 5, 6, 7, 8, 9, 10];
-        assert_eq!(
-            read_record(&compiled, &bytes),
-            Some((vec![(Element::Protocol, &[17][..])], &[10][..]))
-        );
-        assert_eq!(read_record(&compiled, &bytes[..8]), None);
+        let (record, rest) = read_record(&compiled, &bytes).unwrap();
+        assert_eq!((record.number(Number::Protocol), rest), (Some(17), &[10][..]));
+        assert!(read_record(&compiled, &bytes[..8]).is_none());
+    }
+
+    #[test]
+    fn numbers_have_one_to_eight_bytes_and_addresses_those_of_their_family() {
+        let bytes = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17];
+        for length in 1..=17 {
+            let of = |number| compiled(&[(number, length)], 17).unwrap();
+            let [packets, host] = [of(2), of(8)];
+            let read = |layout| read_record(layout, &bytes[..length.into()]).unwrap();
+            let expected =
+                bytes[..length.into()].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+            let (record, rest) = read(&packets);
+            assert_eq!(record.number(Number::Packets), (length <= 8).then_some(expected));
+            assert!(rest.is_empty());
+            let v4 = read(&host).0.number(Number::Source4);
+            assert_eq!(v4, (length == 4).then_some(expected), "{length}");
+            assert_eq!(of(27).steps.len(), usize::from(length == 16));
+        }
+    }
+
+    #[test]
+    fn the_largest_of_several_numbers_counts() {
+        let compiled = compiled(&[(2, 1), (24, 1)], 2).unwrap();
+        for bytes in [[0, 7], [7, 0], [7, 7]] {
+            let (record, _) = read_record(&compiled, &bytes).unwrap();
+            assert_eq!(record.number(Number::Packets), Some(7));
+        }
     }
 
     #[test]
     fn a_field_may_tell_its_own_length() {
-        let compiled = compiled(&[(82, VARIABLE), (4, 1), (315, VARIABLE)], 65_535).unwrap();
-        let frame = |bytes: &'static [u8]| (Element::Frame, bytes);
-        let protocol = (Element::Protocol, &[6][..]);
-        assert_eq!(
-            read_record(&compiled, &[0, 6, 0]),
-            Some((vec![protocol, frame(&[][..])], &[][..]))
-        );
-        let long = [&[1, 77, 6, 255, 1, 0][..], &[9; 256]].concat();
-        assert_eq!(
-            read_record(&compiled, &long),
-            Some((vec![protocol, frame(&[9; 256][..])], &[][..]))
-        );
+        let compiled = compiled(&[(82, VARIABLE), (4, 1), (1, VARIABLE), (5, 1)], 65_535).unwrap();
+        let read = |bytes| {
+            let (record, rest) = read_record(&compiled, bytes)?;
+            Some((record.number(Number::Protocol), record.number(Number::Octets), rest.len()))
+        };
+        assert_eq!(read(&[0, 6, 0, 77, 9]), Some((Some(6), None, 1)));
+        assert_eq!(read(&[1, 77, 6, 2, 1, 2, 77]), Some((Some(6), Some(0x102), 0)));
+        let long = [&[1, 77, 6, 255, 1, 0][..], &[9; 257]].concat();
+        assert_eq!(read(&long), Some((Some(6), None, 0)), "no number has 256 bytes");
         for length in 0..long.len() {
-            assert_eq!(read_record(&compiled, &long[..length]), None, "{length}");
+            assert_eq!(read(&long[..length]), None, "{length}");
         }
     }
 
