@@ -25,7 +25,7 @@ pub enum Event {
     /// delivered. Only live inputs tick, at least 50 times a second, and their contacts are never later than the time at which they
     /// were read.
     Time(u64),
-    /// The system clock was set forward by more than 5 s. Contacts that follow were read before or after the step. Only live
+    /// The system clock was set forward by a second or more. Contacts that follow were read before or after the step. Only live
     /// inputs have this event.
     SetForward {
         /// The time that was skipped.

@@ -63,11 +63,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long what waits is still read after the end was asked for.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The shortest step forward of the system clock that is an event: for shorter ones, slices wait long enough.
-const STEP: Duration = Duration::from_secs(5);
-
-/// The shortest step forward after which the clocks of exporters are compared anew.
-const SKEW: Duration = Duration::from_secs(1);
+/// The shortest step forward of the system clock that is an event. The time that a reading takes is far below it.
+const STEP: Duration = Duration::from_secs(1);
 
 /// The time that a reading of both clocks takes, at most.
 const READING: Duration = Duration::from_millis(100);
@@ -211,11 +208,12 @@ impl Live {
                 return self.finish();
             }
             (self.contacts, self.next) = (load.contacts, 0);
-            if let Some(sockets) = self.sockets.as_ref().filter(|_| step >= SKEW) {
-                sockets.clock_was_set();
-            }
-            // Before contacts, which would let the skipped time pass.
-            if step > STEP {
+            // The event comes before the contacts, which would let the skipped time pass.
+            if step >= STEP {
+                if let Some(sockets) = &self.sockets {
+                    // The clocks of exporters seem to be set back now.
+                    sockets.clock_was_set();
+                }
                 return Ok(Some(Event::SetForward { step, now_ns: reading.time_ns }));
             }
             self.time = Some(now);
@@ -365,9 +363,9 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_more_than_5_s_is_an_event_before_the_contacts_that_wait() {
+    fn a_step_of_some_seconds_is_an_event_before_the_contacts_that_wait() {
         let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
-        for (step_s, expected) in [(3_600, Some(3_600)), (6, Some(6)), (3, None), (0, None)] {
+        for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
             let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
             line.belt.put(&[contact]);
             let mut live = Live::of(line, None);
