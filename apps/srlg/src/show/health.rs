@@ -42,7 +42,7 @@ impl Health {
         }
         let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
         if let Some(names) = named(exporters.map(|exporter| exporter.address)) {
-            problems.push(format!("nothing comes from the exporters {names}"));
+            problems.push(format!("no flow record comes from the exporters {names}"));
         }
         let sites = board.network.iter().flat_map(|network| &network.sites);
         if let Some(names) = named(sites.filter(|site| site.is_silent).map(|site| &site.name)) {

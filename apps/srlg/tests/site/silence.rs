@@ -71,7 +71,8 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
         thread::sleep(Duration::from_secs(10));
         let page = site.page();
         assert_eq!(silent(page["alerts"].as_array().unwrap()), silent(&held));
-        let health = json!({"level": "warn", "text": "nothing comes from the exporters 127.0.0.2"});
+        let health =
+            json!({"level": "warn", "text": "no flow record comes from the exporters 127.0.0.2"});
         assert_eq!(page["health"], health);
         let exporters = page["exporters"].as_array().unwrap();
         let is_silent: Vec<_> = exporters.iter().map(|it| &it["is_silent"]).collect();
@@ -103,7 +104,7 @@ fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() 
         scope.spawn(|| export(&site, "127.0.0.1:0", 1, &sends, &ends));
         let _ends = Ends(&ends);
         let started = Instant::now();
-        let text = "nothing comes from the exporters 127.0.0.9";
+        let text = "no flow record comes from the exporters 127.0.0.9";
         while site.page()["health"] != json!({ "level": "warn", "text": text }) {
             assert!(started.elapsed() < Duration::from_secs(60), "{}", site.page());
             thread::sleep(Duration::from_millis(200));
