@@ -101,19 +101,93 @@ fn after_a_restart_each_window_waits_for_its_own_length() {
     assert_eq!(after_ms, 15_000);
 }
 
+/// A monitor whose clock can be set, and its notifications. Its time starts with the second 0.
+struct SteppedMonitor {
+    monitor: Monitor,
+    start_ms: u64,
+    told: Vec<Notice>,
+}
+
+impl SteppedMonitor {
+    fn new(rule: &str) -> Self {
+        let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
+        let text = format!("{input}{}{rule}", view("a", "destination"));
+        let monitor = Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap();
+        Self { monitor, start_ms: 1_750_000_000_000, told: Vec::new() }
+    }
+
+    /// Lets `peers` hosts contact 10.0.0.1 in each of `seconds`.
+    fn feed(&mut self, seconds: std::ops::Range<u64>, peers: u32) {
+        let (start_ms, length) = (self.start_ms + seconds.start * 1_000, seconds.count() as u64);
+        self.told.extend(feed(&mut self.monitor, start_ms, length, peers));
+    }
+
+    /// Sets the clock forward by `step_ms` to a time after the second 0.
+    fn set_forward(&mut self, step_ms: u64, now_ms: u64) {
+        let step = Duration::from_millis(step_ms);
+        self.monitor.set_forward(step, (self.start_ms + now_ms) * 1_000_000);
+    }
+
+    /// Returns the changes, each with the second in which it was sent.
+    fn changes(&self) -> Vec<(Status, Why, u64)> {
+        let second = |notice: &Notice| (notice.now_ms - self.start_ms) / 1_000;
+        self.told.iter().map(|notice| (notice.status, notice.why, second(notice))).collect()
+    }
+}
+
 #[test]
 fn a_clock_that_is_set_forward_by_an_hour_ends_no_alert_and_starts_none_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut first = Continued::open(&config(folder.path(), &["a"])).unwrap();
-    let start_ms = now_ms() - 4_000_000;
-    let mut told = feed(&mut first.monitor, start_ms, 10, 100);
-    let later_ms = start_ms + 3_610_000;
-    first.monitor.set_forward(Duration::from_secs(3_600), later_ms * 1_000_000);
-    told.extend(feed(&mut first.monitor, later_ms, 20, 100));
-    told.extend(feed(&mut first.monitor, later_ms + 20_000, 30, 1));
-    let changes = told.iter().filter(|notice| notice.status != Status::Update);
-    let changes: Vec<_> = changes.map(|notice| (notice.status, notice.id)).collect();
-    assert_eq!(changes, [(Status::Start, told[0].id), (Status::End, told[0].id)]);
+    for rule in [RULE.to_owned(), format!("{RULE}unconfirmed-after = '10m'\n")] {
+        let mut stepped = SteppedMonitor::new(&rule);
+        stepped.feed(0..10, 100);
+        stepped.set_forward(3_600_000, 3_610_000);
+        // The exporters send the first flows after the step some seconds later.
+        stepped.feed(3_610..3_618, 0);
+        stepped.feed(3_618..3_640, 100);
+        stepped.feed(3_640..3_670, 1);
+        let [start, ..] = &stepped.told[..] else { panic!() };
+        assert!(stepped.told.iter().all(|notice| notice.id == start.id));
+        let changes = [(Status::Start, Why::Threshold, 3), (Status::End, Why::Below, 3_650)];
+        assert_eq!(stepped.changes(), changes);
+    }
+}
+
+#[test]
+fn an_alert_stays_active_when_the_clock_skips_its_window_in_a_few_seconds() {
+    let rule = RULE.replace("5s = 50", "3s = 50").replace("hold = '5s'", "hold = '1s'");
+    for step_ms in [1_000, 2_500, 4_900] {
+        let mut stepped = SteppedMonitor::new(&rule);
+        stepped.feed(0..10, 100);
+        let after = (10_000 + step_ms) / 1_000;
+        stepped.set_forward(step_ms, 10_000 + step_ms);
+        stepped.feed(after..after + 20, 100);
+        assert_eq!(stepped.changes(), [(Status::Start, Why::Threshold, 3)], "{step_ms}");
+    }
+}
+
+#[test]
+fn the_time_that_a_clock_has_skipped_does_not_count_for_unconfirmed_after() {
+    let mut stepped = SteppedMonitor::new(&format!("{RULE}unconfirmed-after = '10m'\n"));
+    let look = |stepped: &mut SteppedMonitor, second: u64, last: [u64; 2]| {
+        let exporters = [([127, 0, 0, 1], last[0]), ([127, 0, 0, 2], last[1])];
+        let input = status(stepped.start_ms, exporters);
+        stepped.monitor.look_at(&input, (stepped.start_ms + second * 1_000) * 1_000_000);
+    };
+    for second in 0..70 {
+        // The second exporter sends nothing after the flood, and is silent after 15 s.
+        let is_flood = second < 10;
+        stepped.feed(second..second + 1, if is_flood { 100 } else { 1 });
+        look(&mut stepped, second, [second, second.min(9)]);
+    }
+    let silent = [(Status::Start, Why::Threshold, 3), (Status::Update, Why::Unconfirmed, 24)];
+    assert_eq!(stepped.changes(), silent);
+    stepped.set_forward(3_600_000, 3_670_000);
+    for second in 3_670..4_300 {
+        stepped.feed(second..second + 1, 1);
+        look(&mut stepped, second, [second, 9]);
+    }
+    let end = (Status::End, Why::Unconfirmed, 4_215);
+    assert_eq!(stepped.changes(), [&silent[..], &[end]].concat());
 }
 
 /// What an input says of exporters, each with the second of its last datagram.

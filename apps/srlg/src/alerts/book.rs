@@ -171,6 +171,12 @@ impl Book {
         self.next = self.next.max(slice);
     }
 
+    /// Notes that the clock was set forward by `step_ms` to a time in `slice`, before which no slice changes an alert.
+    pub(crate) fn set_forward(&mut self, step_ms: u64, slice: u64) {
+        self.be_at_least_at(slice);
+        self.tracker.set_forward(step_ms);
+    }
+
     /// Returns the hosts of the slice that is being closed, for the tracker.
     pub(crate) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
         let sightings = |window| {

@@ -105,6 +105,11 @@ impl Group {
         }
     }
 
+    /// Notes that the clock was set forward by `step_ms`: no report became due in the skipped time.
+    pub(crate) fn set_forward(&mut self, step_ms: u64) {
+        self.told_ms += step_ms;
+    }
+
     /// Takes the largest counts of members, the highest severity of one, and their silent witnesses. Returns the reason to
     /// report that, if any.
     pub(crate) fn step(

@@ -207,6 +207,18 @@ impl HostState {
         Some(step)
     }
 
+    /// Notes that the clock was set forward by `step_ms`: in the skipped time no count was low and no report became due.
+    pub(crate) fn set_forward(&mut self, step_ms: u64) {
+        if let Some(active) = &mut self.active {
+            active.told_ms += step_ms;
+        }
+        for course in self.courses_mut() {
+            for since_ms in [&mut course.below_since_ms, &mut course.whole_since_ms] {
+                *since_ms = since_ms.map(|since_ms| since_ms + step_ms);
+            }
+        }
+    }
+
     /// Returns the counts in all windows that have been active, the most severe one first.
     pub(crate) fn counts(&self, sighting: impl Fn(u32) -> Sighting) -> Vec<WindowCount> {
         let windows = self.windows.iter();

@@ -189,7 +189,13 @@ impl Tracker {
         slice.alerts
     }
 
-    /// The hosts that are at their threshold and are not followed yet, as far as there is room for them.
+    /// Notes that the clock was set forward by `step_ms`: in the skipped time no count was low and no report became due.
+    pub(crate) fn set_forward(&mut self, step_ms: u64) {
+        self.hosts.values_mut().for_each(|state| state.set_forward(step_ms));
+        self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
+    }
+
+    /// Returns the hosts that are at their threshold and are not followed yet, as far as there is room for them.
     fn new_hosts<'a>(
         &mut self,
         slice: &Slice,

@@ -162,11 +162,14 @@ impl Monitor {
         self.exporters.restore(exporters);
     }
 
-    /// Notes that nothing is known of the time before `now_ns`, to which the system clock was set forward by `step`: no window
-    /// ends that reaches back to it.
+    /// Notes that the system clock was set forward by `step` to `now_ns`. The skipped slices change no alert, and no window
+    /// ends that reaches back to them.
     pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
-        self.exporters.set_forward(step.as_millis() as u64);
-        self.watches.iter_mut().for_each(|watch| watch.miss_contacts_until(now_ns));
+        let step_ms = step.as_millis() as u64;
+        self.exporters.set_forward(step_ms, now_ns / 1_000_000);
+        for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
+            watch.set_forward(step_ms, now_ns, book);
+        }
     }
 
     /// Lets time pass until `now_ns`.

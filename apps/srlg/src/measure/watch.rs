@@ -196,10 +196,13 @@ impl Watch {
         self.slices.seen_from = u64::MAX;
     }
 
-    /// Notes that contacts of slices before `now_ns` are missing, the slice of `now_ns` included.
-    pub(crate) fn miss_contacts_until(&mut self, now_ns: u64) {
-        let seen_from = self.track.clock().slice_of(now_ns) + 1;
-        self.slices.seen_from = self.slices.seen_from.max(seen_from);
+    /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts of earlier slices are missing, those of the
+    /// slice of `now_ns` included.
+    pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, book: &mut Book) {
+        let slice = self.track.clock().slice_of(now_ns);
+        self.slices.seen_from = self.slices.seen_from.max(slice + 1);
+        self.slices.newest_input_ms += step_ms;
+        book.set_forward(step_ms, slice);
     }
 
     /// Returns what is known of the view now.

@@ -46,7 +46,7 @@ impl Args {
                     warn!(
                         "the system clock was set forward by {seconds} s: the slices that it has skipped are missing"
                     );
-                    site.skip_to(now_ns)?;
+                    site.set_forward(step, now_ns)?;
                 }
                 Event::Time(now_ns) => {
                     if look.is_due() {

@@ -178,6 +178,11 @@ impl Measurement {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
+    /// Notes that the clock was set forward by `step` to `now_ns`: no exporter was silent meanwhile.
+    pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) {
+        self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
+    }
+
     /// Returns what is known of the exporters.
     pub(super) const fn exporters(&self) -> &WitnessTable {
         &self.slices.exporters

@@ -84,9 +84,10 @@ impl Site {
         self.measurement.pass(now_ns)
     }
 
-    /// Begins anew after the clock was set forward to `now_ns`. The slices that the clock has skipped are not sent: they are
-    /// missing, and not empty, so that the collector ends no alert because of them.
-    pub(super) fn skip_to(&mut self, now_ns: u64) -> Result<()> {
+    /// Starts again after the clock was set forward by `step` to `now_ns`. The slices that the clock has skipped are not sent:
+    /// they are missing, and not empty, so that the collector ends no alert because of them.
+    pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
+        self.measurement.set_forward(step, now_ns);
         let version = self.versions.borrow().clone();
         // A version that is new begins with the next call of `pass`.
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }

@@ -1,7 +1,8 @@
-//! When the exporters of one machine sent, and which of them are silent.
+//! The times at which the exporters of one machine sent, and the silent ones among them.
 //!
-//! Invariant: an exporter that falls silent is remembered for a day. At most 16,384 are remembered; those that have sent for
-//! less than a minute are forgotten first.
+//! Invariant: an exporter that falls silent is remembered for a day, or for as long as it has an entry of its own among the
+//! exporters that may send. At most 16,384 are remembered. Those without such an entry are forgotten first, and of these the
+//! ones that have sent for less than a minute.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -26,7 +27,7 @@ const PAUSES: u64 = 3;
 /// A pause of more than an hour is an outage.
 const HOUR_MS: u64 = 3_600_000;
 
-/// Exporters are remembered for so long after their last datagram.
+/// The time after its last datagram for which an exporter in a network is remembered.
 const DAY_MS: u64 = 24 * HOUR_MS;
 
 /// An exporter that fell silent in this time before the exporters of a host were known may have seen it.
@@ -87,11 +88,15 @@ pub(crate) struct WitnessTable {
     /// Networks of the exporters that are waited for.
     permitted: Vec<IpNet>,
     lookup: Networks<()>,
+    /// The exporters that have an entry of their own among those networks.
+    named: BTreeSet<IpAddr>,
     /// The time after which any exporter is silent, instead of one by its pauses.
     silent_after: Option<Duration>,
     slice_ms: u64,
     started_ms: u64,
     now_ms: u64,
+    /// The last step of the system clock.
+    step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
     /// Times of the last datagrams, ascending.
     last: Vec<u64>,
@@ -102,6 +107,21 @@ pub(crate) struct WitnessTable {
     log: Every,
     /// Silent exporters that are in the log, and those that were never heard.
     logged: HashSet<IpAddr>,
+}
+
+/// A step forward of the system clock.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The time before the step, milliseconds since the Unix epoch.
+    before_ms: u64,
+    length_ms: u64,
+}
+
+impl Step {
+    /// Returns the time of a datagram by the clock as it is set now.
+    fn correct(self, ms: u64) -> u64 {
+        if ms <= self.before_ms { ms + self.length_ms } else { ms }
+    }
 }
 
 /// The datagrams of an exporter.
@@ -157,10 +177,10 @@ impl Seen {
         Self { times, given_ms: times.last_ms, pauses }
     }
 
-    /// Takes the time of the newest datagram.
-    fn update(&mut self, ms: u64) {
+    /// Takes the time of the newest datagram, which the input gives as `given_ms`.
+    fn update(&mut self, given_ms: u64, ms: u64) {
         let times = &mut self.times;
-        if std::mem::replace(&mut self.given_ms, ms) == ms {
+        if std::mem::replace(&mut self.given_ms, given_ms) == given_ms {
             return;
         }
         if let Some(pause_ms) = ms.checked_sub(times.last_ms) {
@@ -193,6 +213,12 @@ pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u6
     })
 }
 
+/// Returns the hosts among `networks`.
+fn single_hosts(networks: &[IpNet]) -> BTreeSet<IpAddr> {
+    let hosts = networks.iter().filter(|it| it.prefix_len() == it.max_prefix_len());
+    hosts.map(|host| host.addr().to_canonical()).collect()
+}
+
 impl WitnessTable {
     /// Makes the table of exporters within the networks `permitted`. None was seen until `started_ms`.
     pub(crate) fn new(
@@ -204,10 +230,12 @@ impl WitnessTable {
         Self {
             permitted: permitted.to_vec(),
             lookup: Networks::new(permitted.iter().map(|network| (*network, ()))),
+            named: single_hosts(permitted),
             silent_after,
             slice_ms,
             started_ms,
             now_ms: started_ms,
+            step: None,
             by_address: HashMap::new(),
             last: Vec::new(),
             silent: Vec::new(),
@@ -229,9 +257,13 @@ impl WitnessTable {
         now_ms: u64,
         datagrams: impl IntoIterator<Item = (IpAddr, u64)>,
     ) {
-        for (exporter, ms) in datagrams {
+        // A clock that was set back since then may give earlier times that are right.
+        self.step = self.step.filter(|step| now_ms >= step.before_ms + step.length_ms);
+        for (exporter, given_ms) in datagrams {
+            // The clock may have been set after `now_ms` was read.
+            let ms = self.step.map_or(given_ms, |step| step.correct(given_ms)).min(now_ms);
             let seen = self.by_address.entry(exporter).or_insert_with(|| Seen::new(exporter, ms));
-            seen.update(ms);
+            seen.update(given_ms, ms);
             seen.set_limit(self.silent_after);
         }
         self.sort(now_ms);
@@ -254,6 +286,7 @@ impl WitnessTable {
         if self.permitted != state.permitted {
             self.permitted.clone_from(&state.permitted);
             self.lookup = Networks::new(self.permitted.iter().map(|network| (*network, ())));
+            self.named = single_hosts(&self.permitted);
         }
         self.now_ms = state.now_ms;
         self.restore(state);
@@ -273,30 +306,37 @@ impl WitnessTable {
         TableState { now_ms: self.now_ms, permitted, exporters }
     }
 
-    /// Notes that the system clock was set forward by `step_ms`: that was no pause.
-    pub(crate) fn set_forward(&mut self, step_ms: u64) {
-        self.started_ms += step_ms;
+    /// Notes that the system clock was set forward by `length_ms` to `now_ms`: that was no pause.
+    pub(crate) fn set_forward(&mut self, length_ms: u64, now_ms: u64) {
+        self.step = Some(Step { before_ms: now_ms.saturating_sub(length_ms), length_ms });
+        self.started_ms += length_ms;
         for seen in self.by_address.values_mut() {
-            seen.times.last_ms += step_ms;
+            seen.times.last_ms += length_ms;
         }
-        self.sort(self.now_ms + step_ms);
+        self.sort(self.now_ms + length_ms);
     }
 
     /// Forgets what is too old or too much, and finds the silent exporters of `now_ms`.
     fn sort(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
-        self.by_address.retain(|_, seen| now_ms.saturating_sub(seen.times.last_ms) <= DAY_MS);
+        self.by_address.retain(|exporter, seen| {
+            let is_recent = now_ms.saturating_sub(seen.times.last_ms) <= DAY_MS;
+            is_recent || self.named.contains(exporter)
+        });
         let times = self.by_address.values().map(|seen| seen.times);
-        let by_worth = times.map(|times| (!times.is_new(), times.last_ms, times.exporter));
+        let by_worth = times.map(|times| {
+            let is_named = self.named.contains(&times.exporter);
+            (is_named, !times.is_new(), times.last_ms, times.exporter)
+        });
         let mut by_worth: Vec<_> = by_worth.collect();
         if by_worth.len() > EXPORTERS {
             by_worth.sort_unstable();
-            for (_, _, exporter) in by_worth.drain(..by_worth.len() - EXPORTERS) {
+            for (.., exporter) in by_worth.drain(..by_worth.len() - EXPORTERS) {
                 self.by_address.remove(&exporter);
             }
         }
         let mut by_time: Vec<_> =
-            by_worth.into_iter().map(|(_, ms, exporter)| (ms, exporter)).collect();
+            by_worth.into_iter().map(|(.., ms, exporter)| (ms, exporter)).collect();
         by_time.sort_unstable();
         self.last = by_time.iter().map(|(ms, _)| *ms).collect();
         by_time.retain(|(_, exporter)| self.silent_since(*exporter).is_some());
@@ -338,9 +378,7 @@ impl WitnessTable {
     /// Returns the exporters that have an entry of their own among those that may send, and have not sent a record. They are no
     /// witnesses of any host.
     pub(crate) fn unheard(&self) -> impl Iterator<Item = IpAddr> {
-        let hosts = self.permitted.iter().filter(|it| it.prefix_len() == it.max_prefix_len());
-        let hosts: BTreeSet<_> = hosts.map(|host| host.addr().to_canonical()).collect();
-        hosts.into_iter().filter(|host| !self.by_address.contains_key(host))
+        self.named.iter().copied().filter(|host| !self.by_address.contains_key(host))
     }
 
     /// Returns when an exporter was last seen, or waited for first, if it is silent.

@@ -43,6 +43,7 @@ pub(super) fn play(
     while verdict.may_change(started.elapsed(), length) {
         match input.next_event()? {
             Some(Event::Contact(contact)) => monitor.take(&contact)?,
+            Some(Event::SetForward { step, now_ns }) => monitor.set_forward(step, now_ns),
             Some(Event::Time(now_ns)) => {
                 if look.is_due() {
                     monitor.look_at(&input.status(), now_ns);

@@ -29,7 +29,7 @@ fn fixture(folder: &Path, first: NetworkVersion) -> Fixture {
         is_live: true,
         pace: None,
         device: Device::Cpu,
-        exporters: Vec::new(),
+        exporters: vec!["192.0.2.1/32".parse().unwrap()],
         silent_after: None,
     };
     let (versions, receiver) = watch::channel(first);
@@ -110,10 +110,29 @@ fn slices_that_the_clock_has_skipped_are_not_sent() {
     }
     // The slice that runs when the clock is set, and the one in the middle of which it is, are not whole.
     let later = now + 3_600;
-    site.skip_to(later * SECOND + SECOND / 2).unwrap();
+    let step = Duration::from_secs(3_598);
+    site.set_forward(step, later * SECOND + SECOND / 2).unwrap();
     site.pass(later * SECOND + SECOND / 2).unwrap();
     site.take(&contact(later * SECOND + SECOND / 2)).unwrap();
     site.take(&contact((later + 1) * SECOND)).unwrap();
     site.pass((later + 3) * SECOND).unwrap();
     assert_eq!(outbox.from(0, 9), [now, now + 1, later + 1, later + 2]);
+}
+
+#[test]
+fn an_exporter_is_not_silent_because_the_clock_has_skipped_an_hour() {
+    let folder = tempfile::tempdir().unwrap();
+    let started_ms = now_ms();
+    let Fixture { mut site, .. } = fixture(folder.path(), version(1, 0, 1000));
+    let started_ms = started_ms..=now_ms();
+    let later = started_ms.end() / 1000 + 3_600;
+    site.pass((later - 3_600) * SECOND).unwrap();
+    site.set_forward(Duration::from_secs(3_600), later * SECOND).unwrap();
+    let mut silent_since = |second: u64| {
+        site.look_at(&Status::default(), (later + second) * SECOND);
+        site.measurement.exporters().silent_since([192, 0, 2, 1].into())
+    };
+    assert_eq!(silent_since(1), None);
+    let since_ms = silent_since(20).unwrap();
+    assert!(started_ms.contains(&(since_ms - 3_600_000)), "{since_ms} {started_ms:?}");
 }

@@ -166,7 +166,7 @@ fn a_step_of_the_clock_is_no_pause_and_no_silence() {
     let mut exporters = exporters(None);
     run(&mut exporters, 1_000..1_100, |_, _| true);
     assert_eq!(exporters.silent_since(address(4)), Some(1_000 * SECOND), "never heard");
-    exporters.set_forward(3_000 * SECOND);
+    exporters.set_forward(3_000 * SECOND, 4_099 * SECOND + 500);
     assert_eq!([1, 2].map(|last| exporters.silent_since(address(last))), [None; 2]);
     assert_eq!(exporters.silent_since(address(4)), Some(4_000 * SECOND));
     run(&mut exporters, 4_100..4_200, |last, _| last != 3);
@@ -176,6 +176,58 @@ fn a_step_of_the_clock_is_no_pause_and_no_silence() {
     run(&mut exporters, 4_080..4_120, |last, _| last != 3);
     assert_eq!([1, 2].map(|last| exporters.silent_since(address(last))), [None; 2]);
     assert_eq!(exporters.resumed_ms, 0);
+}
+
+#[test]
+fn a_datagram_between_the_last_look_and_a_step_of_the_clock_makes_no_pause() {
+    let mut exporters = exporters(None);
+    run(&mut exporters, 1_000..1_009, |_, _| true);
+    // The clock is set in the second 1,010, before the input is asked; the first exporter has sent before that.
+    let after_step = address(2);
+    exporters.update(1_009 * SECOND, [(address(1), 1_009 * SECOND), (after_step, 1_610 * SECOND)]);
+    exporters.set_forward(600 * SECOND, 1_610 * SECOND + 500);
+    exporters.update(1_611 * SECOND, [(address(1), 1_010 * SECOND), (after_step, 1_611 * SECOND)]);
+    let times = |exporters: &WitnessTable, last| exporters.by_address[&address(last)].times;
+    for (last, last_s, active_s) in [(1, 1_610, 10), (2, 1_611, 11), (3, 1_608, 8)] {
+        let ExporterTimes { last_ms, active_ms, resumed_ms, limit_ms, .. } =
+            times(&exporters, last);
+        let expected = (last_s * SECOND, active_s * SECOND, 0, LEAST_SILENCE_MS);
+        assert_eq!((last_ms, active_ms, resumed_ms, limit_ms), expected, "{last}");
+        assert_eq!(exporters.silent_since(address(last)), None);
+    }
+    exporters.update(1_625 * SECOND, []);
+    let silent = [1, 2, 3].map(|last| exporters.silent_since(address(last)));
+    assert_eq!(silent, [Some(1_610 * SECOND), None, Some(1_608 * SECOND)]);
+    // The clock is set back to a time before the step, which is no time before the step by this clock.
+    exporters.update(900 * SECOND, [(address(1), 899 * SECOND)]);
+    assert_eq!(times(&exporters, 1).last_ms, 899 * SECOND);
+}
+
+#[test]
+fn an_exporter_with_an_entry_of_its_own_is_remembered_for_longer_than_a_day() {
+    let permitted = ["192.0.2.1/32", "192.0.2.2/31"].map(|network| network.parse().unwrap());
+    let table = || WitnessTable::new(&permitted, None, SECOND, 1_000 * SECOND);
+    let mut exporters = table();
+    run(&mut exporters, 1_000..1_100, |_, _| true);
+    exporters.update(3 * DAY_MS, []);
+    let silent = |exporters: &WitnessTable| {
+        exporters.silent().map(|times| (times.exporter, times.last_ms)).collect::<Vec<_>>()
+    };
+    let expected = [(address(1), 1_099 * SECOND)];
+    assert_eq!(silent(&exporters), expected);
+    let mut restored = table();
+    restored.restore(&exporters.state());
+    assert_eq!(silent(&restored), expected);
+    assert_eq!(restored.silent_since(address(1)), Some(1_099 * SECOND));
+    assert_eq!(restored.unheard().count(), 0);
+    // It makes no room for others, either.
+    let crowd = (0..2 * EXPORTERS as u32).map(|at| (0x0a00_0000 + at).to_be_bytes().into());
+    let crowd: Vec<IpAddr> = crowd.collect();
+    for second in [0, 30, 60, 90] {
+        let now_ms = 3 * DAY_MS + second * SECOND;
+        restored.update(now_ms, crowd.iter().map(|address| (*address, now_ms)));
+    }
+    assert_eq!((restored.by_address.len(), silent(&restored)), (EXPORTERS, expected.to_vec()));
 }
 
 #[test]
