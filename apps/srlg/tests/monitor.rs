@@ -1,4 +1,4 @@
-//! A monitor without its process: what it tells of contacts, and after it was started again.
+//! A monitor without its process: its notifications, and its state after a restart.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn view(name: &str, role: &str) -> String {
     format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
 }
 
-/// Of `views` that go on now, with a state in `folder`.
+/// Returns a configuration of `views`, with a state in `folder`.
 fn config(folder: &Path, views: &[&str]) -> Config {
     let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
@@ -31,7 +31,7 @@ fn config(folder: &Path, views: &[&str]) -> Config {
     .unwrap()
 }
 
-/// Seconds from `start_ms` on, in each of which `peers` hosts contact 10.0.0.1; what is told.
+/// Lets `peers` hosts contact 10.0.0.1 in each of `seconds` from `start_ms` on, and returns the notifications.
 fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notice> {
     let mut told = Vec::new();
     for second in 0..seconds {
@@ -46,7 +46,7 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
     told
 }
 
-/// Keeps `notices` of a monitor, which ends.
+/// Stores `notices` of a monitor, and ends it.
 fn end(mut of: Continued, notices: &[Notice]) {
     of.ledger.keep(of.monitor.desk(), notices).unwrap();
     of.checkpoints.finish(&mut of.monitor).unwrap();
@@ -190,7 +190,7 @@ fn the_time_that_a_clock_has_skipped_does_not_count_for_unconfirmed_after() {
     assert_eq!(stepped.changes(), [&silent[..], &[end]].concat());
 }
 
-/// What an input says of exporters, each with the second of its last datagram.
+/// Returns the status of an input with these exporters, each with the second of its last datagram.
 fn status<const N: usize>(start_ms: u64, exporters: [([u8; 4], u64); N]) -> InputStatus {
     let exporters = exporters.map(|(address, second)| {
         let mut counts = FlowCounts::default();
@@ -307,7 +307,7 @@ fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
     assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, told[0].id));
 }
 
-/// Of `text` beside two views, in and out of 10.0.0.0/8, of a replay.
+/// Makes a monitor of a replay, with `text` and two views, in and out of 10.0.0.0/8.
 fn replay(text: &str) -> Monitor {
     let views = view("in", "destination") + &view("out", "source");
     let text = format!("inside = ['10.0.0.0/8']\n{views}{text}");
@@ -318,7 +318,7 @@ fn contact(second: u64, source: [u8; 4], destination: [u8; 4]) -> Contact {
     Contact::new((1_750_000_000 + second) * 1_000_000_000, source.into(), destination.into())
 }
 
-/// 100 hosts that contact 10.0.0.1 in each of `seconds`.
+/// Lets 100 hosts contact 10.0.0.1 in each of `seconds`.
 fn flood(monitor: &mut Monitor, seconds: std::ops::Range<u64>) {
     for second in seconds {
         (0..100).for_each(|peer| {

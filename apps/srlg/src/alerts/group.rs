@@ -1,6 +1,6 @@
 //! Hosts of one network that start together: one alert for all of them.
 //!
-//! Invariant: a host is in one group at most, and as long as it is there nothing is told of it alone.
+//! Invariant: a host is in one group at most, and as long as it is there it has no notifications of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -12,14 +12,16 @@ use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
 use crate::alerts::witnesses::SilentSource;
 
-/// Starts in one network, within [`TOGETHER_MS`], beyond which they are one alert.
+/// The most hosts of a network that start within [`TOGETHER_MS`] and have an alert each.
 pub(crate) const MOST_ALONE: usize = 8;
+
+/// The time within which starts in one network are counted together.
 pub(crate) const TOGETHER_MS: u64 = 60_000;
 
-/// Hosts that are named.
+/// The most hosts that a notification names.
 pub(crate) const NAMED: usize = 20;
 
-/// The network whose hosts are told together: a /24 of IPv4, a /48 of IPv6.
+/// Returns the network of `host` that may have one alert: a /24 of IPv4, a /48 of IPv6.
 pub(crate) fn network(host: IpAddr) -> IpNet {
     let length = if host.is_ipv4() { 24 } else { 48 };
     // The length is one of the family.
@@ -35,9 +37,9 @@ pub(crate) struct Group {
     /// The largest counts of members, by the length of the window in slices.
     windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
-    /// Up to when the last member that ended had as many.
+    /// The time until which the last member that ended had its count.
     pub(crate) until_ms: u64,
-    /// Why it ends: as unconfirmed if any member did.
+    /// The reason of the end: unconfirmed if any member ended so.
     pub(crate) end: Why,
     /// The silent witnesses of members, while no end can be confirmed.
     pub(crate) silent: Vec<SilentSource>,
@@ -53,12 +55,12 @@ pub(crate) struct Silence {
     pub(crate) is_of_all: bool,
 }
 
-/// When hosts of a network started, the newest last.
+/// The times at which hosts of networks started, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
 
 impl Starts {
-    /// Forgets what is too long ago.
+    /// Forgets starts that are too long ago.
     pub(crate) fn forget_before(&mut self, now_ms: u64) {
         let first = now_ms.saturating_sub(TOGETHER_MS);
         self.0.retain(|_, starts| {
@@ -74,8 +76,8 @@ impl Starts {
         starts.push_back((now_ms, host));
     }
 
-    /// Networks in which too many started to tell them alone, with those that are about to, `pending`; and the hosts that
-    /// started.
+    /// Returns the networks that have one alert, and the hosts that started there. Of each network, `pending` is the number of
+    /// hosts that are about to start.
     pub(crate) fn crowded(
         &self,
         pending: &BTreeMap<IpNet, usize>,

@@ -1,8 +1,8 @@
 //! All hosts and networks of one view.
 //!
 //! Shape: [`Tracker::close`] takes a slice: first every host by itself, then the networks in which many started.
-//! Invariants: what has a start has an end, once, whatever becomes of hosts, groups and rules in between; and at most
-//! [`Tracker::MOST_HOSTS`] hosts are remembered, whatever made them.
+//! Invariants: each alert starts once and ends once, even if hosts, groups and rules change meanwhile. At most
+//! [`Tracker::MOST_HOSTS`] hosts are remembered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -28,22 +28,22 @@ pub type Sightings = BTreeMap<u32, Vec<Sighting>>;
 pub struct Sighting {
     /// The host.
     pub host: IpAddr,
-    /// Its opposite hosts.
+    /// Number of its peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether there are more than can be counted.
+    /// Whether the host has more peers than can be counted.
     pub is_lower_bound: bool,
 }
 
 impl Sighting {
-    /// Makes the sighting of `host` with `cardinality` opposite hosts, known to `std_error`.
+    /// Makes the sighting of `host` with `cardinality` peers, and the standard error of that.
     #[must_use]
     pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
         Self { host, cardinality, std_error, is_lower_bound: false }
     }
 
-    /// Whether the threshold is passed.
+    /// Returns whether the threshold is passed.
     pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
         self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
     }
@@ -59,7 +59,8 @@ impl From<&SuperPoint> for Sighting {
 /// The condition of a slice: how far it can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether no exporter and no interface sent anything: nothing changes, because silence is not the end of an attack.
+    /// Whether no exporter and no interface sent anything. Then no alert starts or ends, because silence is not the end of an
+    /// attack.
     pub is_input_lost: bool,
     /// Number of the last slices, this one included, of which nothing is missing. Counts within longer windows may be too
     /// low, so those windows do not end.
@@ -67,7 +68,7 @@ pub struct Condition {
 }
 
 impl Default for Condition {
-    /// Nothing was ever missing.
+    /// Returns the condition of a slice before which nothing was ever missing.
     fn default() -> Self {
         Self { is_input_lost: false, whole_slices: u32::MAX }
     }
@@ -80,7 +81,7 @@ pub struct Tracker {
     hosts: BTreeMap<IpAddr, HostState>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
-    /// Of the last slice, see [`Tracker::left_out`].
+    /// The hosts of the last slice that are not followed, see [`Tracker::left_out`].
     #[serde(skip)]
     left_out: usize,
     /// The largest hosts that were followed and have had no alert since.
@@ -88,10 +89,10 @@ pub struct Tracker {
     misses: Misses,
 }
 
-/// A slice, as it is worked on.
+/// A slice while it is closed.
 struct Slice {
     now_ms: u64,
-    /// By the length of the window in slices.
+    /// The sightings by host, by the length of the window in slices.
     sightings: BTreeMap<u32, BTreeMap<IpAddr, Sighting>>,
     alerts: Vec<Alert>,
 }
@@ -105,8 +106,7 @@ impl Slice {
 }
 
 impl Tracker {
-    /// Hosts that are followed at most: senders with forged addresses, and detectors that are overloaded, have no end of
-    /// them.
+    /// The most hosts that are followed. Senders with forged addresses and overloaded detectors can make any number of hosts.
     pub const MOST_HOSTS: usize = 16_384;
 
     /// Makes a tracker of `view`, in which nothing has started.
@@ -116,7 +116,7 @@ impl Tracker {
         Self { view: view.into(), hosts, starts, groups, left_out: 0, misses: Misses::default() }
     }
 
-    /// Returns how many alerts go on, those of networks as one each.
+    /// Returns the number of active alerts; that of a network counts once.
     #[must_use]
     pub fn active(&self) -> usize {
         let hosts =
@@ -124,19 +124,19 @@ impl Tracker {
         hosts.count() + self.groups.len()
     }
 
-    /// Returns whether an alert about `host` goes on, or about a network that `host` is part of.
+    /// Returns whether an alert about `host`, or about a network that `host` is part of, is active.
     #[must_use]
     pub fn is_active(&self, host: IpAddr) -> bool {
         self.hosts.get(&host).is_some_and(|it| it.active.is_some())
     }
 
-    /// Returns the hosts that have passed their threshold lately, or the alert of which goes on.
+    /// Returns the hosts that have passed their threshold recently or have an active alert.
     pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.keys().copied()
     }
 
-    /// Returns how many hosts were at their threshold in the last slice and are not followed, as
-    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Those with the most opposite hosts come first.
+    /// Returns the number of hosts that were at their threshold in the last slice and are not followed, because
+    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Hosts with the most peers are followed first.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -222,7 +222,7 @@ impl Tracker {
         new.into_iter().map(|(host, _)| host).collect()
     }
 
-    /// Takes the slice for one host; whether its alert starts, which is not told yet.
+    /// Takes the slice for one host. Returns whether its alert starts; the start is not reported here.
     fn step(
         &mut self,
         host: IpAddr,
@@ -270,7 +270,7 @@ impl Tracker {
         self.hosts.remove(&host);
     }
 
-    /// Tells the starts of hosts by themselves, or of their network where there are many.
+    /// Reports the starts of hosts, or that of their network if there are many.
     fn group<'a>(
         &mut self,
         started: &[IpAddr],
@@ -316,7 +316,7 @@ impl Tracker {
         }
     }
 
-    /// Tells of networks what is to be told again, and ends those without a host.
+    /// Reports the changes of networks, and ends the alerts of networks without a host.
     fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {

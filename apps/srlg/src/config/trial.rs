@@ -1,6 +1,6 @@
-//! A dry run: whether this machine has all that a configuration names, and whether it can be used.
+//! A dry run of a configuration: checks of the files, addresses and programs that it names.
 //!
-//! Invariant: nothing is connected to, and nothing is made.
+//! Invariant: a dry run opens no connection and leaves no file.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -19,8 +19,8 @@ use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
 use crate::notify::store::Store;
 
-/// Tries everything that `file` names, adds what cannot be used to `problems`, and returns what may be right or wrong. The
-/// input is that of options of the command, if `given`.
+/// Tries everything that `file` names, adds the errors to `problems`, and returns warnings. If `given`, the input is that of
+/// the options of the command.
 pub(super) fn run(
     file: &File<'_>,
     given: Option<&InputOptions>,
@@ -86,7 +86,7 @@ impl Trial<'_, '_> {
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
     }
 
-    /// Tries `input`, of which `span` returns where the value of a key is.
+    /// Tries `input`; `span` returns the place of the value of a key.
     fn try_input(&mut self, input: &InputOptions, span: impl Fn(&str) -> Range<usize>) {
         for path in input.input.iter().filter(|path| path.as_path() != Path::new("-")) {
             self.add(span("input"), machine::try_input(path));

@@ -1,4 +1,4 @@
-//! All views of one input: contacts and time in, notices and the board out.
+//! All views of one input: contacts and time in, notifications and the board out.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub struct Monitor {
 #[derive(Debug, Default)]
 struct Misplaced(HashMap<Option<IpAddr>, TroubleCounts>);
 
-/// How exporters sampled all contacts so far.
+/// The sampling of all contacts so far, by exporter.
 #[derive(Debug, Default)]
 struct Samplings {
     by_exporter: HashMap<IpAddr, Sampling>,
@@ -47,7 +47,7 @@ struct Samplings {
 
 impl Misplaced {
     fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
-        // Those of more exporters are counted together.
+        // The contacts of all further exporters are counted together.
         let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
         self.0.entry(exporter.filter(|_| has_room)).or_default().add(kind, 1);
     }
@@ -58,7 +58,7 @@ impl Misplaced {
 }
 
 impl Samplings {
-    /// Mostly it is as it was.
+    /// Takes the sampling of `contact`, which mostly is that of the last one.
     #[inline]
     fn take(&mut self, contact: &Contact) {
         let Some(exporter) = contact.exporter else { return };
@@ -123,8 +123,8 @@ impl Monitor {
         self.watches.iter().map(|watch| watch.detector().memory_bytes()).sum()
     }
 
-    /// Returns the bytes that a checkpoint takes besides while it is written: of the largest view a copy of
-    /// the recorders, and the bytes before and after they are packed.
+    /// Returns the additional bytes that a checkpoint takes while it is written. They are a copy of the recorders of the
+    /// largest view, and their bytes before and after packing.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
         let largest = self.watches.iter().map(|watch| watch.detector().memory_bytes()).max();
@@ -152,7 +152,7 @@ impl Monitor {
         Ok(())
     }
 
-    /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
+    /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
     pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
@@ -184,30 +184,30 @@ impl Monitor {
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
     }
 
-    /// Ends the last slice, at the end of an input, and lets the clock run on for a window: what came last may yet start an
-    /// alert. Nothing ends, as nothing is known of that time.
+    /// Closes the last slice at the end of an input, and lets the clock run for another window, because the last contacts may
+    /// yet start an alert. No alert ends, because nothing is known of that time.
     pub fn finish(&mut self) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
         views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
     }
 
-    /// Returns what is to be told since the last call.
+    /// Returns the notifications since the last call.
     pub fn notices(&mut self) -> Result<Vec<Notice>> {
         let Self { watches, desk, .. } = self;
         desk.notices(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
-    /// Returns what the view number `at` holds.
+    /// Returns a snapshot of the view number `at`.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.watches[at].snapshot(&mut self.desk.books[at], &self.exporters)
     }
 
-    /// Returns what is known now, with what `input` tells. Exporters that `input` has forgotten are forgotten, so that one that
-    /// comes back starts anew.
+    /// Returns the board of this moment, with the status of `input`. Exporters that `input` has forgotten are forgotten, so that
+    /// the counts of one that comes back start at 0.
     #[must_use]
     pub fn board(&mut self, input: &InputStatus) -> Board {
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
-        // One that is not known yet may have sent what is counted already.
+        // An exporter that `input` does not know yet may already have counts.
         for gone in self.remembered.difference(&exporters) {
             self.misplaced.0.remove(&Some(*gone));
             self.samplings.forget(*gone);

@@ -1,7 +1,7 @@
-//! `srlg run`: the loop from an input to notices.
+//! `srlg run`: the loop from an input to notifications.
 //!
-//! Shape: one thread reads, counts and closes slices; sinks, checkpoints and the page have threads of their own, and hold
-//! it up never.
+//! Shape: one thread reads, counts and closes slices. Sinks, checkpoints and the page have threads of their own and never
+//! delay it.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use crate::service::Service;
 use crate::show::board::Board;
 use crate::show::board::Screen;
 
-/// Watches until the input ends, or a signal comes.
+/// Runs until the input ends or a signal comes.
 pub fn run(options: &Options) -> Result<()> {
     let config = options.config()?;
     ensure!(
@@ -76,7 +76,7 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     }
 }
 
-/// A board is shown after so long, even if no slice has ended: slices may be hours long.
+/// The longest time between two boards of a live input. Slices may be hours long.
 const LONGEST: Duration = Duration::from_secs(2);
 
 struct Loop<'a> {
@@ -94,7 +94,7 @@ struct Loop<'a> {
     last_reload_ms: u64,
     is_last_reload_good: bool,
     look: Every,
-    /// What the input said at the last look.
+    /// The status of the input at the last look.
     input: InputStatus,
 }
 
@@ -147,7 +147,7 @@ impl Loop<'_> {
     fn slice_ended(&mut self, input: &Input) -> Result<()> {
         let notices = self.monitor.notices()?;
         self.delivery.tell(self.monitor.desk(), &notices)?;
-        // Files tell no time of day.
+        // Files have no clock ticks.
         if !self.config.source.is_live() {
             self.look_around()?;
         }
@@ -183,14 +183,14 @@ impl Loop<'_> {
         if self.service.wants_reload() {
             self.reload();
         }
-        // Notices of a replay are as old as its data.
+        // Notifications of a replay are as old as its data.
         let now_ms = if self.config.source.is_live() { now_ms() } else { self.now_ms };
         let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
         self.delivery.look_around(self.monitor.desk(), before_ms);
         self.checkpoints.save_if_due(&mut self.monitor)
     }
 
-    /// Follows the configuration as the file has it now, as far as that can be done without a restart.
+    /// Applies the changes of the configuration file that need no restart.
     fn reload(&mut self) {
         if self.options.config.is_none() {
             warn!("there is no file of a configuration to reload: start with --config");
@@ -206,7 +206,7 @@ impl Loop<'_> {
         self.service.ready("running");
     }
 
-    /// Ends everything, and loses nothing.
+    /// Sends the last notifications and writes the last checkpoints.
     fn finish(mut self) -> Result<()> {
         let told = self.delivery.finish(self.monitor.desk());
         let saved = self.checkpoints.finish(&mut self.monitor);

@@ -1,8 +1,7 @@
-//! Where contacts come from: files, exports of flows, an interface, or generated traffic.
+//! The input of a probe: files, exports of flows, an interface, or generated traffic.
 //!
-//! Shape: [`Args::read`] drives a [`Site`] through the whole input. Invariant: equal files, or
-//! equal options of generated traffic, give equal slices, so that a probe that is started again
-//! on them goes on where it was.
+//! Shape: [`Args::read`] drives a [`Site`] through the whole input. Invariant: equal files, or equal options of generated
+//! traffic, give equal slices. So a probe that is started again on them continues from its last slice.
 
 use std::time::SystemTime;
 
@@ -22,7 +21,7 @@ use crate::alerts::witnesses::LOOK;
 #[group(skip)]
 #[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "generate"])))]
 pub struct Args {
-    /// Where contacts come from.
+    /// Source of contacts.
     #[command(flatten)]
     pub source: InputOptions,
 
@@ -78,7 +77,7 @@ impl Args {
     }
 }
 
-/// This machine's clock, nanoseconds since the Unix epoch.
+/// Returns the local time, nanoseconds since the Unix epoch.
 fn now() -> Result<u64> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     Ok(u64::try_from(now.as_nanos())?)

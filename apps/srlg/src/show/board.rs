@@ -1,7 +1,7 @@
-//! What is known now: for the page, the metrics and the interface of programs.
+//! The state that the page, the metrics and the API show.
 //!
-//! Shape: the loop publishes a [`Board`] after every slice, whole, by a `Screen`, and whoever looks has the latest one.
-//! Nobody waits for anybody. `TopHosts` has the largest super points of a view.
+//! Shape: the loop publishes a whole [`Board`] after every slice by a `Screen`, and readers get the latest one. The loop and
+//! its readers never wait for each other. `TopHosts` has the largest super points of a view.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ pub type Boards = watch::Receiver<Arc<Board>>;
 /// Everything that is shown after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// When the program started, milliseconds since the Unix epoch.
+    /// Time at which the program started, milliseconds since the Unix epoch.
     pub started_ms: u64,
     /// The end of the last slice, milliseconds since the Unix epoch; of a replay by the clock of its data.
     pub now_ms: u64,
@@ -42,32 +42,32 @@ pub struct Board {
     pub slice_ms: u64,
     /// Whether slices end by the clock of this machine.
     pub is_live: bool,
-    /// Whether nothing has come for so long that alerts wait.
+    /// Whether no input has come for so long that alerts wait.
     pub is_input_lost: bool,
     /// Bytes of the recorders of all views.
     pub memory_bytes: u64,
     /// Views.
     pub views: Vec<ViewBoard>,
-    /// The last notice of every alert that goes on, the one that started last first.
+    /// The last notification of every active alert, the alert that started last first.
     pub alerts: Vec<Arc<Notice>>,
-    /// What came in.
+    /// Counters of the input.
     pub input: InputBoard,
     /// Exporters by address.
     pub exporters: Vec<ExporterBoard>,
     /// Input that is not used, or not at once.
     pub troubles: Vec<TroubleBoard>,
-    /// The sites of a network, and the way to them.
+    /// The sites of a network, and the stream of their messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkBoard>,
-    /// Where notices go.
+    /// Sinks of notifications.
     pub sinks: Vec<SinkBoard>,
-    /// Notices that the database has not taken, because its disk is full.
+    /// Notifications that the database has not stored yet.
     pub waiting_notices: usize,
     /// Whether the last checkpoint of any view could not be written.
     pub is_checkpoint_failing: bool,
-    /// When the configuration was last reloaded without an error, milliseconds since the Unix epoch.
+    /// Time at which the configuration was last reloaded without an error, milliseconds since the Unix epoch.
     pub last_reload_ms: u64,
-    /// Whether the last reload of the configuration went well.
+    /// Whether the last reload of the configuration succeeded.
     pub is_last_reload_good: bool,
 }
 
@@ -78,11 +78,11 @@ pub struct ViewBoard {
     pub name: String,
     /// Length of the longest window.
     pub window_ms: u64,
-    /// Opposite hosts from which hosts are reported.
+    /// Number of peers from which hosts are reported.
     pub threshold: u32,
     /// Hosts that are reported.
     pub super_points: usize,
-    /// Up to [`TOP`] of them, those with the most opposite hosts first.
+    /// Up to [`TOP`] reported hosts, those with the most peers first.
     pub top: Vec<TopHost>,
     /// Slices that were closed.
     pub slices: u64,
@@ -102,22 +102,22 @@ pub struct ViewBoard {
     pub too_late: u64,
     /// Contacts of a time that has not come.
     pub future: u64,
-    /// Alerts that go on, by severity: warning, major, critical.
+    /// Active alerts by severity: warning, major, critical.
     pub alerts: [usize; 3],
-    /// Those of them whose end cannot be confirmed, as exporters or sites are silent.
+    /// Active alerts whose end cannot be confirmed, because exporters or sites are silent.
     pub unconfirmed: usize,
-    /// Contacts that the allow lists took out.
+    /// Contacts that the allow lists ignored.
     pub allowed: u64,
-    /// What the allow lists took out, in the order of the configuration.
+    /// Entries of the allow lists, in the order of the configuration.
     pub allows: Vec<AllowBoard>,
 }
 
 /// An allow-list entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct AllowBoard {
-    /// Why it is there.
+    /// Reason that the configuration gives.
     pub why: String,
-    /// Contacts that it took out; of allowed hosts slices in which one of them would have been at its threshold.
+    /// Contacts that it ignored. If it allows hosts: slices in which one of them would have been at its threshold.
     pub hits: u64,
 }
 
@@ -126,16 +126,16 @@ pub struct AllowBoard {
 pub struct TopHost {
     /// The host.
     pub host: IpAddr,
-    /// What the configuration calls its network.
+    /// Label of its network in the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Opposite hosts within the longest window.
+    /// Number of its peers within the longest window.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether there are more than can be counted.
+    /// Whether the host has more peers than can be counted.
     pub is_lower_bound: bool,
-    /// Whether an alert about the host goes on.
+    /// Whether an alert about the host is active.
     pub is_alert: bool,
     /// `cardinality` of up to [`LINE`] last slices, the oldest first; 0 where the host was not reported.
     pub line: Vec<u32>,
@@ -152,42 +152,42 @@ pub struct InputBoard {
     pub refused: u64,
     /// Datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,
-    /// What was not used and came from no exporter.
+    /// Input that was not used and came from no exporter.
     pub troubles: TroubleCounts,
 }
 
 /// An exporter.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExporterBoard {
-    /// Its address.
+    /// Address.
     pub address: IpAddr,
     /// Datagrams.
     pub datagrams: u64,
     /// Records of flows.
     pub records: u64,
-    /// Contacts that the records tell of.
+    /// Contacts in the records.
     pub contacts: u64,
-    /// Records, datagrams or flows that numbers in the exports say are missing.
+    /// Records, datagrams or flows that are missing by the sequence numbers of the exports.
     pub lost: u64,
-    /// Templates that are known of NetFlow v9 and IPFIX.
+    /// Known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
-    /// What was not used, or not at once.
+    /// Input that was not used, or not at once.
     pub troubles: TroubleCounts,
-    /// When the first of the data sets came that wait for a template, milliseconds since the Unix epoch.
+    /// Time of the first data set that waits for a template, milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
-    /// When the last datagram came, milliseconds since the Unix epoch; `None` if none has come.
+    /// Time of the last datagram, milliseconds since the Unix epoch; `None` if none has come.
     pub last_seen_ms: Option<u64>,
-    /// Whether it is silent: nothing has come for much longer than usual, or for a while since the start.
+    /// Whether the exporter is silent: it has sent nothing for much longer than usual, or nothing since the start.
     pub is_silent: bool,
-    /// Milliseconds by which the clock of the exporter is ahead of that of this machine.
+    /// Milliseconds by which the clock of the exporter is ahead of the system clock.
     pub skew_ms: i64,
-    /// Packets one of which is looked at.
+    /// Sampling of its packets.
     #[serde(serialize_with = "as_text")]
     pub sampling: Sampling,
 }
 
 impl ExporterBoard {
-    /// Makes the board of an exporter of which nothing has come.
+    /// Makes the board of an exporter that has sent nothing.
     pub(crate) fn new(address: IpAddr) -> Self {
         Self {
             address,
@@ -223,11 +223,11 @@ pub struct NetworkBoard {
     pub pending_bytes: usize,
     /// Number of the last message that was read.
     pub sequence: u64,
-    /// Messages that come after it.
+    /// Number of messages after it.
     pub unread: u64,
     /// The running slice of the last checkpoint.
     pub checkpoint: Option<u64>,
-    /// Closed slices, by why they closed.
+    /// Closed slices, by the reason of closing.
     pub closed: BTreeMap<&'static str, u64>,
     /// Messages that were not merged, by reason.
     pub refused: BTreeMap<&'static str, u64>,
@@ -238,20 +238,20 @@ pub struct NetworkBoard {
 /// A site of a network.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SiteBoard {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The slice that it spoke of last.
+    /// The newest slice in its messages.
     pub newest: Option<u64>,
-    /// Whether it has not been heard of for a while.
+    /// Whether the site has sent no message for a while.
     pub is_silent: bool,
-    /// Whether it had not delivered the last slice when that closed.
+    /// Whether the site had not delivered the last slice when that closed.
     pub is_late: bool,
-    /// The slice up to which everything of it is in a checkpoint.
+    /// The slice up to which all its messages are in a checkpoint.
     pub durable: Option<u64>,
-    /// What became of its messages.
+    /// Counts of its messages.
     #[serde(flatten)]
     pub counts: MessageCounts,
-    /// Its spool, as it reported last.
+    /// Spool of the probe in its last report.
     pub spool: Option<SpoolBoard>,
 }
 
@@ -260,7 +260,7 @@ pub struct SiteBoard {
 pub struct SpoolBoard {
     /// Slices in the spool.
     pub slices: u64,
-    /// Those of them that the broker has not acknowledged yet.
+    /// Slices in the spool that the broker has not acknowledged yet.
     pub unsent: u64,
     /// Slices that were given up because the spool was full.
     pub lost: u64,
@@ -269,30 +269,30 @@ pub struct SpoolBoard {
 /// The messages of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MessageCounts {
-    /// Merged while their slice ran, or held for it.
+    /// Messages that were merged while their slice ran, or held for it.
     pub in_time: u64,
-    /// Merged after their slice had closed.
+    /// Messages that were merged after their slice had closed.
     pub late: u64,
-    /// Delivered before.
+    /// Messages that had been delivered before.
     pub repeated: u64,
-    /// Not merged.
+    /// Messages that were not merged.
     pub refused: u64,
 }
 
 /// A sink.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct SinkBoard {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Notices that the sink took.
+    /// Notifications that were sent.
     pub sent: u64,
     /// Attempts that failed.
     pub failed: u64,
-    /// Notices that were dropped, as the queue was full, or held back by the gate.
+    /// Notifications that were dropped because the queue was full, or suppressed by the rate limit.
     pub dropped: u64,
-    /// Notices that wait.
+    /// Notifications that wait.
     pub queue: u64,
-    /// Why the last attempt failed, while the sink fails.
+    /// The error of the last attempt, if that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -303,7 +303,7 @@ const BOARD: Duration = Duration::from_millis(250);
 /// A publisher of boards.
 pub(crate) struct Screen {
     boards: Sender<Arc<Board>>,
-    /// Serves until it is dropped.
+    /// The web server, which runs until it is dropped.
     _web: Option<Web>,
     publish: Every,
     lost: OnChange,
@@ -354,7 +354,7 @@ impl Screen {
     }
 }
 
-/// Hosts of a slice that lines are made of.
+/// The most hosts of a slice that are kept for lines.
 const HOSTS: usize = 4 * TOP;
 
 /// The largest super points of the last slices.
@@ -390,7 +390,7 @@ impl TopHosts {
         self.top = top.collect();
     }
 
-    /// A slice without any super point.
+    /// Adds a slice without any super point.
     pub(crate) fn silence(&mut self) {
         self.push(HashMap::new());
         (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);

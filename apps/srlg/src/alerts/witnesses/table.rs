@@ -48,7 +48,7 @@ pub(crate) struct ExporterTimes {
     pub(crate) exporter: IpAddr,
     /// The last datagram.
     pub(crate) last_ms: u64,
-    /// How long the exporter has sent, without its silences.
+    /// The time for which the exporter has sent, without its silences.
     active_ms: u64,
     /// The first datagram after the last silence; 0 if there was none.
     resumed_ms: u64,
@@ -65,7 +65,7 @@ impl ExporterTimes {
 /// The contents of a [`WitnessTable`], for a checkpoint or another machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TableState {
-    /// The time that it is of, milliseconds since the Unix epoch.
+    /// The time of the last look, milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
     /// Networks of the exporters that may send.
     #[serde(deserialize_with = "at_most::<MOST_ROWS, _, _>")]
@@ -102,7 +102,7 @@ pub(crate) struct WitnessTable {
     last: Vec<u64>,
     /// Silent exporters with the same times, ascending.
     silent: Vec<(u64, IpAddr)>,
-    /// When an exporter that is not new sent again after a silence, the last time.
+    /// The last time at which an exporter that is not new sent again after a silence.
     resumed_ms: u64,
     log: Every,
     /// Silent exporters that are in the log, and those that were never heard.
@@ -292,7 +292,7 @@ impl WitnessTable {
         self.restore(state);
     }
 
-    /// Returns what the table has, silent exporters first.
+    /// Returns the contents of the table, silent exporters first.
     pub(crate) fn state(&self) -> TableState {
         let is_permitted = |seen: &&Seen| self.lookup.get(seen.times.exporter).is_some();
         let seen = self.by_address.values().filter(is_permitted);
@@ -316,7 +316,7 @@ impl WitnessTable {
         self.sort(self.now_ms + length_ms);
     }
 
-    /// Forgets what is too old or too much, and finds the silent exporters of `now_ms`.
+    /// Forgets exporters that are too old or too many, and finds the silent exporters of `now_ms`.
     fn sort(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         self.by_address.retain(|exporter, seen| {
@@ -400,7 +400,7 @@ impl WitnessTable {
         suspect: Suspect,
     ) -> Witnesses {
         let Suspect { start_ms, since_ms, now_ms, .. } = suspect;
-        // What was known of a host before it was forgotten once is lost.
+        // The exporters of a host that was forgotten meanwhile are not known.
         let known = known.filter(|known| known.since_ms <= start_ms.saturating_add(BEFORE_MS));
         let mut witnesses = Witnesses::default();
         let (from_ms, until_ms) = match known {

@@ -128,7 +128,7 @@ const FILES: &[Wrong] = &[
     wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3, 3]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/bad'\n", &[4, 4]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/open-key'\n", &[4]),
-    // Of values and of the machine.
+    // The problems are those of values and those of the machine.
     wrong(Values, "slice = '0s'\nstate = 'DIR/open'\n[[sink]]\ntype = 'exec'\ncommand = ['/none']\nqueue = 0\n", &[1, 2, 5, 6]),
 ];
 

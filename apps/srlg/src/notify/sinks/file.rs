@@ -1,7 +1,7 @@
-//! Lines of JSON in a file, another file when it is large.
+//! Lines of JSON in a file that is rotated by size.
 //!
-//! Invariant: each notice is one line, once, whenever the program is killed. An incomplete line is cut off, and writing
-//! continues after the notice of the last line if that is in this database. A file with other content is left alone.
+//! Invariant: each notification is one line, once, whenever the program is killed. An incomplete line is cut off, and writing
+//! continues after the notification of the last line if that is in this database. A file with other content is left alone.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,10 +16,10 @@ use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// Bytes of a line at most, of which the last is looked for.
+/// The most bytes of a line; the last line is searched for within that distance of the end.
 const LINE: u64 = 1 << 16;
 
-/// When a file makes room for another, and how many former ones are kept.
+/// The size at which a file is rotated, and the number of former files that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {
     pub(super) bytes: u64,
@@ -30,16 +30,16 @@ pub(super) struct File {
     path: PathBuf,
     rotation: Rotation,
     out: Out,
-    /// The number of the last notice that is in the file.
+    /// The number of the last notification in the file.
     last: i64,
 }
 
 enum Out {
-    /// Standard output, a pipe or a device: no last line, no other file when it is large.
+    /// Standard output, a pipe or a device. It has no last line and is not rotated.
     Stream(Box<dyn Write + Send>),
     /// A file, and its bytes.
     Regular(fs::File, u64),
-    /// To be opened again, after a failure.
+    /// No file after a failure; it is opened again with the next line.
     Closed,
 }
 
@@ -50,7 +50,7 @@ struct NoticeLine<'a> {
     notice: &'a Notice,
 }
 
-/// What tells the notice of a line.
+/// The part of a line that identifies its notification.
 #[derive(Deserialize)]
 struct Mark {
     number: i64,
@@ -59,7 +59,7 @@ struct Mark {
 }
 
 impl File {
-    /// Opens the file at `path`, which has the notices of `store` up to number `done`, or more.
+    /// Opens the file at `path`, which has at least the notifications of `store` up to number `done`.
     pub(super) fn open(path: &Path, rotation: Rotation, done: i64, store: &Store) -> Result<Self> {
         let path = path.to_owned();
         let mut it = Self { path, rotation, out: Out::Closed, last: done };
@@ -158,13 +158,13 @@ impl File {
             Out::Stream(out) => out.write_all(&line).and_then(|()| out.flush()),
             Out::Regular(file, bytes) => {
                 *bytes += line.len() as u64;
-                // In one call, so that whoever reads along sees whole lines.
+                // One call per line, so that readers see whole lines.
                 file.write_all(&line)
             }
             Out::Closed => Err(io::Error::other("the file is not open")),
         };
         if written.is_err() && !matches!(self.out, Out::Stream(_)) {
-            // Whatever came to the file is no line: that is cut off when the file is opened again.
+            // The incomplete line is cut off when the file is opened again.
             self.out = Out::Closed;
         }
         written.with_context(|| format!("cannot write to {}", self.path.display()))
@@ -189,13 +189,13 @@ fn cannot_append(path: &Path) -> String {
     format!("cannot append to {}", path.display())
 }
 
-/// How the lines of a file of alerts begin: before a number, and after it.
+/// The beginnings of the lines of a file of alerts, each before and after its number.
 const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
 /// The most bytes of a beginning, with a number of up to 20 digits.
 const BEGINNING: u64 = 64;
 
-/// Returns whether `line` begins as one of a file of alerts. One that is not whole may be cut off anywhere.
+/// Returns whether `line` begins like one of a file of alerts. An incomplete line may be cut off anywhere.
 fn is_ours(line: &[u8], is_whole: bool) -> bool {
     let begins =
         |line: &[u8], text: &[u8]| line.starts_with(text) || !is_whole && text.starts_with(line);
@@ -207,7 +207,7 @@ fn is_ours(line: &[u8], is_whole: bool) -> bool {
     })
 }
 
-/// The bytes of all whole lines, and what the last one is about.
+/// Returns the bytes of all whole lines, and the notification of the last one.
 fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -221,7 +221,7 @@ fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let end = tail.iter().rposition(|byte| *byte == b'\n');
     let cut = &tail[end.map_or(0, |end| end + 1)..];
     let last = end.and_then(|end| tail[..end].rsplit(|byte| *byte == b'\n').next());
-    // What another program has written stays as it is.
+    // A file of another program is left as it is.
     ensure!(
         is_ours(first, first.len() < head.len())
             && last.map_or(from == 0, |last| is_ours(last, true))
@@ -314,7 +314,7 @@ mod tests {
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         file.tell_held(1).unwrap();
-        // Where the file was there is a folder, just after it was moved away.
+        // A folder takes the place of the file just after that was moved away.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();

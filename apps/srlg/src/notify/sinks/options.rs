@@ -1,4 +1,4 @@
-//! What a configuration says of a sink.
+//! Options of sinks in a configuration.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,21 +20,21 @@ use crate::notify::store::Store;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SinkOptions {
-    /// Its name, in logs and metrics; without one its type.
+    /// Name in logs and metrics; the type by default.
     #[serde(default)]
     pub name: Option<String>,
-    /// Notices that may wait; beyond, the oldest are dropped.
+    /// The most notifications that wait; beyond, the oldest are dropped.
     #[serde(default = "queue")]
     pub queue: u32,
-    /// Notices a minute, ends not counted; beyond, they are counted and told in one. A file takes all.
+    /// The most notifications per minute, ends excluded; above, they are summarised in one. File sinks have no limit.
     #[serde(default = "most_per_minute")]
     pub most_per_minute: u32,
-    /// Which kind of sink.
+    /// Type of the sink, with its own options.
     #[serde(flatten)]
     pub kind: SinkKind,
 }
 
-/// Tells sinks apart.
+/// A type of sink, with its own options.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(
     tag = "type",
@@ -43,19 +43,19 @@ pub struct SinkOptions {
     rename_all_fields = "kebab-case"
 )]
 pub enum SinkKind {
-    /// A file of lines of JSON.
+    /// A file with lines of JSON.
     File {
-        /// Its path; `-` is standard output.
+        /// Path of the file; `-` is standard output.
         #[serde(default)]
         path: PathBuf,
-        /// Bytes from which another file is begun.
+        /// Size at which the file is rotated, in bytes.
         #[serde(default = "rotate_bytes")]
         rotate_bytes: u64,
-        /// Former files that are kept.
+        /// Number of former files that are kept.
         #[serde(default = "keep")]
         keep: u32,
     },
-    /// An address to which notices are posted as JSON.
+    /// A URL to which notifications are posted as JSON.
     Webhook {
         /// The address.
         #[serde(default)]
@@ -72,7 +72,7 @@ pub enum SinkKind {
         /// The address of the server, without the path of the API.
         #[serde(default)]
         url: String,
-        /// Alerts that go on are told again so often; they end there after three times that.
+        /// Time after which active alerts are sent again. Alertmanager ends them after three times that.
         #[serde(default = "resend", with = "humantime_serde")]
         resend: Duration,
         /// The longest that an answer may take.
@@ -85,7 +85,7 @@ pub enum SinkKind {
         #[serde(default)]
         address: String,
     },
-    /// A program, which is started for each notice and reads that as JSON from its standard input.
+    /// A program that is started for each notification and reads it as JSON from its standard input.
     Exec {
         /// The program and its arguments. No shell comes in between.
         #[serde(default)]
@@ -98,7 +98,7 @@ pub enum SinkKind {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The starts and ends of one slice fit, of all hosts of a view that can have alerts.
+/// Returns the number of starts and ends in one slice, if all hosts of a view have an alert.
 const fn queue() -> u32 {
     2 * Tracker::MOST_HOSTS as u32
 }
@@ -124,7 +124,7 @@ const fn resend() -> Duration {
 }
 
 impl SinkOptions {
-    /// Makes the options of a file, which takes all notices.
+    /// Makes the options of a file, which takes all notifications.
     #[must_use]
     pub fn file(path: PathBuf) -> Self {
         let kind = SinkKind::File { path, rotate_bytes: rotate_bytes(), keep: keep() };
@@ -146,7 +146,7 @@ impl SinkOptions {
         })
     }
 
-    /// Opens the sink, which is done with notices of `store` up to number `done`.
+    /// Opens the sink, which has sent the notifications of `store` up to number `done`.
     pub(super) fn open(&self, done: i64, store: &Store) -> Result<Box<dyn Channel>> {
         if let Some((_, text)) = self.problems().pop() {
             bail!(text);
@@ -167,7 +167,7 @@ impl SinkOptions {
         })
     }
 
-    /// Returns what is wrong, by the key that it is about, as far as that can be known without a server, a program or a file.
+    /// Returns the problems by key that can be found without a server, a program or a file.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: &str| {
@@ -210,8 +210,8 @@ impl SinkOptions {
         problems
     }
 
-    /// Tries what the sink needs of this machine, without a connection; `state` is a folder that the program makes. The
-    /// error comes with the key that names what cannot be used.
+    /// Tries the local files and programs of the sink, without a connection; `state` is a folder that the program makes. An
+    /// error has the key whose value cannot be used.
     pub(crate) fn try_out(&self, state: Option<&Path>) -> Result<(), (&'static str, Error)> {
         let (key, tried) = match &self.kind {
             SinkKind::File { path, .. } if path != Path::new("-") => {
@@ -229,12 +229,12 @@ impl SinkOptions {
         tried.map_err(|error| (key, error))
     }
 
-    /// Attempts for one notice; of what may come back as many as it takes.
+    /// Returns the most attempts for one notification; `None` if there is no limit.
     pub(super) fn attempts(&self) -> Option<u32> {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
     }
 
-    /// Returns how many notices may pass in a minute; a file takes all.
+    /// Returns the most notifications per minute; file sinks have no limit.
     pub(super) fn most_per_minute(&self) -> u32 {
         if matches!(self.kind, SinkKind::File { .. }) { u32::MAX } else { self.most_per_minute }
     }

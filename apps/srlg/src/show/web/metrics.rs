@@ -1,7 +1,6 @@
 //! The latest board for Prometheus.
 //!
-//! Invariant: no label has an address of a host or a port: exporters, which somebody has permitted, are the only ones with
-//! many values, and 1,024 of them at most.
+//! Invariant: no label has the address of a host or a port. Only permitted exporters have many values, at most 1,024.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -15,11 +14,11 @@ use crate::show::board::{
 };
 use crate::show::troubles::TroubleKind;
 
-/// Exporters that have labels.
+/// The most exporters that have labels.
 const EXPORTERS: usize = 1_024;
 
 pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
-    // A new one each time: what is gone from the board has no lines.
+    // The recorder is new each time, so that metrics that are gone from the board have no lines.
     let recorder = PrometheusBuilder::new().build_recorder();
     with_local_recorder(&recorder, || record(&shared.board()));
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], recorder.handle().render())
@@ -41,7 +40,7 @@ fn record(board: &Board) {
     gauge!("srlg_checkpoint_failing").set(f64::from(u8::from(board.is_checkpoint_failing)));
     board.views.iter().for_each(view);
     gauge!("srlg_live").set(f64::from(u8::from(board.is_live)));
-    // Where these are more than have labels, somebody may wonder about the rest.
+    // The number includes exporters beyond those with labels.
     gauge!("srlg_exporters").set(board.exporters.len() as f64);
     board.exporters.iter().take(EXPORTERS).for_each(exporter);
     for kind in TroubleKind::ALL {

@@ -91,7 +91,7 @@ fn a_host_waits_for_its_own_witnesses_if_they_are_known() {
     assert_eq!((names(&of_two), of_two.seen_ms), (vec![], 1_119 * SECOND));
     let of_three = exporters.witnesses(known(&[address(1), address(3)], 1_060), since(1_050));
     assert_eq!((names(&of_three), of_three.seen_ms), (vec!["192.0.2.3"], 1_099 * SECOND));
-    // Of whom nothing is known, each that sent in the window may have told.
+    // If no exporter of a host is known, each that sent in the window may have reported it.
     assert_eq!(names(&exporters.witnesses(None, since(1_050))), ["192.0.2.3"]);
     assert_eq!(names(&exporters.witnesses(None, since(1_100))), [""; 0]);
     // It fell silent before the witnesses were looked at.
@@ -137,7 +137,7 @@ fn memory_is_bounded_and_the_last_ones_heard_stay() {
 
 #[test]
 fn an_exporter_that_was_never_heard_is_silent_and_no_witness() {
-    // Of 192.0.2.2 there are two entries; a network names no exporter.
+    // 192.0.2.2 has two entries; a network names no exporter.
     let permitted = ["192.0.2.1/32", "192.0.2.2/32", "::ffff:192.0.2.2/128", "192.0.2.8/29"];
     let permitted = [&permitted[..], &["2001:db8::1/128", "2001:db8::/64"]].concat();
     let permitted: Vec<IpNet> = permitted.iter().map(|network| network.parse().unwrap()).collect();
