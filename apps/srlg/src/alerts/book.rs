@@ -1,4 +1,4 @@
-//! The rules and alerts of a view, and all that is shown of its closed slices, whatever closed them.
+//! The rules and alerts of a view, and the part of the board about its closed slices.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,22 +19,22 @@ use crate::notify::notice::{Context, Evidence};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 
-/// Slices of a silence that are told one by one. Alerts have ended long before.
+/// The most slices of a silence that are taken one by one.
 const MOST_SILENT: u64 = 4_096;
 
-/// Hosts are reported to a tracker from below the count at which alerts end.
+/// The part of the least threshold from which hosts are sighted. It is below the count at which alerts end.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
 /// A closed slice of a view, counted by one machine or by the probes of a network.
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedSlice {
-    /// Its super points within the longest window.
+    /// Super points within the longest window.
     pub(crate) report: SliceReport,
-    /// Its super points within each window of the rules.
+    /// Super points within each window of the rules.
     pub(crate) sightings: Sightings,
-    /// How far the counts can be trusted.
+    /// Condition of the slice, which says how far the counts can be trusted.
     pub(crate) condition: Condition,
-    /// How the contacts of its window were sampled.
+    /// Sampling of the contacts in its window.
     pub(crate) sampling: Sampling,
     /// The time of the newest contact, milliseconds since the Unix epoch.
     pub(crate) newest_input_ms: u64,
@@ -57,18 +57,18 @@ pub(crate) struct Book {
     /// The longest window.
     window: u32,
     tracker: Tracker,
-    /// By the length of the window in slices.
+    /// The largest counts, by the length of the window in slices.
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
-    /// How often each allowance of the rules took something out.
+    /// Number of times that each allow-list entry of the rules was used.
     hits: Vec<u64>,
     slice_ms: u64,
     /// The next slice for the tracker.
     next: u64,
-    /// Whether nothing has come for so long that alerts wait.
+    /// Whether no input has come for so long that alerts wait.
     pub(crate) is_input_lost: bool,
     is_restored: bool,
-    /// Changes of alerts, with what the view knows besides.
+    /// Changes of alerts, with their context in the view.
     changes: Vec<(Alert, Context)>,
     shown: TopHosts,
     /// Slices that were closed.
@@ -103,7 +103,7 @@ impl Book {
         self.rules = rules;
     }
 
-    /// The end of the last slice that the tracker knows, milliseconds since the Unix epoch.
+    /// Returns the end of the last slice that the tracker knows, milliseconds since the Unix epoch.
     pub(crate) fn now_ms(&self) -> u64 {
         self.next.saturating_mul(self.slice_ms)
     }
@@ -135,7 +135,7 @@ impl Book {
         Ok(())
     }
 
-    /// Whether the alerts are those of an earlier run.
+    /// Returns whether the alerts are those of an earlier run.
     pub(crate) fn is_restored(&self) -> bool {
         self.is_restored
     }
@@ -301,7 +301,7 @@ impl Book {
         self.tracker.misses(|host| self.rules.rule(host))
     }
 
-    /// Hosts with an alert, or about to have one; those with the most peers first.
+    /// Returns the hosts with an alert, or about to have one; those with the most peers first.
     pub(crate) fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
         let mut hosts: Vec<IpAddr> = self.tracker.hosts().collect();
         let points = report.super_points.iter();
@@ -312,7 +312,7 @@ impl Book {
         hosts
     }
 
-    /// Returns what is known of the view. `hits` are those of allowances that take contacts out.
+    /// Returns the board of the view. `hits` are those of allow-list entries for contacts.
     pub(crate) fn board(&self, hits: &[u64]) -> ViewBoard {
         let contacts = hits.iter().chain(std::iter::repeat(&0));
         let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);

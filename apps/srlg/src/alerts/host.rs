@@ -19,7 +19,7 @@ use crate::alerts::witnesses::{SilentSource, Witnesses};
 /// A host that is pending, or has an active alert.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostState {
-    /// By the length of the window in slices.
+    /// The windows, by their length in slices.
     windows: BTreeMap<u32, WindowState>,
     pub(crate) active: Option<Active>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct HostState {
 pub(crate) struct Active {
     pub(crate) rule: String,
     pub(crate) start_ms: u64,
-    /// The highest so far.
+    /// The highest severity so far.
     pub(crate) severity: Severity,
     told_ms: u64,
     /// The time until which the last window that ended had its count; 0 if none has ended.
@@ -38,7 +38,7 @@ pub(crate) struct Active {
     pub(crate) silent: Vec<SilentSource>,
 }
 
-/// How far the counts of a host in one slice can be trusted.
+/// The trust in the counts of a host in one slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SliceTrust<'a> {
     /// Whether nothing is known of the slice.
@@ -51,7 +51,7 @@ pub(crate) struct SliceTrust<'a> {
 /// A window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WindowState {
-    /// The last slices, the newest in the lowest bit: whether the threshold was passed.
+    /// Whether the threshold was passed in each of the last slices, the newest in the lowest bit.
     hits: u32,
     /// The counts, if the window has been active since the alert started.
     course: Option<Course>,
@@ -83,7 +83,7 @@ struct Course {
 pub(crate) enum Change {
     Start,
     Update(Why),
-    /// With the time until which the counts were there.
+    /// An end, with the time until which the counts were there.
     End(u64, Why),
 }
 
@@ -92,7 +92,7 @@ enum Turn {
     Start,
     /// The time until which the count was there.
     End(u64),
-    /// It would have ended, if a witness were not silent.
+    /// An end that cannot be confirmed, because a witness is silent.
     Unconfirmed,
 }
 

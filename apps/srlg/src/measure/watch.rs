@@ -30,7 +30,7 @@ use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
 use crate::show::troubles::TroubleKind;
 
-/// Without any contact for so long the input is lost: silence is no end of an attack.
+/// The time without any contact after which the input is lost. Silence is not the end of an attack.
 const LOST_MS: u64 = 60_000;
 
 /// The most slices that a rule looks at before an alert starts.
@@ -42,12 +42,12 @@ pub(crate) struct Watch {
     slices: Slices,
 }
 
-/// What is known of the slices.
+/// The counts of the slices and their condition.
 struct Slices {
     detector: SlidingDetector,
     slice_ms: u64,
     sampling: SamplingWindow,
-    /// When the newest contact was read, whichever it was.
+    /// The time of the newest contact, milliseconds since the Unix epoch.
     newest_input_ms: u64,
     /// The first slice after those of which contacts are missing.
     seen_from: u64,
@@ -57,7 +57,7 @@ struct Slices {
 /// The part of a checkpoint beside the detector.
 #[derive(Debug, Serialize, Deserialize)]
 struct Attachment {
-    /// How contacts were sampled, by slice of the window.
+    /// Sampling of the contacts, by slice of the window.
     sampling: Vec<(u64, Sampling)>,
     /// The exporters that saw the hosts with alerts.
     hosts: Vec<HostExporters>,
@@ -148,7 +148,7 @@ impl Watch {
         entries.slices.seen_from = u64::MAX;
         let window = entries.slices.detector.params().window();
         for _ in 0..window.min(MOST_HITS) {
-            // What comes after the end of a file is no silence of its input.
+            // The time after the end of a file is not a silence of its input.
             entries.slices.newest_input_ms += entries.slices.slice_ms;
             entries.close()?;
         }

@@ -34,7 +34,7 @@ use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
 
-/// Between two lines about contacts that are dropped.
+/// Time between two lines of the log about dropped contacts.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Measurement {
@@ -58,7 +58,7 @@ struct ViewSlices {
     detector: SlidingDetector,
     /// The running slice; none before the first contact.
     running: Option<u64>,
-    /// How late pairs of the running slice came, in slices, at most.
+    /// The largest delay of a pair that came in the running slice, in slices.
     latest: u32,
     /// Details of the hosts that the collector asks about.
     details: Details,
@@ -80,7 +80,7 @@ struct Slices {
     /// Reports about hosts in views that have ended their last slice.
     hosts: Vec<HostReport>,
     slice_ms: u64,
-    /// How contacts were sampled, by slice: of those that have not gone out.
+    /// Sampling of the contacts by slice, of slices that have not been sent.
     sampling: BTreeMap<u64, Sampling>,
     exporters: WitnessTable,
     totals: Totals,
@@ -99,7 +99,7 @@ pub(super) struct Totals {
     pub(super) slices: u64,
     /// Slices that the spool had already.
     pub(super) passed_over: u64,
-    /// Slices of a long silence, which nobody needs.
+    /// Slices of a long silence, which are not sent.
     pub(super) silent: u64,
     pub(super) bytes: u64,
     pub(super) too_late: u64,
@@ -173,7 +173,7 @@ impl Measurement {
         Ok(())
     }
 
-    /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
+    /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
@@ -183,12 +183,12 @@ impl Measurement {
         self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
     }
 
-    /// Returns what is known of the exporters.
+    /// Returns the times of the exporters.
     pub(super) const fn exporters(&self) -> &WitnessTable {
         &self.slices.exporters
     }
 
-    /// What goes on has no end at which to say it: after a clock was put back, all of it is dropped.
+    /// Logs that contacts are dropped. After a clock was set back, a live input may lose all of them.
     fn tell_dropped(&mut self, why: &str) {
         if self.log_dropped.is_due() {
             let Totals { too_late: late, future, .. } = self.dropped();
@@ -216,7 +216,7 @@ impl Measurement {
         Ok(Totals { pairs: self.pairs, too_late, future, ..self.slices.totals })
     }
 
-    /// Contacts that were dropped: by the view with the longest window, which drops the fewest.
+    /// Returns the contacts that the view with the longest window dropped, which are the fewest.
     fn dropped(&self) -> Totals {
         let clocks = || self.views.iter().map(|view| view.track.clock());
         Totals {
@@ -326,7 +326,7 @@ impl Sink<'_> {
         self.of.view == self.slices.last
     }
 
-    /// Whether the running slice is in the spool already.
+    /// Returns whether the running slice is in the spool already.
     fn is_passed_over(&self) -> bool {
         self.of.running <= self.slices.mark
     }
@@ -365,7 +365,7 @@ impl Slices {
         self.outbox.reports.send_replace(reports);
     }
 
-    /// How the contacts were sampled that go out with `slice`: its own, and late ones.
+    /// Returns the sampling of the contacts that are sent with `slice`: its own, and late ones.
     fn sampling_up_to(&mut self, slice: u64) -> Sampling {
         let later = self.sampling.split_off(&(slice + 1));
         let mut sampling = Sampling::default();

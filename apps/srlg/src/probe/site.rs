@@ -69,7 +69,7 @@ impl Site {
         if contact.time_ns < self.from_ns { Ok(()) } else { self.measurement.take(contact) }
     }
 
-    /// Takes what `input` says of its exporters at `now_ns`: whether they are silent.
+    /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.measurement.look_at(input, now_ns);
     }
@@ -103,7 +103,7 @@ impl Site {
         self.start_at(version, next.max(version.first_slice))
     }
 
-    /// Lets `slice` be the first one.
+    /// Starts with `slice`.
     fn start_at(&mut self, version: &NetworkVersion, slice: u64) -> Result<()> {
         let id = version.id;
         info!("version {id} of the network starts at slice {slice}; earlier contacts are ignored");
@@ -119,7 +119,7 @@ impl Site {
         self.measurement.pass(self.from_ns)
     }
 
-    /// Ends the last slice, if there was any.
+    /// Closes the last slice, if there was any.
     pub(super) fn finish(self) -> Result<Totals> {
         self.measurement.finish()
     }

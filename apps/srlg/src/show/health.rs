@@ -1,4 +1,6 @@
-//! Whether everything that arrives is counted, stored and sent: one rule for the dot of the page, the API and `/healthz`.
+//! The health of a program: one rule for the dot of the page, the API and `/healthz`.
+//!
+//! A program is healthy if everything that arrives is counted, stored and sent.
 
 use std::fmt;
 
@@ -22,9 +24,9 @@ pub enum Level {
 /// The health of a program, as its board shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// How bad it is.
+    /// Level of the health, which is the color of the dot.
     pub level: Level,
-    /// What the program does, or the first problem and the number of the others.
+    /// The state of the program, or the first problem and the number of the others.
     pub text: String,
 }
 
@@ -67,7 +69,7 @@ impl Health {
     }
 }
 
-/// The answer of `/healthz` while slices close.
+/// Writes the answer of `/healthz` while slices close.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {

@@ -1,4 +1,4 @@
-//! Which version measures a contact, and which slices it moves.
+//! The version that measures a contact, and the slices that it sends.
 
 use std::path::Path;
 

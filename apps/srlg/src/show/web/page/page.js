@@ -26,7 +26,7 @@ function element(name, text, className) {
   return made;
 }
 
-// What stays the same is not touched, so that it can be selected, and read aloud once.
+// Unchanged text is not touched, so that it can be selected and is read aloud once.
 function write(node, text, className) {
   if (node.textContent !== text) node.textContent = text;
   if (className !== undefined && node.className !== className) node.className = className;
