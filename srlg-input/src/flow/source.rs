@@ -216,8 +216,7 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     ) -> Option<u32> {
         let is_more_than_padding = set.len() > 3;
         let mut records = 0;
-        loop {
-            let Some(record) = template.compiled.read(&mut set) else { break };
+        while let Some(record) = template.compiled.read(&mut set) {
             records += 1;
             if template.style.is_options() {
                 self.exporter.samplers.learn(self.domain, &record.sampling());
