@@ -2,7 +2,7 @@
 
 use crate::flow::clock::{RecordTime, SECOND};
 
-/// What a field of a record is.
+/// The meaning of a field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Number(Number),
@@ -30,9 +30,9 @@ pub(crate) enum Number {
     PostSource4,
     PostDestination4,
     IpVersion,
-    /// When the exporter began, in milliseconds since 1970.
+    /// The start of the exporter, in milliseconds since 1970.
     SystemInit,
-    /// One packet in so many.
+    /// Packets one of which was looked at.
     Interval,
     Taken,
     LeftOut,
@@ -52,7 +52,7 @@ pub(crate) enum End {
     PostDestination,
 }
 
-/// A packet of a flow that a time is of.
+/// The packet of a flow that a time belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     First,
@@ -61,7 +61,7 @@ pub(crate) enum Moment {
     ReverseLast,
 }
 
-/// How a time is written.
+/// The unit of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,
@@ -76,11 +76,10 @@ pub(crate) enum Unit {
 /// Enterprise of the elements of the other direction (RFC 5103).
 const REVERSE: u32 = 29305;
 
-/// A row of IANA's registry: number, name, and what it is here.
+/// A row of IANA's registry: number, name and meaning.
 type Row = (u16, &'static str, Element);
 
-/// The rows that matter, by number. Where several give a number, the largest counts: some exporters count flows that leave in one
-/// row and flows that arrive in another, and write 0 into the other one.
+/// The rows that matter, by number.
 const IANA: [Row; 52] = [
     (1, "octetDeltaCount", Element::Number(Number::Octets)),
     (2, "packetDeltaCount", Element::Number(Number::Packets)),
@@ -143,6 +142,8 @@ impl Element {
         let element = row.map(|row| IANA[row].2);
         match enterprise {
             None => element,
+            // Counts of the initiator have their direction.
+            Some(REVERSE) if matches!(number, 231 | 298) => None,
             Some(REVERSE) => element.and_then(Self::reverse),
             Some(_) => None,
         }
@@ -175,6 +176,14 @@ impl Element {
 impl Number {
     /// The number of them.
     pub(crate) const COUNT: usize = Self::FrameType as usize + 1;
+
+    /// Returns whether the largest of several fields counts. Some exporters have a row for flows that arrive and one for flows that
+    /// leave, and write 0 into one of them.
+    #[inline(always)]
+    pub(crate) fn is_largest(self) -> bool {
+        use Number::{Interval, Octets, Packets, ReverseOctets, ReversePackets};
+        matches!(self, Octets | Packets | ReverseOctets | ReversePackets | Interval)
+    }
 
     pub(crate) fn is_address(self) -> bool {
         use Number::{Destination4, PostDestination4, PostSource4, Source4};
@@ -261,6 +270,7 @@ mod tests {
         assert_eq!(reverse(86), Some(Element::Number(Number::ReversePackets)));
         assert_eq!(reverse(6), Some(Element::Number(Number::ReverseTcpFlags)));
         assert_eq!(reverse(153), Some(Element::Time(Moment::ReverseLast, Unit::Milliseconds)));
-        assert_eq!([reverse(8), reverse(4), reverse(34)], [None; 3]);
+        assert_eq!(reverse(24), Some(Element::Number(Number::ReversePackets)));
+        assert_eq!([8, 4, 34, 231, 298].map(reverse), [None; 5]);
     }
 }

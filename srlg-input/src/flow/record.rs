@@ -36,14 +36,15 @@ pub(crate) struct Record<'a> {
 const _: () = assert!(Number::COUNT < u32::BITS as usize);
 
 impl<'a> Record<'a> {
-    /// Takes in the `element` that the first `length` bytes are, unless there are fewer. Of several fields with the same number,
-    /// the largest counts.
+    /// Takes in the `element` that the first `length` bytes are, unless there are fewer. Of several fields for the same element, the
+    /// last one counts, but the largest where the [element says so](Number::is_largest).
     #[inline(always)]
     pub(crate) fn set(&mut self, element: Element, bytes: &'a [u8], length: usize) -> Option<()> {
         match element {
             Element::Number(number) => {
                 let kept = &mut self.numbers[number as usize];
-                *kept = bytes::number(bytes, length)?.max(*kept);
+                let value = bytes::number(bytes, length)?;
+                *kept = if number.is_largest() { value.max(*kept) } else { value };
                 self.present |= 1 << number as u32;
             }
             Element::Time(moment, unit) => {
@@ -56,8 +57,7 @@ impl<'a> Record<'a> {
                 }
             }
             Element::Address6(end) => {
-                let kept = &mut self.addresses6[end as usize];
-                *kept = u128::from_be_bytes(*bytes.first_chunk()?).max(*kept);
+                self.addresses6[end as usize] = u128::from_be_bytes(*bytes.first_chunk()?);
                 self.present |= HAS_ADDRESS6;
             }
             Element::Frame => self.frame = Some(bytes.get(..length)?),

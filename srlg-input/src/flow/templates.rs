@@ -147,7 +147,7 @@ pub(crate) struct Field {
     pub(crate) length: u16,
 }
 
-/// A field that matters, or one of variable length.
+/// A field that matters, or a field of variable length.
 #[derive(Clone, Copy, Debug)]
 struct LayoutStep {
     element: Option<Element>,
@@ -366,11 +366,26 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_of_several_numbers_counts() {
+    fn the_largest_of_several_counts_counts() {
         let compiled = compiled(&[(2, 1), (24, 1)], 2).unwrap();
         for bytes in [[0, 7], [7, 0], [7, 7]] {
             let (record, _) = read_record(&compiled, &bytes).unwrap();
             assert_eq!(record.number(Number::Packets), Some(7));
+        }
+    }
+
+    // The outer and the inner addresses of a tunnel: the largest of each would be a pair that never was.
+    #[test]
+    fn the_last_of_several_addresses_counts() {
+        let [outer, inner] = [[10, 0, 0, 1, 192, 0, 2, 9], [172, 16, 0, 1, 100, 64, 0, 1]];
+        let compiled = compiled(&[(8, 4), (12, 4), (8, 4), (12, 4)], 16).unwrap();
+        for [first, last] in [[outer, inner], [inner, outer]] {
+            let bytes = [first, last].concat();
+            let (record, _) = read_record(&compiled, &bytes).unwrap();
+            let hosts = [Number::Source4, Number::Destination4].map(|end| record.number(end));
+            let [source, destination] = [&last[..4], &last[4..]]
+                .map(|host| host.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+            assert_eq!(hosts, [Some(source), Some(destination)]);
         }
     }
 
