@@ -205,13 +205,9 @@ impl SlidingDetector {
         hosts: &[IpAddr],
         window: u32,
     ) -> Result<Vec<Estimate>, Error> {
-        hosts.iter().try_for_each(|host| Family::of_host(*host).check(&self.params))?;
-        let span = span(&self.params, self.slice(), window)?;
-        let ids: Vec<_> = hosts.iter().map(|&host| self.params.host_id(host)).collect();
-        let HostAnswers { tallies, row_weights } =
-            self.backend.exclusive()?.query_all(&ids, span)?;
-        let estimate = |tallies: &Vec<_>| self.params.estimate(tallies, span, &row_weights);
-        Ok(tallies.iter().map(estimate).collect())
+        let slice = self.slice();
+        let mut backend = self.backend.exclusive()?;
+        estimates_within(&self.params, &mut *backend, slice, hosts, window)
     }
 
     /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or
@@ -269,6 +265,22 @@ fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
 }
 
 /// Estimates the opposite hosts of `host` in the last `window` slices, where `slice` is running.
+/// The cardinality of each of `hosts` in the last `window` slices, the running `slice` included.
+fn estimates_within(
+    params: &Params,
+    backend: &mut dyn Backend,
+    slice: u64,
+    hosts: &[IpAddr],
+    window: u32,
+) -> Result<Vec<Estimate>, Error> {
+    hosts.iter().try_for_each(|host| Family::of_host(*host).check(params))?;
+    let span = span(params, slice, window)?;
+    let ids: Vec<_> = hosts.iter().map(|&host| params.host_id(host)).collect();
+    let HostAnswers { tallies, row_weights } = backend.query_all(&ids, span)?;
+    let estimate = |tallies: &Vec<_>| params.estimate(tallies, span, &row_weights);
+    Ok(tallies.iter().map(estimate).collect())
+}
+
 fn estimate_within(
     params: &Params,
     backend: &dyn Backend,

@@ -34,7 +34,7 @@ fn answers_are_those_of_the_report_and_of_the_running_slice() {
         for slice in 0..12 {
             tested.ingest(&pairs(slice)).unwrap();
             plain.ingest(&pairs(slice)).unwrap();
-            let closing = tested.begin_close().unwrap();
+            let mut closing = tested.begin_close().unwrap();
             assert_eq!(closing.slice(), u64::from(slice));
             for window in [1, 3, config.window] {
                 for host in (0..20).map(small::host) {
@@ -87,7 +87,7 @@ fn a_shorter_window_has_fewer_super_points() {
     }
     // What was seen before counts in the long window alone.
     detector.ingest(&pairs(5)[..40]).unwrap();
-    let closing = detector.begin_close().unwrap();
+    let mut closing = detector.begin_close().unwrap();
     assert_eq!(closing.super_points().len(), 20);
     assert_eq!(closing.super_points_within(1, 64.0).unwrap(), []);
     let within = closing.super_points_within(2, 64.0).unwrap();
@@ -119,7 +119,7 @@ fn sample_peers_of_a_shorter_window_were_seen_in_it() {
     detector.ingest(&contacts(7.into(), 0..3000)).unwrap();
     detector.skip_to(4).unwrap();
     detector.ingest(&contacts(7.into(), 3000..6000)).unwrap();
-    let closing = detector.begin_close().unwrap();
+    let mut closing = detector.begin_close().unwrap();
     for (window, oldest) in [(1, 4), (4, 1), (5, 0), (300, 0)] {
         let points = closing.super_points_within(window, 1000.0).unwrap();
         assert!(points[0].peers.len() > 20, "{window}");

@@ -38,7 +38,7 @@ fn questions_while_a_slice_closes(device: Device) {
         for slice in with_late(backbone(14, 8, 100_000)) {
             whole(&tested, &slice);
             whole(&reference, &slice);
-            let [closing, expected] =
+            let [mut closing, mut expected] =
                 [&mut tested, &mut reference].map(|detector| detector.begin_close().unwrap());
             assert_eq!(closing.super_points(), expected.super_points());
             for window in 1..=5 {

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use srlg_core::{Ages, Estimate, Params};
 
-use super::estimate_within;
+use super::{estimate_within, estimates_within};
 use crate::backend::{Backend, Candidates, HostTallies};
 use crate::error::Error;
 use crate::ingest::feed::lent::ExclusiveBackend;
@@ -38,7 +38,7 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 /// let config = Config { threshold: 1000, window: 300, ..Config::default() };
 /// let mut detector = SlidingDetector::new(config, Device::Cpu)?;
 /// detector.ingest(&(0..3000).map(|opposite| IpPair { inside: 7, opposite }).collect::<Vec<_>>())?;
-/// let closing = detector.begin_close()?;
+/// let mut closing = detector.begin_close()?;
 /// let host = closing.super_points()[0].host;
 /// assert!(closing.cardinality_within(host, 1)?.cardinality > 2900.0);
 /// assert_eq!(closing.super_points_within(60, 1000.0)?.len(), 1);
@@ -142,23 +142,28 @@ impl<'a> Closing<'a> {
     /// # Errors
     /// As [`cardinality_within`](Self::cardinality_within).
     pub fn super_points_within(
-        &self,
+        &mut self,
         window: u32,
         threshold: f64,
     ) -> Result<Vec<SuperPoint>, Error> {
-        let mut points = Vec::new();
-        for point in self.super_points.iter().filter(|point| point.cardinality >= threshold) {
-            if window == self.detector.params.window() {
-                points.push(point.clone());
-                continue;
-            }
-            let estimate = self.cardinality_within(point.host, window)?;
-            if estimate.cardinality >= threshold {
-                let is_seen = |peer: &&SamplePeer| self.slice() - peer.last_seen < window.into();
-                let peers = point.peers.iter().filter(is_seen).copied().collect();
-                points.push(SuperPoint::new(point.host, estimate, peers));
-            }
+        let slice = self.slice();
+        let ExclusiveDetector { params, backend, .. } = &mut self.detector;
+        let reaching = self.super_points.iter().filter(|point| point.cardinality >= threshold);
+        if window == params.window() {
+            return Ok(reaching.cloned().collect());
         }
+        let reaching: Vec<&SuperPoint> = reaching.collect();
+        let hosts: Vec<IpAddr> = reaching.iter().map(|point| point.host).collect();
+        let estimates = estimates_within(params, &mut **backend, slice, &hosts, window)?;
+        let is_seen = |peer: &&SamplePeer| slice - peer.last_seen < window.into();
+        let points = reaching.iter().zip(estimates);
+        let points = points.filter(|(_, estimate)| estimate.cardinality >= threshold);
+        let mut points: Vec<SuperPoint> = points
+            .map(|(point, estimate)| {
+                let peers = point.peers.iter().filter(is_seen).copied().collect();
+                SuperPoint::new(point.host, estimate, peers)
+            })
+            .collect();
         points.sort_by(SuperPoint::order);
         Ok(points)
     }

@@ -178,7 +178,7 @@ impl Book {
     }
 
     /// Returns the hosts of the slice that is being closed, for the tracker.
-    pub(crate) fn sightings(&self, closing: &Closing<'_>) -> Result<Sightings> {
+    pub(crate) fn sightings(&self, closing: &mut Closing<'_>) -> Result<Sightings> {
         let sightings = |window| {
             let least = self.rules.least(Some(window)) * BELOW_DOWN;
             let points = closing.super_points_within(window, least)?.into_iter();

@@ -314,8 +314,8 @@ impl Engine {
         let mut watched = Vec::new();
         let most = HOSTS.min(MOST_HOSTS / network.views.len());
         for (view, detector) in detectors.iter_mut().enumerate() {
-            let closing = detector.begin_close()?;
-            let sightings = desk.books[view].sightings(&closing)?;
+            let mut closing = detector.begin_close()?;
+            let sightings = desk.books[view].sightings(&mut closing)?;
             let slice = ClosedSlice {
                 report: closing.end()?,
                 sightings,

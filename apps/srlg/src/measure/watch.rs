@@ -261,8 +261,8 @@ impl Entries<'_> {
     /// Closes the running slice.
     fn close(&mut self) -> Result<SliceReport> {
         let Self { slices, book, exporters } = self;
-        let closing = slices.detector.begin_close()?;
-        let sightings = book.sightings(&closing)?;
+        let mut closing = slices.detector.begin_close()?;
+        let sightings = book.sightings(&mut closing)?;
         let report = closing.end()?;
         let condition = slices.condition(report.slice);
         slices.note(condition, report.slice);

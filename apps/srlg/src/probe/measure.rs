@@ -235,15 +235,22 @@ impl ViewSlices {
         self.details.look_at(&hosts.iter().copied().collect::<Vec<_>>(), end_ms);
         let longest = self.detector.params().window();
         let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
-        let report = |(host, details): (IpAddr, &HostDetails)| {
-            let count = |window: &u32| {
-                let estimate = self.detector.cardinality_within(host, *window)?;
-                Ok::<_, Error>((*window, estimate.cardinality))
-            };
-            let counts = windows.clone().map(count).collect::<Result<_>>()?;
-            Ok(HostReport { view: self.view, host, counts, details: details.clone() })
+        let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = self.details.hosts().unzip();
+        let mut counts = vec![Vec::new(); hosts.len()];
+        for &window in windows {
+            let estimates = self.detector.cardinalities_within(&hosts, window)?;
+            for (counts, estimate) in counts.iter_mut().zip(estimates) {
+                counts.push((window, estimate.cardinality));
+            }
+        }
+        let reports = hosts.into_iter().zip(details).zip(counts);
+        let report = |((host, details), counts): ((IpAddr, &HostDetails), Vec<_>)| HostReport {
+            view: self.view,
+            host,
+            counts,
+            details: details.clone(),
         };
-        self.details.hosts().map(report).collect()
+        Ok(reports.map(report).collect())
     }
 }
 

@@ -25,8 +25,8 @@ fn close(
     condition: Condition,
     evidence: impl Fn(&[IpAddr], u32) -> Evidence,
 ) {
-    let closing = detector.begin_close().unwrap();
-    let sightings = book.sightings(&closing).unwrap();
+    let mut closing = detector.begin_close().unwrap();
+    let sightings = book.sightings(&mut closing).unwrap();
     let slice = ClosedSlice {
         report: closing.end().unwrap(),
         sightings,
