@@ -68,6 +68,13 @@ pub trait Counter: Send + Sync + 'static {
     /// Applies `touches` to `array`, while no other thread changes recorders of their lines.
     fn apply_exclusive(array: ArrayView<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
+    /// Does what [`apply_exclusive`](Self::apply_exclusive) does, and writes only where something changes. Returns how
+    /// many touches changed something.
+    fn apply_changes(
+        array: ArrayView<'_, Self::Params, Self::Recorder>,
+        touches: &[Self::Touch],
+    ) -> usize;
+
     /// What is counted of one host on a CPU.
     type Accumulator: Accumulator<Params = Self::Params>;
 

@@ -48,7 +48,22 @@ pub trait Finder: Send + Sync + 'static {
     /// When `part` belongs to another finder.
     fn params(part: &FinderPart) -> &Self::Params;
 
-    /// Updates in `array` the recorders of `pairs`, which were in contact `age` epochs ago, while any other
-    /// threads may.
-    fn touch(array: ArrayView<'_, Self::Params, Self::Recorder>, pairs: &impl Batch, age: u32);
+    /// A change by a pair, found before any recorder is looked at.
+    type Touch: Copy + Default + Send;
+
+    /// Touches the recorders in `array` of `pairs`, which were in contact `age` epochs ago. Each finder either touches
+    /// them at once or calls `later` with each touch, at most one for each pair, which [`apply`](Self::apply) then applies.
+    /// Any number of threads may do either.
+    fn touch(
+        array: ArrayView<'_, Self::Params, Self::Recorder>,
+        pairs: &impl Batch,
+        age: u32,
+        later: impl FnMut(Self::Touch),
+    );
+
+    /// Returns the number of the recorder that `touch` changes.
+    fn place(touch: Self::Touch) -> u32;
+
+    /// Applies `touches` to `array`.
+    fn apply(array: ArrayView<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 }

@@ -48,6 +48,10 @@ impl Counter for RowsCounter {
 
     fn apply_exclusive(_: Rows<'_, Recorder16>, _: &[()]) {}
 
+    fn apply_changes(_: Rows<'_, Recorder16>, _: &[()]) -> usize {
+        0
+    }
+
     #[inline(always)]
     fn count<R: ReadRecorder<Word = u16>>(
         rows: Rows<'_, R>,

@@ -76,6 +76,11 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
+    fn apply_changes(lines: Lines<'_, Recorder16>, touches: &[Touch]) -> usize {
+        lines.apply_changes(touches)
+    }
+
+    #[inline(always)]
     fn count<R: ReadRecorder<Word = u16>>(
         lines: Lines<'_, R>,
         look: &Look,

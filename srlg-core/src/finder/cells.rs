@@ -66,7 +66,7 @@ use crate::view::ArrayView;
 
 pub use params::{CellsParams, SLOTS};
 pub use peers::Peer;
-pub use touch::touch_cells;
+pub use touch::{CellTouch, touch_cells};
 pub use word::{Owner, Spot};
 
 /// The recorders of an array of cells.
@@ -85,9 +85,26 @@ impl Finder for CellsFinder {
         part.cells().expect("params of this finder")
     }
 
+    type Touch = CellTouch;
+
     #[inline(always)]
-    fn touch(array: ArrayView<'_, CellsParams, Recorder64>, pairs: &impl Batch, age: u32) {
-        array.touch_all(pairs, age);
+    fn touch(
+        cells: CellArray<'_, Recorder64>,
+        pairs: &impl Batch,
+        age: u32,
+        later: impl FnMut(CellTouch),
+    ) {
+        cells.find_touches(pairs, age, later);
+    }
+
+    #[inline(always)]
+    fn place(touch: CellTouch) -> u32 {
+        touch.place
+    }
+
+    #[inline(always)]
+    fn apply(cells: CellArray<'_, Recorder64>, touches: &[CellTouch]) {
+        cells.apply(touches);
     }
 }
 

@@ -133,10 +133,19 @@ impl Finder for RsraFinder {
         part.rsra().expect("params of this finder")
     }
 
+    /// None: recorders are touched at once.
+    type Touch = ();
+
     #[inline(always)]
-    fn touch(rsra: Rsra<'_, Recorder16>, pairs: &impl Batch, age: u32) {
+    fn touch(rsra: Rsra<'_, Recorder16>, pairs: &impl Batch, age: u32, _: impl FnMut(())) {
         rsra.touch_all(pairs, age);
     }
+
+    fn place((): ()) -> u32 {
+        0
+    }
+
+    fn apply(_: Rsra<'_, Recorder16>, _: &[()]) {}
 }
 
 /// Bit i for recorder i of an estimator of at most eight.

@@ -1,11 +1,13 @@
 //! [`Arrays`]: the recorders of one detector in this process.
 
 use srlg_core::counter::Counter;
+use srlg_core::finder::Finder;
 use srlg_core::scheme::{CounterRecorder, FinderRecorder};
 use srlg_core::{ArrayView, Params, SchemeTypes};
 
 use super::pages::{Mappable, Pages};
 use super::shards::{Array, Shards};
+use super::waiting::FinderArray;
 use crate::finder::CpuFinder;
 
 /// A scheme whose arrays the CPU can hold and search.
@@ -29,6 +31,12 @@ pub(super) struct Arrays<S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Arrays<S> {
+    /// The finder's array, for updates by any number of threads.
+    #[inline(always)]
+    pub(super) fn finder(&self) -> FinderArray<'_, S::Finder> {
+        ArrayView::new(S::Finder::params(self.params.finder()), self.finder.shared())
+    }
+
     /// The counter's array, for updates by any number of threads.
     #[inline(always)]
     pub(super) fn counter(&self) -> Array<'_, S::Counter> {

@@ -3,8 +3,8 @@
 //! ```text
 //! ingest   note the pairs that are not known as recently seen (RecentPairs), each family in a lane
 //!          of its own; while a batch of 64 is noted: touch it
-//! touch    finder: at once; counter: touches into buckets, a full bucket into the recorders
-//! drain    touch what is noted, empty all buckets
+//! touch    finder: touches into a list, counter: touches into buckets; what is full into the recorders
+//! drain    touch what is noted, empty the list and all buckets
 //! ```
 //!
 //! What is noted or in a bucket is part of what was ingested: [`Inboxes::drain`] brings it to the
@@ -19,6 +19,7 @@ use super::arrays::{Arrays, CpuScheme};
 use super::lane::{Lane, Rest, Target, ingest};
 use super::recent::LanePair;
 use super::shards::Buckets;
+use super::waiting::Waiting;
 
 /// Pairs that are ingested while an inbox is locked: some tenths of a millisecond.
 const PAIRS_PER_LOCK: usize = 1 << 14;
@@ -70,6 +71,7 @@ fn lock<S: CpuScheme>(inbox: &Mutex<Inbox<S>>) -> MutexGuard<'_, Inbox<S>> {
 #[repr(align(128))]
 struct Inbox<S: CpuScheme> {
     lanes: Lanes,
+    waiting: Waiting<S::Finder>,
     buckets: Buckets<S::Counter>,
 }
 
@@ -102,7 +104,8 @@ impl InboxPair for Ip6Pair {
 
 impl<S: CpuScheme> Inbox<S> {
     fn new() -> Self {
-        Self { lanes: Lanes { v4: Lane::new(), v6: None }, buckets: Buckets::new() }
+        let lanes = Lanes { v4: Lane::new(), v6: None };
+        Self { lanes, waiting: Waiting::new(), buckets: Buckets::new() }
     }
 
     #[inline]
@@ -120,17 +123,18 @@ impl<S: CpuScheme> Inbox<S> {
     /// Out of line: its preparations are not for short calls.
     #[inline(never)]
     fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
-        let Self { lanes, buckets } = self;
-        ingest(P::lane(lanes), Target { arrays, buckets }, pairs, ages);
+        let Self { lanes, waiting, buckets } = self;
+        ingest(P::lane(lanes), Target { arrays, waiting, buckets }, pairs, ages);
     }
 
     fn drain(&mut self, arrays: &Arrays<S>) {
-        let Self { lanes: Lanes { v4, v6 }, buckets } = self;
-        let mut target = Target { arrays, buckets };
+        let Self { lanes: Lanes { v4, v6 }, waiting, buckets } = self;
+        let mut target = Target { arrays, waiting, buckets };
         v4.touch_waiting(&mut target);
         if let Some(v6) = v6 {
             v6.touch_waiting(&mut target);
         }
+        waiting.drain(arrays.finder());
         buckets.drain(arrays.counter(), &arrays.shards);
     }
 }

@@ -1,16 +1,17 @@
 //! [`Lane`]: pairs of one type on their way to the recorders, of one thread.
 
-use srlg_core::finder::Finder;
-use srlg_core::{Ages, ArrayView, BATCH};
+use srlg_core::{Ages, BATCH};
 
 use super::arrays::{Arrays, CpuScheme};
 use super::recent::{LanePair, RecentPairs};
 use super::shards::Buckets;
+use super::waiting::Waiting;
 use crate::vectors::for_wider_vectors;
 
-/// The recorders, and the buckets on the way to them.
+/// The recorders, and what waits on the way to them.
 pub(super) struct Target<'a, S: CpuScheme> {
     pub(super) arrays: &'a Arrays<S>,
+    pub(super) waiting: &'a mut Waiting<S::Finder>,
     pub(super) buckets: &'a mut Buckets<S::Counter>,
 }
 
@@ -20,9 +21,7 @@ impl<S: CpuScheme> Target<'_, S> {
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let arrays = self.arrays;
         let batch = &P::ids(&arrays.params, pairs);
-        let finder =
-            ArrayView::new(S::Finder::params(arrays.params.finder()), arrays.finder.shared());
-        S::Finder::touch(finder, batch, ages.finder);
+        self.waiting.touch(arrays.finder(), batch, ages.finder);
         self.buckets.touch(arrays.counter(), &arrays.shards, batch, count, ages.counter);
     }
 }

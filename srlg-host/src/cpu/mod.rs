@@ -14,6 +14,7 @@ mod shards;
 mod sweep;
 #[cfg(test)]
 mod tagged_model_tests;
+mod waiting;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;

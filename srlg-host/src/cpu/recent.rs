@@ -35,6 +35,9 @@ pub(super) trait LanePair: Copy + 'static {
     /// The pairs of a batch with their ids.
     type Ids<'a>: Batch;
 
+    /// Whether slots are asked for before they are looked at: they are more than the second cache has room for.
+    const AHEAD: bool;
+
     /// Returns what is noted down of the pair.
     fn note(self) -> Self::Note;
 
@@ -58,6 +61,7 @@ fn high(product: u64) -> usize {
 impl LanePair for IpPair {
     type Note = u64;
     const ELSEWHERE: u64 = 1;
+    const AHEAD: bool = false;
     type Ids<'a> = &'a [Self; BATCH];
 
     #[inline(always)]
@@ -81,29 +85,49 @@ impl LanePair for IpPair {
     }
 }
 
-/// Words of one array, which compare at once.
+/// All words of a pair, in a line of the first cache. They are compared in registers: a copy on the stack may lie across two
+/// lines, and a load from it then waits for the stores.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    zerocopy::FromBytes,
+    zerocopy::IntoBytes,
+    zerocopy::Immutable,
+    zerocopy::KnownLayout,
+)]
+#[repr(C, align(32))]
+pub(super) struct Note6([u64; 4]);
+
+impl PartialEq for Note6 {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
+    }
+}
+
 impl LanePair for Ip6Pair {
-    type Note = [u32; 8];
-    const ELSEWHERE: [u32; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
+    type Note = Note6;
+    const ELSEWHERE: Note6 = Note6([1, 0, 0, 0]);
+    const AHEAD: bool = true;
     type Ids<'a> = Ip6Batch<'a>;
 
     #[inline(always)]
-    fn note(self) -> [u32; 8] {
+    fn note(self) -> Note6 {
         zerocopy::transmute!(self)
     }
 
     #[inline(always)]
-    fn slot([a, b, c, d, e, f, g, h]: [u32; 8]) -> usize {
-        let word = |low: u32, high: u32| u64::from(high) << 32 | u64::from(low);
+    fn slot(Note6([a, b, c, d]): Note6) -> usize {
         // Mostly networks and hosts in them differ, in the first and in the last words.
-        let host = word(a, b).wrapping_add(word(c, d));
-        let opposite = word(e, f).wrapping_add(word(g, h));
-        let spread = host.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ opposite;
+        let spread = a.wrapping_add(b).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ c.wrapping_add(d);
         high(spread.wrapping_mul(0xbf58_476d_1ce4_e5b9))
     }
 
     #[inline(always)]
-    fn of(notes: &[[u32; 8]; BATCH]) -> &[Self; BATCH] {
+    fn of(notes: &[Note6; BATCH]) -> &[Self; BATCH] {
         zerocopy::transmute_ref!(notes)
     }
 
@@ -157,7 +181,7 @@ impl<P: LanePair> RecentPairs<P> {
     /// returns how many there are.
     ///
     /// # Panics
-    /// When `unknown` is shorter than `pairs`.
+    /// When `unknown` is shorter than `pairs`, or these are more than [`BATCH`].
     #[inline(always)]
     pub(super) fn sift(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let unknown = &mut unknown[..pairs.len()];
@@ -178,15 +202,27 @@ impl<P: LanePair> RecentPairs<P> {
 
     #[inline(always)]
     fn look_up(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
-        let mut count = 0;
+        let (mut slots, mut count) = ([0; BATCH], 0);
         // No branch depends on the pair: whether it is known cannot be foreseen.
-        for pair in pairs {
-            let note = pair.note();
+        let mut look = |slot: usize, note: P::Note| {
             unknown[count] = note;
-            count += usize::from(self.slots[P::slot(note)] != note);
+            slots[count] = slot as u16;
+            count += usize::from(self.slots[slot % SLOTS] != note);
+        };
+        if P::AHEAD {
+            let mut all = [0; BATCH];
+            for (slot, pair) in all.iter_mut().zip(pairs) {
+                *slot = P::slot(pair.note()) as u16;
+            }
+            for &slot in &all[..pairs.len()] {
+                prefetch_index::prefetch_index(&self.slots[..], usize::from(slot));
+            }
+            pairs.iter().zip(all).for_each(|(pair, slot)| look(slot.into(), pair.note()));
+        } else {
+            pairs.iter().for_each(|pair| look(P::slot(pair.note()), pair.note()));
         }
-        for &note in &unknown[..count] {
-            self.slots[P::slot(note)] = note;
+        for (&slot, &note) in slots[..count].iter().zip(&*unknown) {
+            self.slots[usize::from(slot) % SLOTS] = note;
         }
         count
     }

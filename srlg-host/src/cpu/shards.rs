@@ -5,6 +5,7 @@
 //! per shard, and takes the lock of a shard when its bucket is full: once for some hundred
 //! touches, and hardly ever while another holds it.
 
+use std::mem;
 use std::sync::Mutex;
 
 use srlg_core::counter::Counter;
@@ -12,10 +13,13 @@ use srlg_core::counter::tagged::LINE;
 use srlg_core::{ArrayView, BATCH, Batch};
 
 /// Shards, at most; a power of two.
-const MOST_SHARDS: u32 = 16;
+const MOST_SHARDS: u32 = 8;
 
-/// Touches of a bucket: the buckets of all shards fit in the first cache.
-const TOUCHES_PER_BUCKET: usize = 192;
+/// Touches of a bucket. The buckets of all shards, 12 KB, leave room for lines in the first cache.
+const TOUCHES_PER_BUCKET: usize = 128;
+
+/// Buckets of a shard that are applied without a look, after one of which most touches changed something.
+const WITHOUT_LOOK: u32 = 15;
 
 /// The locks of all shards, each in lines of its own.
 pub(super) struct Shards {
@@ -25,7 +29,16 @@ pub(super) struct Shards {
 }
 
 #[repr(align(128))]
-struct Lock(Mutex<()>);
+struct Lock(Mutex<Shard>);
+
+/// The outcome of the last buckets of a shard.
+#[derive(Default)]
+struct Shard {
+    /// Address of the buckets of the thread that emptied the last one.
+    last: usize,
+    /// Buckets to be applied without a look.
+    without_look: u32,
+}
 
 impl Shards {
     /// The shards of an array of `recorders` recorders.
@@ -33,7 +46,7 @@ impl Shards {
         let bits = usize::BITS - (recorders - 1).leading_zeros();
         let shift = bits.saturating_sub(MOST_SHARDS.ilog2()).max(LINE.ilog2());
         let count = ((recorders - 1) >> shift) + 1;
-        Self { locks: (0..count).map(|_| Lock(Mutex::new(()))).collect(), shift }
+        Self { locks: (0..count).map(|_| Lock(Mutex::default())).collect(), shift }
     }
 }
 
@@ -91,8 +104,17 @@ impl<C: Counter> Buckets<C> {
     #[inline(always)]
     fn empty(&mut self, array: Array<'_, C>, shards: &Shards, shard: usize) {
         let touches = &self.touches[shard][..self.counts[shard]];
-        let _alone = shards.locks[shard].0.lock().expect("nobody panics with a shard");
-        C::apply_exclusive(array, touches);
+        let here = self.touches.as_ptr().addr();
+        let mut state = shards.locks[shard].0.lock().expect("nobody panics with a shard");
+        // Lines that another thread had last are in its caches. Those in which nothing changes should stay there.
+        let is_contended = mem::replace(&mut state.last, here) != here;
+        if is_contended && state.without_look == 0 {
+            let changes = C::apply_changes(array, touches);
+            state.without_look = if 2 * changes > touches.len() { WITHOUT_LOOK } else { 0 };
+        } else {
+            state.without_look = state.without_look.saturating_sub(is_contended.into());
+            C::apply_exclusive(array, touches);
+        }
         self.counts[shard] = 0;
     }
 }

@@ -30,12 +30,13 @@ pub(crate) fn touched_tagged(
     let expected = Lines::new(&counter, &linear);
     for &(pair, age) in &contacts.short {
         one.touch(&pair, age);
-        batches.touch_all(&[pair; BATCH], age);
+        batches.find_touches(&[pair; BATCH], age, |touch| batches.apply(&[touch]));
         expected.touch(&[pair], 2 * age);
     }
     for &(pair, age) in &contacts.long {
         one.touch(&finder.ids(pair), age);
-        batches.touch_all(&[finder.ids(pair); BATCH], age);
+        let pairs = [finder.ids(pair); BATCH];
+        batches.find_touches(&pairs, age, |touch| batches.apply(&[touch]));
         expected.touch(&[counter.ids(pair)], 2 * age);
     }
     let lines = swapped::<Recorder16>(linear.len());

@@ -60,6 +60,23 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
             }
         }
     }
+
+    /// Does what [`apply_exclusive`](Self::apply_exclusive) does, and writes only where something changes: a line that is
+    /// not written stays in the caches of all threads. Returns how many touches changed something.
+    #[inline(always)]
+    pub fn apply_changes(self, touches: &[Touch]) -> usize {
+        let mut changes = 0;
+        for touch in touches {
+            let recorders = touch.places.map(|place| &self.recorders[place as usize]);
+            let (seen, words) = (recorders.map(R::word), touch.words());
+            if words[0] < seen[0] || words[1] < seen[1] {
+                changes += 1;
+                recorders[0].set(seen[0].min(words[0]));
+                recorders[1].set(seen[1].min(words[1]));
+            }
+        }
+        changes
+    }
 }
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {

@@ -103,6 +103,35 @@ proptest! {
 }
 
 #[test]
+fn touches_with_and_without_a_look_leave_the_same_words() {
+    let params = small(3);
+    let touch = |number: u32| {
+        let pair = IpPair { inside: number % 7, opposite: number.wrapping_mul(0x9e37_79b9) };
+        Touch::new(&params, &pair, params.step(number % 3))
+    };
+    let touches: Vec<Touch> = (0..500).map(touch).collect();
+    let words =
+        |recorders: &[Recorder16]| recorders.iter().map(Recorder16::word).collect::<Vec<_>>();
+    // Of those that were applied before, none changes anything.
+    for applied in [0, 250, 500] {
+        let [exclusive, looking] = [(); 2].map(|()| untouched(&params));
+        let [blind, seen] = [&exclusive, &looking].map(|recorders| Lines::new(&params, recorders));
+        [blind, seen].iter().for_each(|lines| lines.apply_exclusive(&touches[..applied]));
+        assert_eq!(seen.apply_changes(&touches[..applied]), 0);
+        let before = words(&looking);
+        let mut expected = 0;
+        for touch in &touches {
+            let former = words(&exclusive);
+            blind.apply_exclusive(std::slice::from_ref(touch));
+            expected += usize::from(words(&exclusive) != former);
+        }
+        assert_eq!(seen.apply_changes(&touches), expected, "{applied}");
+        assert_eq!(words(&looking), words(&exclusive));
+        assert_eq!(words(&looking) == before, applied == 500);
+    }
+}
+
+#[test]
 fn own_touches_without_foreigners_are_all_visible() {
     let params = small(1);
     let recorders = untouched(&params);

@@ -120,7 +120,8 @@ fn batches_touch_what_single_pairs_touch() {
     let pairs: [IpPair; BATCH] =
         std::array::from_fn(|i| IpPair { inside: i as u32 % 5, opposite: i as u32 * 77 });
     let (batch, single) = (untouched(&params), untouched(&params));
-    CellArray::new(&params, &batch).touch_all(&pairs, 3);
+    let cells = CellArray::new(&params, &batch);
+    cells.find_touches(&pairs, 3, |touch| cells.apply(&[touch]));
     pairs.iter().for_each(|pair| CellArray::new(&params, &single).touch(pair, 3));
     assert_eq!(words(&batch), words(&single));
     assert!(words(&batch).iter().any(|&word| word != u64::MAX));

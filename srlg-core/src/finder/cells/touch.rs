@@ -7,14 +7,21 @@ use crate::ids::{Batch, PairIds};
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
+/// A change by a sampled pair in an array of cells: a cell and its word.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CellTouch {
+    pub(super) place: u32,
+    word: u64,
+}
+
 impl CellArray<'_, Recorder64> {
-    /// Touches the cells of all `pairs`, `age` epochs ago.
+    /// Calls `later` with the touch of each of `pairs` that is sampled, `age` epochs ago.
     ///
     /// Which pairs are sampled is arithmetic alone, and vectorises; where they are sampled is listed without
     /// a branch, as its outcome could not be foreseen.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
-    pub fn touch_all(self, pairs: &impl Batch, age: u32) {
+    pub fn find_touches(self, pairs: &impl Batch, age: u32, mut later: impl FnMut(CellTouch)) {
         by_family!(self.params, |params| {
             let mut hashes = [0u32; BATCH];
             for i in 0..BATCH {
@@ -28,9 +35,19 @@ impl CellArray<'_, Recorder64> {
             for &i in &sampled[..count] {
                 let i = usize::from(i);
                 let (place, word) = params.touch_of(&pairs.get(i), hashes[i], age);
-                touch(&self.recorders[place as usize], word);
+                later(CellTouch { place, word });
             }
         });
+    }
+
+    /// Applies `touches`, while any other threads may.
+    #[inline(always)]
+    pub fn apply(self, touches: &[CellTouch]) {
+        for touch in touches {
+            let cell = &self.recorders[touch.place as usize];
+            // A look first: what is not written stays in the caches of all threads.
+            cell.fetch_min_seen(cell.word(), touch.word);
+        }
     }
 
     /// Touches the cell of `pair`, `age` epochs ago, if the pair is sampled.
@@ -52,10 +69,4 @@ pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: &impl PairI
         let (place, word) = params.touch_of(pair, hash, age);
         cells[place as usize].fetch_min_at_once(word);
     }
-}
-
-#[inline(always)]
-fn touch(cell: &Recorder64, word: u64) {
-    // A look first: what is not written stays in the caches of all threads.
-    cell.fetch_min_seen(cell.word(), word);
 }

@@ -31,14 +31,16 @@ fn left<S: CpuScheme, P: LanePair>(
         counter: Pages::new(counter).unwrap(),
         shards: Shards::new(counter),
     };
-    let (mut lane, mut buckets) = (Lane::new(), Buckets::new());
+    let (mut lane, mut waiting, mut buckets) = (Lane::new(), Waiting::new(), Buckets::new());
     for (pairs, late) in batches {
         let pairs: Vec<P> =
             pairs.iter().map(|&(inside, opposite)| pair(inside, opposite)).collect();
-        let target = Target { arrays: &arrays, buckets: &mut buckets };
+        let target = Target { arrays: &arrays, waiting: &mut waiting, buckets: &mut buckets };
         level(&mut lane, target, &pairs, Ages { finder: *late, counter: *late });
     }
-    lane.touch_waiting(&mut Target { arrays: &arrays, buckets: &mut buckets });
+    let mut target = Target { arrays: &arrays, waiting: &mut waiting, buckets: &mut buckets };
+    lane.touch_waiting(&mut target);
+    waiting.drain(arrays.finder());
     buckets.drain(arrays.counter(), &arrays.shards);
     [words(arrays.finder.shared()), words(arrays.counter.shared())]
 }
