@@ -54,7 +54,7 @@ pub enum ConfigError {
     #[error("{memory} bytes hold no linear estimator: give at least {least}")]
     Memory { memory: usize, least: usize },
     #[error(
-        "{} cells miss {missed} of 10,000 hosts at threshold {threshold}: a plan may miss 80, {}",
+        "{} cells miss {missed} of 10,000 hosts with {threshold} peers: a plan may miss 80, {}",
         1_u64 << .cell_bits, WayOut(.least)
     )]
     PlanCells { cell_bits: u32, threshold: u32, missed: u32, least: Option<usize> },

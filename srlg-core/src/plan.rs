@@ -36,8 +36,8 @@ pub struct Plan {
     /// Probability that a host with 2θ peers, of IPv4 or of IPv6, is not reported, at most 1 in 1,000: the finder misses
     /// it, however the load is spread over hosts, or its estimate is below θ. An upper bound.
     pub double_miss_probability: f64,
-    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it. Above 3,
-    /// `Health::errors_hold` is false.
+    /// λ, distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it. If it is clearly below 3,
+    /// `Health::errors_hold` is true. Close to 3 the load that is measured may be above by chance.
     pub pairs_per_recorder: f64,
 }
 
@@ -54,13 +54,15 @@ impl Config {
     ///
     /// - Of hosts with 2θ peers at most 1 in 1,000 goes unreported. The finder misses 1 in 2,000, however the load is spread
     ///   over hosts, and 1 in 2,000 has an estimate below θ.
-    /// - Of hosts with θ peers the finder misses at most 0.8 %. Reports say `Overload::Crowded` above 1 %, so a detector that
-    ///   gets its load does not say so.
-    /// - Of hosts with θ/2 peers 1 in 2,000 has an estimate of θ or more. This share and that of estimates below θ follow
-    ///   from the normal distribution. With the least memory up to 4 in 1,000 hosts of θ/2 were measured to be reported.
+    /// - Of hosts with θ peers the finder misses at most 0.8 %, even if chance leaves fewer cells free than expected, by three
+    ///   standard deviations. Reports say `Overload::Crowded` above 1 %, so a detector that gets its load hardly ever does.
     /// - A recorder of the counter has at most 5 distinct pairs of a window. Above 3, estimates are right in the mean and
     ///   lower bounds hold, but upper bounds are too low ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host of 2θ is within the range of the estimator.
+    ///
+    /// Hosts with θ/2 peers are rarely reported. If errors were normal, 1 in 2,000 of them would have an estimate of θ or
+    /// more; a plan is refused where it would be more. But errors are skewed to the right, so with the least memory more
+    /// of them are reported.
     ///
     /// There are 14 cells for every θ of the pairs, so that IPv4 hosts of θ are missed once in 10,000 times, if they fit in
     /// a sixth of the memory, or as many more as the rules need. In a fifteenth of the memory there may be 8 times as many:

@@ -137,17 +137,27 @@ impl<'a> AgeHistogram<'a> {
     /// Of hosts of n opposite hosts there are L/n at most, and a share P(n) of them holds so many cells. Whatever the mix
     /// of hosts is, those that do are no more than L times the largest P(n)/n.
     pub(crate) fn most_candidates(self, distinct_pairs: u64, cells: u32) -> f64 {
-        // From hosts of so many opposite hosts on, by steps of a tenth, until all hold as many cells.
+        // From hosts of this size on, by steps of a tenth, until all hold as many cells.
         let mut cardinality = f64::from(cells);
         let mut most = 0.0_f64;
         loop {
-            let holding = 1.0 - self.miss(cardinality, cells);
-            most = most.max(holding / cardinality);
+            most = most.max(self.most_holding(cardinality, cells) / cardinality);
             // Larger hosts are fewer than that, whatever share of them holds so many.
             if 1.0 / cardinality < most || cardinality > u32::MAX.into() {
                 return distinct_pairs as f64 * most;
             }
-            cardinality *= 1.1;
+            cardinality = libm::floor(1.1 * cardinality).max(cardinality + 1.0);
+        }
+    }
+
+    /// Returns the probability that a host of `cardinality` peers holds at least `cells` cells, or an upper bound of it.
+    ///
+    /// For θ below 64 every pair is sampled, and [`miss`](Self::miss) is too large. There this is the probability that
+    /// so many contacts are visible, if each had a slot of its own. Contacts that share a slot show fewer cells.
+    pub(crate) fn most_holding(self, cardinality: f64, cells: u32) -> f64 {
+        match self.params.lsb_threshold {
+            0 => 1.0 - below(cardinality as u32, self.visible_contacts(), cells),
+            _ => 1.0 - self.miss(cardinality, cells),
         }
     }
 
@@ -157,9 +167,9 @@ impl<'a> AgeHistogram<'a> {
         self.bound(self.threshold(), cells) > NOT_FOUND
     }
 
-    /// The probability of [`miss`](Self::miss), but for θ below 64 a closer bound. There every pair is sampled, so that no
-    /// more slots than contacts can be visible: the number of visible slots is taken for binomial, with the same mean and
-    /// one draw for each contact.
+    /// Returns the probability of [`miss`](Self::miss), or for θ below 64 a closer upper bound. There every pair is sampled,
+    /// so no more slots than contacts can be visible: the number of visible slots is taken for binomial, with the same mean
+    /// and one draw for each contact.
     pub(crate) fn bound(self, cardinality: f64, cells: u32) -> f64 {
         let slots = match self.params.lsb_threshold {
             0 => SLOTS.min(cardinality as u32),
@@ -190,27 +200,41 @@ impl<'a> AgeHistogram<'a> {
 
     /// p: probability that a slot of such a host is visible.
     fn visible(self, cardinality: f64) -> f64 {
-        let last = self.counts.len() - 1;
-        let [youngest, oldest] = self.ends.map(f64::from);
-        let epoch = f64::from(self.params.epoch_slices);
-        let slices = youngest + if last == 0 { 0.0 } else { (last - 1) as f64 * epoch + oldest };
-        let per_slice = -self.samples(cardinality) / slices;
+        let slices = self.slices();
+        let per_slice = -self.samples(cardinality) / self.per_age(slices).sum::<f64>();
         // Probability that a slot has no sample of an age, where that has so many slices.
-        let [in_youngest, in_epoch, in_oldest] =
-            [youngest, epoch, oldest].map(|slices| libm::exp(per_slice * slices));
+        let none = slices.map(|slices| libm::exp(per_slice * slices));
         // Probability that no sample of the slot is of a smaller age.
         let mut none_before = 1.0;
-        let visible = self.shown().enumerate().map(|(age, shown)| {
-            let none = match age {
-                0 => in_youngest,
-                _ if age == last => in_oldest,
-                _ => in_epoch,
-            };
+        let visible = self.per_age(none).zip(self.shown()).map(|(none, shown)| {
             let first = none_before * (1.0 - none);
             none_before *= none;
             first * shown
         });
         visible.sum()
+    }
+
+    /// Share of the contacts, even over the window, that no stranger hides.
+    fn visible_contacts(self) -> f64 {
+        let slices = self.slices();
+        let visible = self.per_age(slices).zip(self.shown()).map(|(slices, shown)| slices * shown);
+        visible.sum::<f64>() / self.per_age(slices).sum::<f64>()
+    }
+
+    /// Slices of the youngest age, of each age between, and of the oldest.
+    fn slices(self) -> [f64; 3] {
+        let [youngest, oldest] = self.ends;
+        [youngest, self.params.epoch_slices, oldest].map(f64::from)
+    }
+
+    /// Returns for each age the value of its kind: the youngest, one between, or the oldest.
+    fn per_age(self, [youngest, between, oldest]: [f64; 3]) -> impl Iterator<Item = f64> {
+        let last = self.counts.len() - 1;
+        (0..=last).map(move |age| match age {
+            0 => youngest,
+            _ if age == last => oldest,
+            _ => between,
+        })
     }
 
     /// μ: samples per slot of a host.

@@ -159,22 +159,33 @@ fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
     }
 }
 
-// For θ below 64 `miss` is far above the share that is missed; the bound by which plans are made is closer, and not below.
+// For θ below 64 `miss` is far above the share that is missed. The bounds by which plans are made are closer, and on the
+// safe side: of misses for hosts of 2θ, and of holders for the hosts that compete with them.
 #[test]
-fn ghosts_of_small_thresholds_are_missed_no_more_often_than_the_bound_says() {
+fn ghosts_of_small_thresholds_are_missed_and_hold_cells_no_more_often_than_the_bounds_say() {
     let mut random = Random(13);
     for (threshold, samples) in [(8, 500), (8, 2_000), (16, 3_000), (32, 5_000), (32, 12_000)] {
         let params = params(Config { window: 30, ..config(13, threshold) });
         let cells = loaded(&params, 30, samples, &mut random);
         let counts = histogram(&params, &cells, 30);
         let histogram = AgeHistogram::new(&params, &counts, whole(&params, 30));
+        let even = |random: &mut Random| random.below(30);
         for (cardinality, c_min) in [(threshold, 2), (threshold, 4), (2 * threshold, 4)] {
-            let even = |random: &mut Random| random.below(30);
             let ghosts = missed_ghosts(&params, &cells, cardinality, c_min, &mut random, even);
             let bound = histogram.bound(cardinality.into(), c_min);
             let noise = 4.0 * (bound / f64::from(GHOSTS)).sqrt();
             assert!(ghosts <= bound + noise, "{threshold} {samples} {c_min}: {ghosts} {bound}");
             assert!(bound <= histogram.miss(cardinality.into(), c_min), "{threshold} {samples}");
+        }
+        for (cardinality, cells_asked) in [(5, 4), (7, 7), (9, 7), (12, 10), (30, 20)] {
+            let missed =
+                missed_ghosts(&params, &cells, cardinality, cells_asked, &mut random, even);
+            let most = histogram.most_holding(cardinality.into(), cells_asked);
+            let noise = 4.0 * (most * (1.0 - most) / f64::from(GHOSTS)).sqrt();
+            assert!(
+                1.0 - missed <= most + noise,
+                "{threshold} {samples} {cardinality}: {missed} {most}"
+            );
         }
     }
 }
