@@ -5,20 +5,21 @@ use srlg_traffic::family::Family;
 
 /// Returns the probability that the finder misses a host of θ of this `family`; of both, the mean.
 pub(crate) fn at_threshold(health: &FinderHealth, family: Family) -> f64 {
-    of_family(family, health.miss_probability, health.miss_probability_v6)
+    let (v4, v6) = (health.miss_probability, health.miss_probability_v6);
+    of_family(family, v4, v6, f64::midpoint)
 }
 
-/// Returns the number of opposite hosts from which the finder finds 99 % of the hosts of this `family`; of both, the mean.
+/// Returns the number of peers from which the finder finds 99 % of the hosts of this `family`; of both, the larger number.
 pub(crate) fn found_from(health: &FinderHealth, family: Family) -> f64 {
-    of_family(family, health.found_from, health.found_from_v6)
+    of_family(family, health.found_from, health.found_from_v6, f64::max)
 }
 
 /// The paper's scheme has no IPv6 hosts.
-fn of_family(family: Family, v4: f64, v6: Option<f64>) -> f64 {
+fn of_family(family: Family, v4: f64, v6: Option<f64>, of_both: fn(f64, f64) -> f64) -> f64 {
     let v6 = v6.unwrap_or(v4);
     match family {
         Family::V4 => v4,
         Family::V6 => v6,
-        Family::Mixed => f64::midpoint(v4, v6),
+        Family::Mixed => of_both(v4, v6),
     }
 }

@@ -282,8 +282,8 @@ impl Params {
     /// load.
     ///
     /// Above, up to the load of 5 of the tightest plans, estimates are right in the mean, and at most 3 % of the truths are
-    /// below their intervals. More are above, because an estimate that is too low states too small an error: at a load of 5
-    /// up to 56 % of those of hosts with 100 peers, 35 % with 200 and 16 % from 500 on.
+    /// below their intervals. More are above, because an estimate that is too low states too small an error:
+    /// docs/tagged-recorders.md has the shares.
     #[must_use]
     pub fn errors_hold(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load <= load::HOLDING_LOAD

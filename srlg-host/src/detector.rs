@@ -264,8 +264,7 @@ fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     Ok(params.span(slice, window))
 }
 
-/// Estimates the opposite hosts of `host` in the last `window` slices, where `slice` is running.
-/// The cardinality of each of `hosts` in the last `window` slices, the running `slice` included.
+/// Estimates the cardinality of each of `hosts` in the last `window` slices, the running `slice` included.
 fn estimates_within(
     params: &Params,
     backend: &mut dyn Backend,
@@ -281,6 +280,7 @@ fn estimates_within(
     Ok(tallies.iter().map(estimate).collect())
 }
 
+/// Estimates the cardinality of `host` in the last `window` slices, the running `slice` included.
 fn estimate_within(
     params: &Params,
     backend: &dyn Backend,

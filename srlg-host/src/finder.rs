@@ -72,8 +72,8 @@ pub enum FinderFill {
 #[non_exhaustive]
 pub enum Overload {
     /// The cells hold so much of other hosts that even two cells are too many to ask of a host of θ: the finder
-    /// misses more than 1 % of them, [`FinderHealth::miss_probability`]. If IPv6 hosts hold cells, the same applies to the
-    /// four cells of an IPv6 host, [`FinderHealth::miss_probability_v6`]. For θ below 64, where these numbers are upper
+    /// misses more than 1 % of them, [`FinderHealth::miss_probability`]. If an IPv6 host holds a cell, the same applies to the
+    /// four cells of an IPv6 host, [`FinderHealth::miss_probability_v6`]. One stray IPv6 host suffices for that. For θ below 64, where these numbers are upper
     /// bounds, a closer bound decides. More cells help, and `Config::for_load` gives enough for a load.
     Crowded,
     /// There were more candidates, or hot columns, than the limits of the configuration accept, and more

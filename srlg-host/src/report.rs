@@ -185,7 +185,8 @@ pub struct Health {
     pub load: f64,
     /// Whether intervals of 95 % hold the truth in 88 to 97 % of cases, for hosts with 100 peers and more: in the tagged
     /// scheme up to a `load` of 3. Above, lower bounds hold up to a `load` of 5, and upper bounds are too low
-    /// ([`Params::errors_hold`]). A plan of `Config::for_load` with `pairs_per_recorder` of at most 3 keeps this true.
+    /// ([`Params::errors_hold`]). A plan of `Config::for_load` keeps this true if its `pairs_per_recorder` is clearly below
+    /// 3: the load is measured, so it varies by chance.
     pub errors_hold: bool,
     /// How full the finder was, and how often it misses a host.
     #[cfg_attr(feature = "serde", serde(flatten))]

@@ -35,7 +35,7 @@ pub(super) trait LanePair: Copy + 'static {
     /// The pairs of a batch with their ids.
     type Ids<'a>: Batch;
 
-    /// Whether slots are asked for before they are looked at: they are more than the second cache has room for.
+    /// Whether slots are prefetched before they are read, because all of them together do not fit into the second cache.
     const AHEAD: bool;
 
     /// Returns what is noted down of the pair.

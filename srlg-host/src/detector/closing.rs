@@ -137,7 +137,8 @@ impl<'a> Closing<'a> {
     /// over the longer one can leave such a host out. No host is asked about whose cardinality is below `threshold`
     /// there.
     ///
-    /// In the paper's scheme the call reads the whole SLEA once for each host that it asks about.
+    /// In the paper's scheme a GPU reads the whole SLEA once for each host that the call asks about. A CPU does so once in
+    /// all.
     ///
     /// # Errors
     /// As [`cardinality_within`](Self::cardinality_within).

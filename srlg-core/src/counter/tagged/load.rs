@@ -6,7 +6,7 @@
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
 
 /// The largest λ of a plan. Estimates are right in the mean, and at most 3 % of the truths are below intervals of 95 %, but
-/// up to 56 % of those of hosts with 100 peers are above.
+/// many are above.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
 /// λ of an array of which this `share` was touched in a window: 1 - e^-λ is.
