@@ -58,8 +58,10 @@ fn main() -> Result<()> {
     // A packet may come late by what is left of the window.
     let clock = SliceClock::new(Duration::from_secs(1), WINDOW - 1, Duration::MAX)?.with_skew(DAY);
     let mut slicer = Slicer::new(clock);
-    while let Some(contact) = reader.next_contact()? {
-        slicer.take(contact.time_ns, view.pairs(&contact), &mut printer)?;
+    while let Some(contacts) = reader.next_contacts()? {
+        for contact in contacts {
+            slicer.take(contact.time_ns, view.pairs(contact), &mut printer)?;
+        }
     }
     slicer.finish(&mut printer)?;
     print(&printer.0.close_slice()?);

@@ -19,8 +19,8 @@
 //!
 //! let csv = "time_ms,src,dst\n1500,192.0.2.1,198.51.100.7\n1501,192.0.2.1,not-a-host\n";
 //! let mut reader = Reader::new(csv.as_bytes())?;
-//! while let Some(contact) = reader.next_contact()? {
-//!     assert_eq!(contact.time_ns, 1_500_000_000);
+//! while let Some(contacts) = reader.next_contacts()? {
+//!     assert!(contacts.iter().all(|contact| contact.time_ns == 1_500_000_000));
 //! }
 //! let counts = reader.counts();
 //! assert_eq!((counts.packets, counts.contacts, counts.skipped(Skip::BadRow)), (2, 1, 1));

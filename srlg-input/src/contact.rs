@@ -14,18 +14,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod host;
 mod named;
 mod networks;
 mod ranges;
 mod sampling;
 mod view;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 
 #[doc(no_inline)]
 pub use ipnet::IpNet;
 
+pub use host::Host;
 pub(crate) use named::named;
 pub use named::{ContactFilter, Role, Side, UnknownName};
 pub use networks::{BadNetwork, Networks, parse_network};
@@ -60,9 +61,9 @@ pub struct Contact {
     /// column counts from).
     pub time_ns: u64,
     /// Sender.
-    pub source: IpAddr,
+    pub source: Host,
     /// Receiver.
-    pub destination: IpAddr,
+    pub destination: Host,
     /// Packets that were seen; of sampled ones those in the sample.
     pub packets: Option<u64>,
     /// IP protocol (IANA's number).
@@ -75,8 +76,8 @@ pub struct Contact {
     pub initiated: Option<bool>,
     /// Packets one of which was looked at, 1 where all were.
     pub sampling: Option<NonZeroU32>,
-    /// Device that told of the contact.
-    pub exporter: Option<IpAddr>,
+    /// Device that exported the contact.
+    pub exporter: Option<Host>,
 }
 
 impl Contact {
@@ -85,19 +86,13 @@ impl Contact {
     /// A host is the same host however it is spelt: an IPv4-mapped address (`::ffff:0:0/96`)
     /// becomes the IPv4 address in it. No other address is changed: the IPv4 address in one of
     /// Teredo, 6to4 or NAT64 is that of a NAT, a router, or of the host behind the translator.
-    #[must_use]
-    pub fn new(time_ns: u64, source: IpAddr, destination: IpAddr) -> Self {
-        Self::of(time_ns, source.into(), destination.into())
-    }
-
-    /// Makes the contact of `source` with `destination` at `time_ns` as [`new`](Self::new) does, of two [`Host`]s.
     #[inline(always)]
     #[must_use]
-    pub fn of(time_ns: u64, source: Host, destination: Host) -> Self {
+    pub const fn new(time_ns: u64, source: Host, destination: Host) -> Self {
         Self {
             time_ns,
-            source: source.into(),
-            destination: destination.into(),
+            source,
+            destination,
             packets: None,
             protocol: None,
             tcp_flags: None,
@@ -133,108 +128,9 @@ impl Contact {
     }
 }
 
-/// Bits 32 to 63 of an IPv4-mapped address; those above are 0.
-const MAPPED: u64 = 0xffff;
-
-/// An address of either family as two numbers of 64 bits, those of IPv4 as their IPv4-mapped addresses: one host is one value,
-/// however its address was spelt.
-///
-/// Decoders hand hosts on in this form: an [`IpAddr`] is written in pieces of 1, 4 and 8 bytes, and a copy of it waits until they have
-/// been stored, a third of the time of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Host {
-    high: u64,
-    low: u64,
-}
-
-impl Host {
-    /// Returns the IPv4 host of `bits`, `0x0a00_0001` for 10.0.0.1.
-    #[inline(always)]
-    #[must_use]
-    pub fn v4(bits: u32) -> Self {
-        Self { high: 0, low: MAPPED << 32 | u64::from(bits) }
-    }
-
-    /// Returns the IPv6 host of `bits`; the IPv4 host where they are an IPv4-mapped address.
-    #[inline(always)]
-    #[must_use]
-    pub fn v6(bits: u128) -> Self {
-        Self { high: (bits >> 64) as u64, low: bits as u64 }
-    }
-
-    /// Returns the bits of the address as one of IPv4, if it is one.
-    #[inline(always)]
-    #[must_use]
-    pub fn as_v4(self) -> Option<u32> {
-        (self.high == 0 && self.low >> 32 == MAPPED).then_some(self.low as u32)
-    }
-
-    /// Returns the bits of the address as one of IPv6, IPv4-mapped for a host of IPv4.
-    #[inline(always)]
-    #[must_use]
-    pub fn as_v6(self) -> u128 {
-        u128::from(self.high) << 64 | u128::from(self.low)
-    }
-}
-
-impl From<IpAddr> for Host {
-    #[inline(always)]
-    fn from(address: IpAddr) -> Self {
-        match address {
-            IpAddr::V4(address) => Self::v4(address.to_bits()),
-            IpAddr::V6(address) => Self::v6(address.to_bits()),
-        }
-    }
-}
-
-impl From<Host> for IpAddr {
-    #[inline(always)]
-    fn from(host: Host) -> Self {
-        match host.as_v4() {
-            Some(bits) => Self::V4(Ipv4Addr::from_bits(bits)),
-            None => Self::V6(Ipv6Addr::from_bits(host.as_v6())),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use super::{Contact, TCP, TCP_ACK, TCP_SYN};
-
-    fn source(text: &str) -> String {
-        Contact::new(0, text.parse().unwrap(), IpAddr::from([0; 4])).source.to_string()
-    }
-
-    #[test]
-    fn only_ipv4_mapped_addresses_are_spelt_anew() {
-        for (spelt, host) in [
-            ("::ffff:192.0.2.1", "192.0.2.1"),
-            ("::ffff:0:0", "0.0.0.0"),
-            ("::ffff:ffff:ffff", "255.255.255.255"),
-        ] {
-            assert_eq!(source(spelt), host);
-        }
-        for host in [
-            "0.0.0.0",
-            "192.0.2.1",
-            "::",
-            "::1",
-            "2001:db8::ffff:c000:201",
-            "::fffe:c000:201",
-            "::1:0:0:0",
-            "::1:0:ffff:c000:201",
-            // IPv4-translated, IPv4-compatible, NAT64, Teredo, 6to4.
-            "::ffff:0:c000:201",
-            "::c000:201",
-            "64:ff9b::c000:201",
-            "2001:0:c000:201:0:3f57:3fff:fdfe",
-            "2002:c000:201::1",
-        ] {
-            assert_eq!(source(host), host);
-        }
-    }
 
     fn tcp(flags: u8, packets: u64) -> Contact {
         let hosts = ["192.0.2.1", "192.0.2.2"].map(|host| host.parse().unwrap());

@@ -1,36 +1,33 @@
 //! Contacts out of exports in captures.
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
-
+use crate::capture::Datagram;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
 use crate::input::Status;
 use crate::options::ExportOptions;
 
-/// A decoder, and the contacts of its last datagram that have not been taken yet.
+/// A decoder, and the contacts of its last datagram.
 pub(crate) struct Exports {
     decoder: Decoder,
-    contacts: VecDeque<Contact>,
+    contacts: Vec<Contact>,
 }
 
 impl Exports {
     pub(crate) fn new(options: &ExportOptions) -> Result<Self, InputError> {
-        Ok(Self {
-            decoder: Decoder::new(DecoderOptions::from(options))?,
-            contacts: VecDeque::new(),
-        })
+        Ok(Self { decoder: Decoder::new(DecoderOptions::from(options))?, contacts: Vec::new() })
     }
 
-    pub(crate) fn decode(&mut self, exporter: SocketAddr, received_ns: u64, payload: &[u8]) {
+    pub(crate) fn decode(&mut self, datagram: &Datagram<'_>) {
+        let Datagram { source, time_ns, payload, .. } = *datagram;
         let contacts = &mut self.contacts;
-        self.decoder.decode(exporter, received_ns, payload, |contact| contacts.push_back(contact));
+        contacts.clear();
+        self.decoder.decode(source, time_ns, payload, |contact| contacts.push(contact));
     }
 
-    #[inline]
-    pub(crate) fn next_contact(&mut self) -> Option<Contact> {
-        self.contacts.pop_front()
+    /// Returns the contacts of the last datagram.
+    pub(crate) fn contacts(&self) -> &[Contact] {
+        &self.contacts
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -10,12 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
-use crate::capture::{CaptureError, Datagram, PacketCounts, Reader};
-
+use crate::capture::{CaptureError, PacketCounts, Reader};
+use crate::contact::Contact;
 use crate::error::InputError;
 use crate::exports::Exports;
-use crate::input::Status;
-use crate::input::{Event, LogLine, Progress, Stop};
+use crate::input::{Event, LogLine, Next, Progress, Status, Stop};
 use crate::options::InputOptions;
 
 /// Files, of which one is being read.
@@ -61,12 +60,9 @@ impl Files {
         if files.open_next()? { Ok(files) } else { Err(InputError::None) }
     }
 
-    #[inline(always)]
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, InputError> {
+    /// Reads on, up to the next event.
+    pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         loop {
-            if let Some(contact) = self.exports.as_mut().and_then(Exports::next_contact) {
-                return Ok(Some(Event::Contact(contact)));
-            }
             let Some(file) = &mut self.file else {
                 if self.open_next()? {
                     continue;
@@ -75,22 +71,31 @@ impl Files {
             };
             let is_read = if let Some(exports) = &mut self.exports {
                 let datagram = file.reader.next_datagram();
-                let decode = |it: Datagram<'_>| exports.decode(it.source, it.time_ns, it.payload);
-                datagram.map(|datagram| datagram.map(decode).is_some())
+                datagram.map(|datagram| datagram.map(|it| exports.decode(&it)).is_some())
             } else {
-                match file.reader.next_contact() {
-                    Ok(Some(contact)) => return Ok(Some(Event::Contact(contact))),
-                    end => end.map(|_| false),
-                }
+                file.reader.next_contacts().map(|contacts| contacts.is_some())
             };
             // A file that is left in the middle may look damaged.
             let is_read = match is_read {
                 Err(_) if self.stop.is_asked() => false,
                 is_read => is_read.map_err(failed(&file.name))?,
             };
-            if !is_read && let Some(warning) = self.end_file() {
-                return Ok(Some(warning));
+            if !is_read {
+                if let Some(warning) = self.end_file() {
+                    return Ok(Some(Next::Event(warning)));
+                }
+            } else if !self.contacts().is_empty() {
+                return Ok(Some(Next::Contacts));
             }
+        }
+    }
+
+    /// Returns the contacts that were read last.
+    pub(crate) fn contacts(&self) -> &[Contact] {
+        match (&self.exports, &self.file) {
+            (Some(exports), _) => exports.contacts(),
+            (None, Some(file)) => file.reader.contacts(),
+            (None, None) => &[],
         }
     }
 
@@ -119,7 +124,7 @@ impl Files {
 
     /// Takes the counts of the file that has been read, and returns a warning if it ended early.
     #[cold]
-    fn end_file(&mut self) -> Option<Event> {
+    fn end_file(&mut self) -> Option<Event<'static>> {
         let OpenFile { name, reader, .. } = self.file.take()?;
         self.packets += reader.counts();
         let truncation = reader.truncation().filter(|_| !self.stop.is_asked());

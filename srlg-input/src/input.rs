@@ -18,9 +18,9 @@ use crate::options::InputOptions;
 /// An event of an input.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Event {
-    /// Hosts were in contact.
-    Contact(Contact),
+pub enum Event<'a> {
+    /// Contacts in the order in which they came, at least one.
+    Contacts(&'a [Contact]),
     /// A clock tick: the time of day in nanoseconds since the Unix epoch. Everything that was read before this time has been
     /// delivered. Only live inputs tick, at least 50 times a second, and their contacts are never later than the time at which they
     /// were read.
@@ -117,6 +117,13 @@ enum Source {
     Live(Box<Live>),
 }
 
+/// What a source has next: contacts, which it still holds, or another event.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Contacts,
+    Event(Event<'static>),
+}
+
 impl Input {
     /// Opens the input that `options` name: checks that files are there, binds sockets, starts to capture.
     ///
@@ -136,12 +143,16 @@ impl Input {
     ///
     /// # Errors
     /// [`InputError`] where the input cannot be read on.
-    #[inline(always)]
-    pub fn next_event(&mut self) -> Result<Option<Event>, InputError> {
-        match &mut self.source {
-            Source::Files(files) => files.next_event(),
-            Source::Live(live) => live.next_event(),
-        }
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>, InputError> {
+        let next = match &mut self.source {
+            Source::Files(files) => files.advance()?,
+            Source::Live(live) => live.advance()?,
+        };
+        Ok(next.map(|next| match (next, &self.source) {
+            (Next::Event(event), _) => event,
+            (Next::Contacts, Source::Files(files)) => Event::Contacts(files.contacts()),
+            (Next::Contacts, Source::Live(live)) => Event::Contacts(live.contacts()),
+        }))
     }
 
     /// Returns the request that ends the input. What was read of a file until then still comes.

@@ -38,7 +38,7 @@
 //! let mut input = Input::open(&InputOptions { input: vec![path], ..InputOptions::default() })?;
 //! while let Some(event) = input.next_event()? {
 //!     match event {
-//!         Event::Contact(contact) => assert_eq!(contact.time_ns, 1_500_000_000),
+//!         Event::Contacts(contacts) => assert_eq!(contacts[0].time_ns, 1_500_000_000),
 //!         Event::Time(now_ns) => println!("the time is {now_ns} ns"),
 //!         Event::Log(line) => eprintln!("{line}"),
 //!         _ => {}

@@ -37,8 +37,7 @@ use crate::contact::Contact;
 use crate::error::InputError;
 #[cfg(not(feature = "flow"))]
 use crate::exports::Sockets;
-use crate::input::Status;
-use crate::input::{Event, LogLine, Stop};
+use crate::input::{Event, LogLine, Next, Status, Stop};
 use crate::options::InputOptions;
 
 use belt::Belt;
@@ -86,8 +85,8 @@ pub(crate) struct Line {
 pub(crate) struct Live {
     line: Line,
     contacts: Vec<Contact>,
-    /// The first of them that was not yielded.
-    next: usize,
+    /// Whether the contacts are yet to be yielded.
+    is_loaded: bool,
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
     watch: Watch,
@@ -148,7 +147,7 @@ impl Live {
         Self {
             line,
             contacts: Vec::new(),
-            next: 0,
+            is_loaded: false,
             time: Some(now_ns()),
             watch: Watch::default(),
             reading: ClockReading::now(),
@@ -160,28 +159,17 @@ impl Live {
         }
     }
 
-    #[inline]
-    pub(crate) fn next_event(&mut self) -> Result<Option<Event>, InputError> {
-        match self.next_contact() {
-            Some(contact) => Ok(Some(Event::Contact(contact))),
-            None => self.next_load(),
-        }
-    }
-
-    #[inline]
-    fn next_contact(&mut self) -> Option<Contact> {
-        let contact = self.contacts.get(self.next).copied();
-        self.next += usize::from(contact.is_some());
-        contact
-    }
-
-    fn next_load(&mut self) -> Result<Option<Event>, InputError> {
+    /// Waits for the next event, 20 ms at most.
+    pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         loop {
+            if mem::take(&mut self.is_loaded) && !self.contacts.is_empty() {
+                return Ok(Some(Next::Contacts));
+            }
             if let Some(now) = self.time.take() {
-                return Ok(Some(Event::Time(now)));
+                return Ok(Some(Next::Event(Event::Time(now))));
             }
             if let Some(line) = self.log.pop_front() {
-                return Ok(Some(Event::Log(line)));
+                return Ok(Some(Next::Event(Event::Log(line))));
             }
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
@@ -207,20 +195,23 @@ impl Live {
             if is_empty && self.has_ended(load.readers) {
                 return self.finish();
             }
-            (self.contacts, self.next) = (load.contacts, 0);
+            (self.contacts, self.is_loaded) = (load.contacts, true);
             // The event comes before the contacts, which would let the skipped time pass.
             if step >= STEP {
                 if let Some(sockets) = &self.sockets {
                     // The clocks of exporters seem to be set back now.
                     sockets.clock_was_set();
                 }
-                return Ok(Some(Event::SetForward { step, now_ns: reading.time_ns }));
+                let event = Event::SetForward { step, now_ns: reading.time_ns };
+                return Ok(Some(Next::Event(event)));
             }
             self.time = Some(now);
-            if let Some(contact) = self.next_contact() {
-                return Ok(Some(Event::Contact(contact)));
-            }
         }
+    }
+
+    /// Returns the contacts that came last.
+    pub(crate) fn contacts(&self) -> &[Contact] {
+        &self.contacts
     }
 
     /// Whether nothing comes any more.
@@ -232,12 +223,12 @@ impl Live {
     }
 
     /// Tells what there is to tell at the end, a line at a time.
-    fn finish(&mut self) -> Result<Option<Event>, InputError> {
+    fn finish(&mut self) -> Result<Option<Next>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
             self.log.extend(sockets.finish());
             self.line.set_status(sockets.status());
         }
-        Ok(self.log.pop_front().map(Event::Log))
+        Ok(self.log.pop_front().map(|line| Next::Event(Event::Log(line))))
     }
 
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
@@ -258,6 +249,11 @@ impl Drop for Live {
         self.line.stop.stop();
         self.line.belt.leave();
     }
+}
+
+/// Returns `contacts`, each at `now_ns` at the latest: clocks of others may be ahead.
+fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact> {
+    contacts.iter().map(move |contact| Contact { time_ns: contact.time_ns.min(now_ns), ..*contact })
 }
 
 /// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
@@ -324,18 +320,22 @@ mod tests {
         Live::of(line, None)
     }
 
+    fn is_time(next: Option<&Next>) -> bool {
+        matches!(next, Some(Next::Event(Event::Time(_))))
+    }
+
     #[test]
     fn a_thread_that_panics_is_an_error_and_the_end() {
         let (mut live, started) = (live(|_| panic!("this is part of the test")), Instant::now());
         let error = loop {
             assert!(started.elapsed() < Duration::from_secs(60), "nobody is told");
-            match live.next_event() {
-                Ok(event) => assert!(matches!(event, Some(Event::Time(_))), "{event:?}"),
+            match live.advance() {
+                Ok(next) => assert!(is_time(next.as_ref()), "{next:?}"),
                 Err(error) => break error,
             }
         };
         assert!(matches!(&error, InputError::Panic { thread } if thread == "read"), "{error}");
-        while live.next_event().unwrap().is_some() {}
+        while live.advance().unwrap().is_some() {}
     }
 
     #[test]
@@ -367,19 +367,20 @@ mod tests {
         let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
         for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
             let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
-            line.belt.put(&[contact]);
+            line.belt.put([contact]);
             let mut live = Live::of(line, None);
-            assert!(matches!(live.next_event().unwrap(), Some(Event::Time(_))));
+            assert!(is_time(live.advance().unwrap().as_ref()));
             live.reading.time_ns -= step_s * SECOND;
-            let mut event = live.next_event().unwrap();
-            if let Some(Event::SetForward { step, now_ns }) = event {
+            let mut next = live.advance().unwrap();
+            if let Some(Next::Event(Event::SetForward { step, now_ns })) = next {
                 assert_eq!(Some(step.as_secs_f64().round() as u64), expected);
                 assert!(now_ns.abs_diff(super::now_ns()) < 60 * SECOND);
-                event = live.next_event().unwrap();
+                next = live.advance().unwrap();
             } else {
                 assert_eq!(expected, None);
             }
-            assert_eq!(event, Some(Event::Contact(contact)));
+            assert!(matches!(next, Some(Next::Contacts)), "{next:?}");
+            assert_eq!(live.contacts(), [contact]);
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use crate::capture::Datagram;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::LogLine;
@@ -19,11 +20,11 @@ impl Exports {
         Err(InputError::NoFlow)
     }
 
-    pub(crate) fn decode(&mut self, _: SocketAddr, _: u64, _: &[u8]) {
+    pub(crate) fn decode(&mut self, _: &Datagram<'_>) {
         match *self {}
     }
 
-    pub(crate) fn next_contact(&mut self) -> Option<Contact> {
+    pub(crate) fn contacts(&self) -> &[Contact] {
         match *self {}
     }
 

@@ -78,20 +78,22 @@ fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
     let mut reader = Reader::new(input)?;
     let (mut batch, mut pairs) = (detector.pair_batch(PAIRS_PER_CALL)?, 0);
-    while let Some(contact) = reader.next_contact()? {
-        match clock.place(contact.time_ns) {
-            Placement::Running => {}
-            Placement::Start { slice } | Placement::Ahead { slice } => {
-                ingest(detector, &mut batch)?;
-                detector.skip_to(slice)?;
+    while let Some(contacts) = reader.next_contacts()? {
+        for contact in contacts {
+            match clock.place(contact.time_ns) {
+                Placement::Running => {}
+                Placement::Start { slice } | Placement::Ahead { slice } => {
+                    ingest(detector, &mut batch)?;
+                    detector.skip_to(slice)?;
+                }
+                other => bail!("the capture is in order of time, but here is {other:?}"),
             }
-            other => bail!("the capture is in order of time, but here is {other:?}"),
-        }
-        batch.push(contact.source, contact.destination);
-        batch.push(contact.destination, contact.source);
-        pairs += 2;
-        if batch.len() + 2 > PAIRS_PER_CALL {
-            ingest(detector, &mut batch)?;
+            let (source, destination) = (contact.source, contact.destination);
+            batch.extend([(source, destination), (destination, source)]);
+            pairs += 2;
+            if batch.len() + 2 > PAIRS_PER_CALL {
+                ingest(detector, &mut batch)?;
+            }
         }
     }
     ingest(detector, &mut batch)?;

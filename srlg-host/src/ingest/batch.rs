@@ -289,8 +289,9 @@ fn put<P: Pair>(
     Ok(())
 }
 
-impl Extend<(IpAddr, IpAddr)> for PairBatch {
-    fn extend<T: IntoIterator<Item = (IpAddr, IpAddr)>>(&mut self, pairs: T) {
-        pairs.into_iter().for_each(|(inside, opposite)| self.push(inside, opposite));
+impl<H: Into<IpAddr>> Extend<(H, H)> for PairBatch {
+    #[inline]
+    fn extend<T: IntoIterator<Item = (H, H)>>(&mut self, pairs: T) {
+        pairs.into_iter().for_each(|(inside, opposite)| self.push(inside.into(), opposite.into()));
     }
 }

@@ -42,6 +42,7 @@ pub trait SliceSink {
 /// use srlg::{Config, Device, Error, SlidingDetector};
 /// use srlg::ingest::PairBatch;
 /// use srlg::time::{SliceClock, SliceSink, Slicer};
+/// use std::net::IpAddr;
 /// use std::time::Duration;
 ///
 /// struct Reports {
@@ -71,7 +72,7 @@ pub trait SliceSink {
 /// let clock = SliceClock::new(Duration::from_secs(1), 5, Duration::from_secs(3600))?;
 /// // Records come up to two seconds late, and the first report of their slice shall count them.
 /// let mut slicer = Slicer::new(clock.with_grace(Duration::from_secs(2)));
-/// let (host, second) = ("10.0.0.1".parse()?, 1_000_000_000);
+/// let (host, second): (IpAddr, _) = ("10.0.0.1".parse()?, 1_000_000_000);
 /// for (time, peer) in [(100, "192.0.2.1"), (101, "192.0.2.2"), (100, "192.0.2.3"), (103, "192.0.2.4")] {
 ///     slicer.take(time * second, [(host, peer.parse()?)], &mut reports)?;
 /// }
@@ -125,10 +126,10 @@ impl Slicer {
     /// # Errors
     /// What `sink` reports.
     #[inline]
-    pub fn take<S: SliceSink>(
+    pub fn take<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         time_ns: u64,
-        pairs: impl IntoIterator<Item = (IpAddr, IpAddr)>,
+        pairs: impl IntoIterator<Item = (H, H)>,
         sink: &mut S,
     ) -> Result<Placement, S::Error> {
         let placement = self.clock.place(time_ns);
@@ -144,11 +145,11 @@ impl Slicer {
     }
 
     /// Takes pairs that are not simply of the running slice.
-    fn take_other<S: SliceSink>(
+    fn take_other<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         placement: Placement,
         time_ns: u64,
-        pairs: impl IntoIterator<Item = (IpAddr, IpAddr)>,
+        pairs: impl IntoIterator<Item = (H, H)>,
         sink: &mut S,
     ) -> Result<(), S::Error> {
         match placement {
@@ -182,7 +183,7 @@ impl Slicer {
         if self.clock.is_running() {
             return Ok(());
         }
-        self.take(now_ns, [], sink).map(drop)
+        self.take::<_, IpAddr>(now_ns, [], sink).map(drop)
     }
 
     /// Lets time pass until `now_ns`, the time of day in nanoseconds since the epoch: slices end that have ended by

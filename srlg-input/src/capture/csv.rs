@@ -9,9 +9,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::capture::error::Halt;
 use crate::capture::lines;
-use crate::capture::reader::RawContact;
 use crate::capture::stream::Stream;
-use crate::contact::Host;
+use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
@@ -37,7 +36,7 @@ impl Csv {
     pub(crate) fn next_row(
         &mut self,
         input: &mut Stream,
-    ) -> Result<Option<Result<RawContact, Skip>>, Halt> {
+    ) -> Result<Option<Result<Contact, Skip>>, Halt> {
         if !self.is_headed {
             lines::next(input, MAX_LINE, |_| Some(()))?;
             self.is_headed = true;
@@ -48,7 +47,7 @@ impl Csv {
 }
 
 #[inline]
-fn parse_row(line: &[u8]) -> Result<RawContact, Skip> {
+fn parse_row(line: &[u8]) -> Result<Contact, Skip> {
     let line = str::from_utf8(line).map_err(|_| Skip::BadRow)?;
     let mut fields = line.split(',');
     let (Some(time), Some(source), Some(destination), None) =
@@ -57,8 +56,7 @@ fn parse_row(line: &[u8]) -> Result<RawContact, Skip> {
         return Err(Skip::BadRow);
     };
     let time_ns = parse_time(time)?;
-    let hosts = (parse_host(source)?, parse_host(destination)?);
-    Ok(RawContact { time_ns, hosts, packet: None })
+    Ok(Contact::new(time_ns, parse_host(source)?, parse_host(destination)?))
 }
 
 /// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.
@@ -92,14 +90,12 @@ pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
-
     use super::{parse_row, parse_time};
-    use crate::contact::Contact;
+    use crate::contact::{Contact, Host};
     use crate::packet::Skip;
 
     fn contact(row: &str) -> Result<Contact, Skip> {
-        parse_row(row.as_bytes()).map(Contact::from)
+        parse_row(row.as_bytes())
     }
 
     #[test]
@@ -122,7 +118,7 @@ mod tests {
 
     #[test]
     fn rows_have_three_bare_fields() {
-        let v4 = Contact::new(1_000_000, Ipv4Addr::new(10, 0, 0, 1).into(), IpAddr::from([255; 4]));
+        let v4 = Contact::new(1_000_000, [10, 0, 0, 1].into(), [255; 4].into());
         assert_eq!(contact("1,10.0.0.1,255.255.255.255"), Ok(v4));
         for bad in ["1,10.0.0.1", "1,10.0.0.1,10.0.0.2,", "1,\"10.0.0.1\",10.0.0.2", "1,::1"] {
             assert_eq!(parse_row(bad.as_bytes()), Err(Skip::BadRow), "{bad}");
@@ -132,7 +128,7 @@ mod tests {
 
     #[test]
     fn hosts_are_of_either_family_each_by_itself() {
-        let [v4, v6] = [IpAddr::from([192, 0, 2, 1]), "2001:db8::1".parse().unwrap()];
+        let [v4, v6] = [Host::from([192, 0, 2, 1]), "2001:db8::1".parse().unwrap()];
         for (row, source, destination) in [
             ("0,2001:db8::1,192.0.2.1", v6, v4),
             ("0,192.0.2.1,[2001:db8::1]", v4, v6),

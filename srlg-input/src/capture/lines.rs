@@ -90,6 +90,8 @@ fn find(input: &mut Stream, longest: usize) -> Result<Option<(usize, usize)>, Ha
 /// Consumes a line of any length in constant memory.
 #[cold]
 fn discard(input: &mut Stream) -> Result<(), Halt> {
+    // What is consumed in parts is not looked at again.
+    input.hold(false);
     let offset = input.offset();
     while !input.is_finished().map_err(|stop| stop.moved_to(offset))? {
         let window = input.window(1)?;

@@ -18,7 +18,7 @@ use crate::capture::logs::Logs;
 use crate::capture::pcap::Pcap;
 use crate::capture::pcapng::PcapNg;
 use crate::capture::stream::Stream;
-use crate::contact::{Contact, Host};
+use crate::contact::Contact;
 use crate::packet::ip::Headers;
 use crate::packet::{Skip, Transport};
 
@@ -73,39 +73,17 @@ pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
 
 impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
 
-/// A contact as decoders hand it on: the hosts as numbers, as an [`IpAddr`](std::net::IpAddr) is written in
-/// pieces of 1, 4 and 8 bytes, and whoever copies it waits until they have been stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RawContact {
-    pub(crate) time_ns: u64,
-    /// Sender and receiver.
-    pub(crate) hosts: (Host, Host),
-    /// Of a packet; a row of a list is none.
-    pub(crate) packet: Option<Transport>,
-}
-
-impl RawContact {
-    /// The contact of a packet.
-    #[inline(always)]
-    pub(crate) fn packet(time_ns: u64, headers: Headers<'_>) -> Result<Self, Skip> {
-        let hosts = (headers.source, headers.destination);
-        Ok(Self { time_ns, hosts, packet: Some(headers.transport()) })
-    }
-}
-
-impl From<RawContact> for Contact {
-    #[inline(always)]
-    fn from(seen: RawContact) -> Self {
-        let RawContact { time_ns, hosts: (source, destination), packet } = seen;
-        let mut contact = Self::of(time_ns, source, destination);
-        if let Some(Transport { protocol, tcp_flags, destination_port }) = packet {
-            contact.packets = Some(1);
-            contact.protocol = protocol;
-            contact.tcp_flags = tcp_flags;
-            contact.destination_port = destination_port;
-        }
-        contact
-    }
+/// Makes the contact of a packet.
+#[inline(always)]
+pub(crate) fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
+    let Transport { protocol, tcp_flags, destination_port } = headers.transport();
+    let [source, destination] = headers.hosts();
+    let mut contact = Contact::new(time_ns, source, destination);
+    contact.packets = Some(1);
+    contact.protocol = protocol;
+    contact.tcp_flags = tcp_flags;
+    contact.destination_port = destination_port;
+    contact
 }
 
 enum Decoder {
@@ -121,12 +99,21 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
+/// Contacts that are read at once, of some 24 KB.
+const BLOCK: usize = 256;
+
 /// Streams the contacts or the datagrams of one capture.
 pub struct Reader {
-    input: Stream,
     decoder: Decoder,
+    progress: Progress,
+    contacts: Vec<Contact>,
     /// Of the last datagram.
     payload: Vec<u8>,
+}
+
+/// How far the input has been read.
+struct Progress {
+    input: Stream,
     counts: PacketCounts,
     ended: bool,
     truncation: Option<Truncation>,
@@ -136,20 +123,19 @@ impl Reader {
     /// Starts reading `input`: peeks at the content, unwraps gzip, decides on the format.
     ///
     /// A header that is cut short is no error here but a [`Truncation`] at the first
-    /// [`next_contact`](Self::next_contact).
+    /// [`next_contacts`](Self::next_contacts).
     ///
     /// # Errors
     /// [`CaptureError`] when the input is empty, of no known format, or cannot be read.
     pub fn new(input: impl Read + Send + 'static) -> Result<Self, CaptureError> {
         let mut input = Stream::open(Box::new(input))?;
         let decoder = Decoder::detect(&mut input)?;
+        let counts = PacketCounts::default();
         Ok(Self {
-            input,
             decoder,
+            progress: Progress { input, counts, ended: false, truncation: None },
+            contacts: Vec::new(),
             payload: Vec::new(),
-            counts: PacketCounts::default(),
-            ended: false,
-            truncation: None,
         })
     }
 
@@ -165,38 +151,53 @@ impl Reader {
         }
     }
 
-    /// Reads the next contact in file order; `None` at the end, and ever after.
+    /// Reads the next contacts in file order: up to 256, of a pipe those that have come; `None` at the end, and ever after.
     ///
-    /// What is no contact is counted and passed over; a capture that stops early ends with `None`
+    /// What is no contact is counted and passed over; a capture that stops early ends with its last contact, no error
     /// and a [`truncation`](Self::truncation).
     ///
     /// # Errors
     /// [`CaptureError::Read`] when the source fails, [`CaptureError::Exports`] of an IPFIX file; reading ends there.
-    #[inline(always)]
-    pub fn next_contact(&mut self) -> Result<Option<Contact>, CaptureError> {
-        while !self.ended {
-            // Where decoders hand on whole numbers, so that a contact is written once.
-            let seen = match &mut self.decoder {
-                Decoder::Packets(packets) => packets.next(&mut self.input, RawContact::packet),
-                Decoder::Csv(csv) => csv.next_row(&mut self.input),
-                Decoder::IpfixFile => {
-                    self.ended = true;
-                    return Err(CaptureError::Exports);
-                }
-                #[cfg(feature = "logs")]
-                Decoder::Logs(logs) => {
-                    let next = logs.next_contact(&mut self.input);
-                    match self.record(next)? {
-                        Some(contact) => return Ok(Some(contact)),
-                        None => continue,
-                    }
-                }
-            };
-            if let Some(seen) = self.record(seen)? {
-                return Ok(Some(seen.into()));
+    pub fn next_contacts(&mut self) -> Result<Option<&[Contact]>, CaptureError> {
+        let Self { decoder, progress, contacts, .. } = self;
+        contacts.clear();
+        // A loop for each format, as most of the time of a packet is spent here.
+        match decoder {
+            Decoder::Packets(Packets::Pcap(pcap)) => progress.fill(contacts, |input, contacts| {
+                pcap.next_packet(input, |time_ns, headers| {
+                    contacts.push(packet_contact(time_ns, headers));
+                    Ok(())
+                })
+            }),
+            Decoder::Packets(Packets::PcapNg(pcapng)) => {
+                progress.fill(contacts, |input, contacts| {
+                    pcapng.next_packet(input, |time_ns, headers| {
+                        contacts.push(packet_contact(time_ns, headers));
+                        Ok(())
+                    })
+                })
             }
-        }
-        Ok(None)
+            Decoder::Csv(csv) => progress.fill(contacts, |input, contacts| {
+                let row = csv.next_row(input)?;
+                Ok(row.map(|row| row.map(|contact| contacts.push(contact))))
+            }),
+            #[cfg(feature = "logs")]
+            Decoder::Logs(logs) => progress.fill(contacts, |input, contacts| {
+                let row = logs.next_contact(input)?;
+                Ok(row.map(|row| row.map(|contact| contacts.push(contact))))
+            }),
+            Decoder::IpfixFile if progress.ended => Ok(()),
+            Decoder::IpfixFile => {
+                progress.ended = true;
+                Err(CaptureError::Exports)
+            }
+        }?;
+        Ok((!contacts.is_empty()).then_some(contacts))
+    }
+
+    /// Returns the contacts that were read last.
+    pub(crate) fn contacts(&self) -> &[Contact] {
+        &self.contacts
     }
 
     /// Returns the next whole UDP datagram in file order, its payload included; `None` at the end, and ever after.
@@ -208,22 +209,54 @@ impl Reader {
     /// # Errors
     /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list or a log; reading ends there.
     pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
-        while !self.ended {
-            let (input, payload) = (&mut self.input, &mut self.payload);
-            let next = match &mut self.decoder {
-                Decoder::Packets(packets) => packets
-                    .next(input, |time_ns, headers| copy_datagram(time_ns, &headers, payload)),
+        let Self { decoder, progress, payload, .. } = self;
+        while !progress.ended {
+            let input = &mut progress.input;
+            let copy = |time_ns, headers: Headers<'_>| copy_datagram(time_ns, &headers, payload);
+            let next = match decoder {
+                Decoder::Packets(Packets::Pcap(pcap)) => pcap.next_packet(input, copy),
+                Decoder::Packets(Packets::PcapNg(pcapng)) => pcapng.next_packet(input, copy),
                 Decoder::IpfixFile => ipfix::next_message(input, payload),
                 _ => {
-                    self.ended = true;
+                    progress.ended = true;
                     return Err(CaptureError::NoPackets);
                 }
             };
-            if let Some(datagram) = self.record(next)? {
+            if let Some(datagram) = progress.record(next)? {
                 return Ok(Some(Datagram { payload: &self.payload, ..datagram }));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the counts of the packets read so far.
+    pub fn counts(&self) -> &PacketCounts {
+        &self.progress.counts
+    }
+
+    /// Returns where and why the capture stopped early; `None` while reading and after a good end.
+    pub fn truncation(&self) -> Option<&Truncation> {
+        self.progress.truncation.as_ref()
+    }
+}
+
+impl Progress {
+    /// Reads contacts by `next` until there is a block of them, or until more would be read of the source, which may wait.
+    #[inline(always)]
+    fn fill(
+        &mut self,
+        contacts: &mut Vec<Contact>,
+        mut next: impl FnMut(&mut Stream, &mut Vec<Contact>) -> Result<Option<Result<(), Skip>>, Halt>,
+    ) -> Result<(), CaptureError> {
+        while !self.ended && contacts.len() < BLOCK {
+            self.input.hold(!contacts.is_empty());
+            let seen = next(&mut self.input, contacts);
+            if matches!(seen, Err(Halt::Failed(_))) && self.input.is_held() {
+                break;
+            }
+            self.record(seen)?;
+        }
+        Ok(())
     }
 
     /// Counts what came, or remembers how reading ended.
@@ -240,16 +273,6 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns the counts of the packets read so far.
-    pub fn counts(&self) -> &PacketCounts {
-        &self.counts
-    }
-
-    /// Returns where and why the capture stopped early; `None` while reading and after a good end.
-    pub fn truncation(&self) -> Option<&Truncation> {
-        self.truncation.as_ref()
-    }
-
     #[cold]
     fn end_early(&mut self, stop: Halt) -> Result<(), CaptureError> {
         self.ended = true;
@@ -264,8 +287,8 @@ impl Reader {
 impl fmt::Debug for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Reader");
-        shown.field("format", &self.format()).field("counts", &self.counts);
-        shown.field("truncation", &self.truncation).finish_non_exhaustive()
+        shown.field("format", &self.format()).field("counts", self.counts());
+        shown.field("truncation", &self.truncation()).finish_non_exhaustive()
     }
 }
 
@@ -304,20 +327,6 @@ impl Decoder {
     }
 }
 
-impl Packets {
-    #[inline(always)]
-    fn next<T>(
-        &mut self,
-        input: &mut Stream,
-        see: impl See<T>,
-    ) -> Result<Option<Result<T, Skip>>, Halt> {
-        match self {
-            Self::Pcap(pcap) => pcap.next_packet(input, see),
-            Self::PcapNg(pcapng) => pcapng.next_packet(input, see),
-        }
-    }
-}
-
 /// Copies what the datagram at `headers` holds to `payload`; returns the datagram without it.
 fn copy_datagram(
     time_ns: u64,
@@ -328,7 +337,8 @@ fn copy_datagram(
     let ([from, to], bytes) = segment.udp()?;
     payload.clear();
     payload.extend_from_slice(bytes);
-    let [source, destination] = [(headers.source, from), (headers.destination, to)]
+    let [source, destination] = headers.hosts();
+    let [source, destination] = [(source, from), (destination, to)]
         .map(|(host, port)| SocketAddr::new(IpAddr::from(host), port));
     Ok(Datagram { time_ns, source, destination, payload: &[] })
 }

@@ -31,6 +31,8 @@ pub(crate) struct Stream {
     /// Offset of `buffer[0]` in the decompressed stream.
     base: u64,
     ended: bool,
+    /// Whether nothing may be read, because that might wait.
+    is_held: bool,
     /// Why a gzip stream ended, when it did not end well.
     damage: Option<String>,
 }
@@ -58,7 +60,16 @@ impl Stream {
 
     fn over(source: Source) -> Self {
         let buffer = vec![0; CAPACITY].into_boxed_slice();
-        Self { source, buffer, start: 0, end: 0, base: 0, ended: false, damage: None }
+        Self {
+            source,
+            buffer,
+            start: 0,
+            end: 0,
+            base: 0,
+            ended: false,
+            is_held: false,
+            damage: None,
+        }
     }
 
     /// Offset of the next byte that is not consumed, in the decompressed stream.
@@ -98,6 +109,19 @@ impl Stream {
         if self.damage.is_some() { Err(self.truncated()) } else { Ok(true) }
     }
 
+    /// Forbids to read from the source, which may wait for long, or allows it again. Meanwhile a window that is not in the buffer
+    /// is an error, and nothing else is.
+    #[inline]
+    pub(crate) fn hold(&mut self, is_held: bool) {
+        self.is_held = is_held;
+    }
+
+    /// Returns whether reading is forbidden.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.is_held
+    }
+
     /// Marks the next `count` bytes as done; they must have been in a window.
     #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
@@ -107,6 +131,8 @@ impl Stream {
 
     /// Passes over `count` bytes, which may be more than the buffer holds.
     pub(crate) fn skip(&mut self, mut count: usize) -> Result<(), Halt> {
+        // What is consumed in parts is not looked at again.
+        self.hold(false);
         while count > 0 {
             let here = self.window(1)?.len().min(count);
             if here == 0 {
@@ -131,6 +157,9 @@ impl Stream {
         self.base += self.start as u64;
         (self.start, self.end) = (0, self.end - self.start);
         while self.end < want && !self.ended {
+            if self.is_held {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             match self.read_once() {
                 Ok(0) => self.ended = true,
                 Ok(count) => self.end += count,

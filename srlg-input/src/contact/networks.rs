@@ -69,26 +69,13 @@ impl<T> Networks<T> {
     }
 
     /// Returns the value of the longest network that holds `host`, if any does.
-    // A call would copy the address in pieces and read it back as one number, which waits for the
-    // pieces: 9 ns of 13 in IPv6.
     #[inline(always)]
-    pub fn get(&self, host: IpAddr) -> Option<&T> {
-        let label = match host {
-            IpAddr::V4(host) => self.v4.label(host.to_bits()),
-            IpAddr::V6(host) => {
-                let host = Host::v6(host.to_bits());
-                host.as_v4().map_or_else(|| self.v6.label(host.as_v6()), |host| self.v4.label(host))
-            }
+    pub fn get(&self, host: Host) -> Option<&T> {
+        let label = match host.as_v4() {
+            Some(host) => self.v4.label(host),
+            None => self.v6.label(host.as_v6()),
         };
         (label != NONE).then(|| &self.values[label as usize - 1])
-    }
-
-    /// Whether any network holds `host`.
-    #[inline]
-    pub(crate) fn holds(&self, host: Host) -> bool {
-        let label =
-            host.as_v4().map_or_else(|| self.v6.label(host.as_v6()), |v4| self.v4.label(v4));
-        label != NONE
     }
 }
 

@@ -153,12 +153,11 @@ impl SamplingWindow {
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use super::*;
+    use crate::contact::Host;
 
     fn contact(rate: u32) -> Contact {
-        let host = IpAddr::from([192, 0, 2, 1]);
+        let host = Host::from([192, 0, 2, 1]);
         let mut contact = Contact::new(0, host, host);
         (contact.exporter, contact.sampling) = (Some(host), NonZeroU32::new(rate));
         contact

@@ -1,7 +1,5 @@
 //! Which contacts make pairs, of which hosts, and how many bits of an address make a host.
 
-use std::net::IpAddr;
-
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::contact::named::{ContactFilter, Role, Side};
@@ -204,7 +202,7 @@ impl View {
     /// hosts makes one network of both endpoints, there is no pair. Where it does not, but the length of opposite hosts
     /// does, the neighbours of a host are one opposite host.
     #[inline]
-    pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (IpAddr, IpAddr)> + use<> {
+    pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (Host, Host)> + use<> {
         let [sent, received] = self.sent_and_received(contact);
         sent.into_iter().chain(received)
     }
@@ -213,30 +211,30 @@ impl View {
     /// of its destination.
     #[inline]
     #[must_use]
-    pub fn sent_and_received(&self, contact: &Contact) -> [Option<(IpAddr, IpAddr)>; 2] {
-        let (source, destination) = (Host::from(contact.source), Host::from(contact.destination));
+    pub fn sent_and_received(&self, contact: &Contact) -> [Option<(Host, Host)>; 2] {
+        let Contact { source, destination, .. } = *contact;
         let (sender, receiver) = (self.host.network_of(source), self.host.network_of(destination));
         let counts = sender != receiver && self.counts(contact);
         let is_measured = |host, opposite, role| {
             counts
                 && (self.role == Role::Any || self.role == role)
                 && match self.side {
-                    Side::Inside => self.networks.holds(host),
-                    Side::Outside => !self.networks.holds(host) && self.networks.holds(opposite),
+                    Side::Inside => self.is_inside(host),
+                    Side::Outside => !self.is_inside(host) && self.is_inside(opposite),
                 }
         };
-        let pair = |host: Host, opposite| (host.into(), self.peer.network_of(opposite).into());
-        let sent =
-            is_measured(source, destination, Role::Source).then(|| pair(sender, destination));
-        let received =
-            is_measured(destination, source, Role::Destination).then(|| pair(receiver, source));
+        let sent = is_measured(source, destination, Role::Source)
+            .then(|| (sender, self.peer.network_of(destination)));
+        let received = is_measured(destination, source, Role::Destination)
+            .then(|| (receiver, self.peer.network_of(source)));
         [sent, received]
     }
 
     /// Returns whether `host` is inside, by its whole address.
+    #[inline]
     #[must_use]
-    pub fn is_inside(&self, host: IpAddr) -> bool {
-        self.networks.holds(Host::from(host))
+    pub fn is_inside(&self, host: Host) -> bool {
+        self.networks.get(host).is_some()
     }
 
     /// Whether `contact` counts at all.

@@ -60,7 +60,7 @@ impl Decoder {
         let before = entry.usage();
         let mut counts = FlowCounts::default();
         counts.datagrams = 1;
-        let mut sink = Sink { options: &options, exporter: key.address, counts, take };
+        let mut sink = Sink { options: &options, exporter: key.address.into(), counts, take };
         let is_read = match Version::of(payload) {
             Some(version @ (Version::V5 | Version::V7)) => {
                 Export::new(version, payload).map(|it| entry.legacy(received_ns, &it, &mut sink))

@@ -135,7 +135,7 @@ impl<'a> Record<'a> {
             (None, None) => return Err(Reason::NoHosts),
         };
         let headers = headers.map_err(|_| Reason::BadFrame)?;
-        let hosts = [headers.source, headers.destination];
+        let hosts = headers.hosts();
         let is_zero = hosts.into_iter().any(is_zero);
         if is_zero { Err(Reason::ZeroHost) } else { Ok((hosts, Some(headers))) }
     }

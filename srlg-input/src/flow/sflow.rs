@@ -83,7 +83,7 @@ fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
         destination_port: transport.destination_port,
         ..Details::default()
     };
-    Ok(([headers.source, headers.destination], details))
+    Ok((headers.hosts(), details))
 }
 
 fn ipv4(packet: &SampledIpv4) -> ([Host; 2], Details) {

@@ -3,7 +3,6 @@
 //! Invariant: a direction without packets is no contact. In a flood whose answers alone are seen,
 //! a count of the empty direction makes a scanner of the victim.
 
-use std::net::IpAddr;
 use std::num::NonZeroU32;
 
 use crate::contact::{Contact, Host, TCP};
@@ -17,7 +16,7 @@ use crate::flow::sampling::Samplers;
 /// Takes contacts and counts of one datagram.
 pub(crate) struct Sink<'a, F> {
     pub(crate) options: &'a DecoderOptions,
-    pub(crate) exporter: IpAddr,
+    pub(crate) exporter: Host,
     pub(crate) counts: FlowCounts,
     pub(crate) take: F,
 }
@@ -53,7 +52,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
     #[inline(always)]
     pub(crate) fn contact(&mut self, time_ns: u64, hosts: [Host; 2], details: &Details) {
         self.counts.contacts += 1;
-        let mut contact = Contact::of(time_ns, hosts[0], hosts[1]);
+        let mut contact = Contact::new(time_ns, hosts[0], hosts[1]);
         contact.packets = details.packets;
         contact.protocol = details.protocol;
         // Some write 0 for what a protocol has not, or types of ICMP for ports.

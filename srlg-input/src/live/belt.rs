@@ -42,7 +42,7 @@ pub(crate) struct Load {
 
 impl Belt {
     /// Puts contacts on the belt, when there is room; `false` where nobody will take them any more.
-    pub(crate) fn put(&self, contacts: &[Contact]) -> bool {
+    pub(crate) fn put(&self, contacts: impl IntoIterator<Item = Contact>) -> bool {
         let mut load = self.lock();
         while load.contacts.len() >= MOST && !load.is_left {
             load = self.emptied.wait(load).unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Belt {
             return false;
         }
         let before = load.contacts.len();
-        load.contacts.extend_from_slice(contacts);
+        load.contacts.extend(contacts);
         let is_enough = before < ENOUGH && load.contacts.len() >= ENOUGH;
         drop(load);
         if is_enough {
@@ -115,12 +115,12 @@ impl Load {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr};
     use std::sync::mpsc;
     use std::thread;
     use std::time::Instant;
 
     use super::*;
+    use crate::contact::Host;
 
     /// Takes from a belt with one reader, to which `load` happens a quarter of a tick later. Returns what was taken, and
     /// after how long.
@@ -149,14 +149,14 @@ mod tests {
     }
 
     fn contacts(count: usize) -> Vec<Contact> {
-        let host = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let host = Host::from([192, 0, 2, 1]);
         vec![Contact::new(0, host, host); count]
     }
 
     #[test]
     fn few_contacts_come_after_a_tick() {
         for count in [0, 1, ENOUGH - 1] {
-            let (taken, after) = take(|belt| assert!(belt.put(&contacts(count))));
+            let (taken, after) = take(|belt| assert!(belt.put(contacts(count))));
             assert_eq!((taken.contacts.len(), taken.readers), (count, 1));
             assert!(after >= TICK, "{count} after {after:?}");
         }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn enough_contacts_come_at_once() {
         let taken = take_at_once(|belt| {
-            assert!(belt.put(&contacts(ENOUGH - 1)) && belt.put(&contacts(1)));
+            assert!(belt.put(contacts(ENOUGH - 1)) && belt.put(contacts(1)));
         });
         assert_eq!(taken.contacts.len(), ENOUGH);
     }

@@ -1,7 +1,7 @@
 //! Contacts of a network interface as they happen, and the thread of an input that captures them.
 //!
 //! Shape: `opening` makes a handle of libpcap, [`Capture`] takes packets from it and waits for more; `drops` counts the lost ones.
-//! Invariant: [`Capture::next_contact`] returns after [`WAIT`] at the latest, whatever comes or not, and ends for good with its first error.
+//! Invariant: [`Capture::next_contacts`] returns after [`WAIT`] at the latest, whatever comes or not, and ends for good with its first error.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::PacketCounts;
-use crate::capture::reader::RawContact;
+use crate::capture::reader::packet_contact;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::{LogLine, Status};
@@ -20,7 +20,10 @@ use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
 use crate::options::CaptureOptions;
 use crate::packet::{Skip, headers};
 
-use super::{DRAIN, LOOK, Line, now_ns};
+use super::{DRAIN, LOOK, Line, not_after, now_ns};
+
+/// Packets that are taken at once.
+const BLOCK: usize = 512;
 
 /// How long a call waits for a packet.
 const WAIT: Duration = Duration::from_millis(20);
@@ -33,9 +36,8 @@ const WAIT: Duration = Duration::from_millis(20);
 /// let filter = Some("tcp or udp".to_owned());
 /// let mut capture = Capture::open("eth0", &CaptureOptions { filter, ..CaptureOptions::default() })?;
 /// for _ in 0..1_000 {
-///     match capture.next_contact()? {
-///         Some(contact) => println!("{} -> {}", contact.source, contact.destination),
-///         None => println!("20 ms without a packet"),
+///     for contact in capture.next_contacts()? {
+///         println!("{} -> {}", contact.source, contact.destination);
 ///     }
 /// }
 /// let drops = capture.drops()?;
@@ -47,6 +49,7 @@ pub struct Capture {
     handle: pcap::Capture<Active>,
     link_type: u16,
     counts: PacketCounts,
+    contacts: Vec<Contact>,
     drops: [Sum; 2],
     /// When the interface is looked at next, if it is quiet then.
     next_look: Instant,
@@ -55,7 +58,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Opens `interface` with `options`; packets from then on are kept for [`next_contact`](Self::next_contact).
+    /// Opens `interface` with `options`; packets from then on are kept for [`next_contacts`](Self::next_contacts).
     ///
     /// On Linux the program needs the capability `CAP_NET_RAW`.
     ///
@@ -69,13 +72,14 @@ impl Capture {
             handle,
             link_type,
             counts: PacketCounts::default(),
+            contacts: Vec::new(),
             drops: Default::default(),
             next_look: Instant::now() + LOOK,
             ended: None,
         })
     }
 
-    /// Returns the contact of the next packet; `None` where none came within 20 ms.
+    /// Returns the contacts of the packets that wait, up to 512; none where none came within 20 ms.
     ///
     /// A packet is returned within some 40 ms after it came, unless the caller is late. What is no contact is counted and
     /// passed over. Packets that the host itself sends are captured, too.
@@ -83,11 +87,16 @@ impl Capture {
     /// # Errors
     /// [`LiveError::Gone`] when the interface was deleted, [`LiveError::Down`] within a second or so after it was set down,
     /// [`LiveError::Failed`] otherwise. Capturing ends there: later calls return the same error.
-    pub fn next_contact(&mut self) -> Result<Option<Contact>, LiveError> {
-        if let Some(error) = &self.ended {
-            return Err(error.clone());
+    pub fn next_contacts(&mut self) -> Result<&[Contact], LiveError> {
+        self.contacts.clear();
+        if self.ended.is_none() {
+            self.ended = self.fill().err();
         }
-        self.try_next().inspect_err(|error| self.ended = Some(error.clone()))
+        // The error comes after the contacts before it.
+        match &self.ended {
+            Some(error) if self.contacts.is_empty() => Err(error.clone()),
+            _ => Ok(&self.contacts),
+        }
     }
 
     /// Returns the counts of the packets that have been taken so far.
@@ -108,22 +117,21 @@ impl Capture {
         Ok(Drops { buffer_full, interface })
     }
 
-    fn try_next(&mut self) -> Result<Option<Contact>, LiveError> {
+    /// Takes the packets that wait, and waits for one that is a contact.
+    fn fill(&mut self) -> Result<(), LiveError> {
         let mut deadline = None;
         loop {
-            let is_quiet = match self.take()? {
-                Some(Some(contact)) => return Ok(Some(contact)),
-                Some(None) => false,
-                None => true,
-            };
-            // Asked for late: the clock costs as much as a packet.
+            let is_quiet = self.take_waiting()?;
+            if !self.contacts.is_empty() {
+                return Ok(());
+            }
             let now = Instant::now();
             let left = deadline.get_or_insert(now + WAIT).saturating_duration_since(now);
             if is_quiet {
                 self.look(now)?;
             }
             if left.is_zero() {
-                return Ok(None);
+                return Ok(());
             }
             if is_quiet {
                 self.wait(left)?;
@@ -131,19 +139,26 @@ impl Capture {
         }
     }
 
-    /// Takes a packet, if there is one, and its contact, if it is one.
-    fn take(&mut self) -> Result<Option<Option<Contact>>, LiveError> {
-        let seen = match self.handle.next_packet() {
-            Ok(packet) => time_ns(packet.header)
-                .and_then(|time_ns| Ok((time_ns, headers(self.link_type, packet.data)?)))
-                .and_then(|(time_ns, headers)| RawContact::packet(time_ns, headers)),
-            Err(pcap::Error::TimeoutExpired) => return Ok(None),
-            Err(error) => {
-                let reason = reason_of(&error);
-                return Err(trouble(&self.interface, true).unwrap_or_else(|| self.failed(reason)));
+    /// Takes up to [`BLOCK`] packets, and returns whether no more wait.
+    fn take_waiting(&mut self) -> Result<bool, LiveError> {
+        for _ in 0..BLOCK {
+            match self.handle.next_packet() {
+                Ok(packet) => {
+                    let seen = time_ns(packet.header).and_then(|time_ns| {
+                        let headers = headers(self.link_type, packet.data)?;
+                        self.contacts.push(packet_contact(time_ns, headers));
+                        Ok(())
+                    });
+                    self.counts.record(seen);
+                }
+                Err(pcap::Error::TimeoutExpired) => return Ok(true),
+                Err(error) => {
+                    let failed = || self.failed(reason_of(&error));
+                    return Err(trouble(&self.interface, true).unwrap_or_else(failed));
+                }
             }
-        };
-        Ok(Some(self.counts.record(seen).map(Contact::from)))
+        }
+        Ok(false)
     }
 
     /// Waits until there are packets, `left` has passed, or the interface is in trouble, which the next packet tells.
@@ -217,16 +232,14 @@ fn run(mut capture: Capture, line: &Line) -> Result<(), InputError> {
     let (mut looked, mut last) = (Instant::now(), DropWarning::default());
     let mut asked: Option<Instant> = None;
     loop {
-        let contact = capture.next_contact()?;
-        if let Some(mut contact) = contact {
-            contact.time_ns = contact.time_ns.min(now_ns());
-            if !line.belt.put(&[contact]) {
-                break;
-            }
+        let contacts = capture.next_contacts()?;
+        let is_quiet = contacts.is_empty();
+        if !is_quiet && !line.belt.put(not_after(now_ns(), contacts)) {
+            break;
         }
         if line.stop.is_asked() {
             let asked = *asked.get_or_insert_with(Instant::now);
-            if contact.is_none() || asked.elapsed() >= DRAIN {
+            if is_quiet || asked.elapsed() >= DRAIN {
                 break;
             }
         }

@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use crate::error::InputError;
 use crate::files::Files;
-use crate::input::{Event, Stop};
+use crate::input::{Event, Next, Stop};
 use crate::options::InputOptions;
 
 use super::belt::TICK;
-use super::{DRAIN, Line, now_ns};
+use super::{DRAIN, Line, not_after, now_ns};
 
 /// Starts the thread that reads.
 pub(super) fn open(options: &InputOptions, line: &Line) -> Result<(), InputError> {
@@ -24,19 +24,18 @@ pub(super) fn open(options: &InputOptions, line: &Line) -> Result<(), InputError
 fn read(mut files: Files, line: &Line) -> Result<(), InputError> {
     let mut told = Instant::now();
     let mut asked: Option<Instant> = None;
-    while let Some(event) = files.next_event()? {
+    while let Some(next) = files.advance()? {
         if line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
             break;
         }
-        match event {
-            Event::Contact(mut contact) => {
-                contact.time_ns = contact.time_ns.min(now_ns());
-                if !line.belt.put(&[contact]) {
+        match next {
+            Next::Contacts => {
+                if !line.belt.put(not_after(now_ns(), files.contacts())) {
                     break;
                 }
             }
-            Event::Log(log) => line.belt.log(log),
-            Event::Time(_) | Event::SetForward { .. } => {}
+            Next::Event(Event::Log(log)) => line.belt.log(log),
+            Next::Event(_) => {}
         }
         if told.elapsed() >= TICK {
             told = Instant::now();

@@ -88,7 +88,7 @@ pub(super) fn receive(
             },
         };
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
-        if shared.permitted.get(exporter.ip()).is_none() {
+        if shared.permitted.get(exporter.ip().into()).is_none() {
             shared.refuse(exporter.ip());
             continue;
         }
@@ -106,10 +106,9 @@ pub(super) fn receive(
                 contacts.push(contact);
             },
         );
-        if !contacts.is_empty() && !line.belt.put(&contacts) {
+        if !contacts.is_empty() && !line.belt.put(contacts.drain(..)) {
             return Ok(());
         }
-        contacts.clear();
     }
 }
 

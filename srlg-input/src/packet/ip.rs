@@ -11,18 +11,40 @@ use crate::contact::Host;
 use crate::packet::Skip;
 use crate::packet::transport::{self, Segment, Transport};
 
-/// Holds the outermost headers of a packet, from IP on.
+/// The outermost headers of a packet, from IP on.
+// The addresses are read when they are asked for: kept here they would go through memory, as the headers come from many places,
+// and a copy of them waits until they have been stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
-    /// Sender.
-    pub source: Host,
-    /// Receiver.
-    pub destination: Host,
-    /// All that was captured of it from the IP header on.
+    /// All that was captured of it from the IP header on, which is whole.
     packet: &'a [u8],
 }
 
 impl<'a> Headers<'a> {
+    /// Returns the sender and the receiver.
+    #[inline(always)]
+    #[must_use]
+    pub fn hosts(&self) -> [Host; 2] {
+        if self.is_v4() {
+            let host = |at| Host::v4(u32::from_be_bytes(self.bytes(at)));
+            [host(12), host(16)]
+        } else {
+            let host = |at| Host::v6(u128::from_be_bytes(self.bytes(at)));
+            [host(8), host(24)]
+        }
+    }
+
+    #[inline(always)]
+    fn is_v4(&self) -> bool {
+        self.packet[0] >> 4 == 4
+    }
+
+    /// The bytes at `at` of the fixed header.
+    #[inline(always)]
+    fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
+        *self.packet[at..].first_chunk().expect("the fixed header is whole")
+    }
+
     /// Returns what the transport header tells; nothing where extension headers of IPv6 are cut.
     #[inline(always)]
     #[must_use]
@@ -33,10 +55,7 @@ impl<'a> Headers<'a> {
     /// What follows IP and its extension headers.
     #[inline(always)]
     pub(crate) fn segment(&self) -> Option<Segment<'a>> {
-        match self.packet[0] >> 4 {
-            4 => Some(transport::ipv4(self.packet)),
-            _ => transport::ipv6(self.packet),
-        }
+        if self.is_v4() { Some(transport::ipv4(self.packet)) } else { transport::ipv6(self.packet) }
     }
 }
 
@@ -52,10 +71,7 @@ pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     if header[0] >> 4 != 4 || header_length < 20 || total_length < header_length {
         return Err(Skip::BadHeader);
     }
-    let address = |at: usize| {
-        Host::v4(u32::from_be_bytes(*header[at..].first_chunk().expect("inside the header")))
-    };
-    Ok(Headers { source: address(12), destination: address(16), packet })
+    Ok(Headers { packet })
 }
 
 /// Headers of a packet that is announced as IPv6. Fragments have them too.
@@ -65,10 +81,7 @@ pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     if header[0] >> 4 != 6 {
         return Err(Skip::BadHeader);
     }
-    let address = |at: usize| {
-        Host::v6(u128::from_be_bytes(*header[at..].first_chunk().expect("inside the header")))
-    };
-    Ok(Headers { source: address(8), destination: address(24), packet })
+    Ok(Headers { packet })
 }
 
 /// A packet whose first nibble tells the version; `other` is the verdict on the rest.

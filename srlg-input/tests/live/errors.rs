@@ -15,12 +15,12 @@ fn open(interface: &str, filter: Option<&str>) -> Result<Capture, LiveError> {
 fn end_of(live: &mut Capture) -> LiveError {
     let begin = Instant::now();
     let error = loop {
-        match live.next_contact() {
+        match live.next_contacts() {
             Ok(_) => assert!(begin.elapsed() < Duration::from_secs(60), "it goes on: {live:?}"),
             Err(error) => break error,
         }
     };
-    assert_eq!(live.next_contact(), Err(error.clone()), "the end stays the end");
+    assert_eq!(live.next_contacts(), Err(error.clone()), "the end stays the end");
     error
 }
 
@@ -70,7 +70,7 @@ fn who_may_not_capture_is_told_what_is_needed() {
 fn all_interfaces_are_captured_on_at_once() {
     alone("errors::all_interfaces_are_captured_on_at_once", || {
         let mut live = open("any", None).unwrap();
-        assert_eq!(live.next_contact(), Ok(None));
+        assert_eq!(live.next_contacts(), Ok(&[][..]));
     });
 }
 
@@ -80,13 +80,13 @@ fn capturing_ends_when_the_interface_is_deleted() {
         let network = Network::new();
         let interface = network.listening();
         let mut live = open(interface, None).unwrap();
-        assert_eq!(live.next_contact(), Ok(None));
+        assert_eq!(live.next_contacts(), Ok(&[][..]));
         network.ip(&["link", "delete", "dev", interface]);
         let error = end_of(&mut live);
         assert_eq!(error, LiveError::Gone { interface: interface.to_owned() });
         // One of the same name is another.
         let _again = Network::new();
-        assert_eq!(live.next_contact(), Err(error));
+        assert_eq!(live.next_contacts(), Err(error));
         assert!(open(interface, None).is_ok());
     });
 }

@@ -40,10 +40,12 @@ fn time_passes_without_packets_and_packets_are_contacts() {
         let (mut contacts, mut newest) = (0, times[0]);
         while contacts < traffic.frames.len() {
             match input.next_event().unwrap() {
-                Some(Event::Contact(contact)) => {
-                    contacts += 1;
-                    assert!(contact.time_ns >= times[0], "{contact:?}");
-                    newest = newest.max(contact.time_ns);
+                Some(Event::Contacts(block)) => {
+                    contacts += block.len();
+                    for contact in block {
+                        assert!(contact.time_ns >= times[0], "{contact:?}");
+                        newest = newest.max(contact.time_ns);
+                    }
                 }
                 Some(Event::Time(_)) => assert!(newest <= now_ns(), "of no later time than now"),
                 event => panic!("{event:?}"),

@@ -30,8 +30,10 @@ fn timeless(contact: Contact) -> Contact {
 /// What [`Reader`] makes of the same file, but for the times.
 fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     let mut reader = Reader::new(Cursor::new(traffic.file())).unwrap();
-    let next = || reader.next_contact().unwrap();
-    let contacts: Vec<_> = std::iter::from_fn(next).map(timeless).collect();
+    let mut contacts = Vec::new();
+    while let Some(block) = reader.next_contacts().unwrap() {
+        contacts.extend(block.iter().copied().map(timeless));
+    }
     assert_eq!(contacts.len(), traffic.frames.len(), "every frame is a contact");
     contacts
 }
@@ -45,14 +47,15 @@ fn drain(
     let mut contacts = Vec::new();
     let mut last = Instant::now();
     loop {
-        match live.next_contact().unwrap() {
-            Some(contact) => {
-                at_each(&contact);
-                contacts.push(timeless(contact));
-                last = Instant::now();
-            }
-            None if player.has_ended() && last.elapsed() > Duration::from_millis(250) => break,
-            None => {}
+        let block = live.next_contacts().unwrap();
+        for contact in block {
+            at_each(contact);
+            contacts.push(timeless(*contact));
+        }
+        if !block.is_empty() {
+            last = Instant::now();
+        } else if player.has_ended() && last.elapsed() > Duration::from_millis(250) {
+            break;
         }
     }
     assert_eq!(live.counts().contacts, contacts.len() as u64);

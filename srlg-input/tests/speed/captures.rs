@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use srlg_input::capture::Reader;
-use srlg_input::contact::{View, ViewOptions, parse_network};
+use srlg_input::contact::{Contact, View, ViewOptions, parse_network};
 
 use crate::number;
 
@@ -60,6 +60,12 @@ fn measure(name: &str, file: &[u8], mut read: impl FnMut(&mut Reader)) {
     println!("{name}: {least:.1} ns a packet");
 }
 
+fn for_each(reader: &mut Reader, mut take: impl FnMut(&Contact)) {
+    while let Some(contacts) = reader.next_contacts().unwrap() {
+        contacts.iter().for_each(&mut take);
+    }
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn packets_of_a_pcap() {
@@ -71,16 +77,16 @@ fn packets_of_a_pcap() {
     for (name, file) in [("IPv4", pcap(|_| false)), ("IPv6", pcap(|_| true)), ("both", both)] {
         let mut sum = 0;
         measure(&format!("contacts of {name}"), &file, |reader| {
-            while let Some(contact) = reader.next_contact().unwrap() {
+            for_each(reader, |contact| {
                 sum ^= contact.time_ns ^ number(contact.source) ^ number(contact.destination);
-            }
+            });
         });
         measure(&format!("pairs of {name}"), &file, |reader| {
-            while let Some(contact) = reader.next_contact().unwrap() {
-                for (host, opposite) in view.pairs(&contact) {
+            for_each(reader, |contact| {
+                for (host, opposite) in view.pairs(contact) {
                     sum ^= number(host) ^ number(opposite).rotate_left(7);
                 }
-            }
+            });
         });
         black_box(sum);
     }

@@ -5,12 +5,9 @@ mod captures;
 mod exports;
 mod networks;
 
-use std::net::IpAddr;
+use srlg_input::contact::Host;
 
 /// What a user of a host does at least: take it for a number.
-fn number(host: IpAddr) -> u64 {
-    match host {
-        IpAddr::V4(host) => host.to_bits().into(),
-        IpAddr::V6(host) => (host.to_bits() >> 64) as u64 ^ host.to_bits() as u64,
-    }
+fn number(host: Host) -> u64 {
+    (host.as_v6() >> 64) as u64 ^ host.as_v6() as u64
 }

@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
 use ipnet::IpNet;
-use srlg_input::contact::Networks;
+use srlg_input::contact::{Host, Networks};
 
 use crate::number;
 
 const ROUNDS: u32 = 9;
 
-/// Hosts with scattered bits, number by number; those of IPv6 in 2000::/3.
-fn host(is_ipv6: bool, number: u64) -> IpAddr {
+/// Addresses with scattered bits, number by number; those of IPv6 in 2000::/3.
+fn address(is_ipv6: bool, number: u64) -> IpAddr {
     // SplitMix64.
     let scattered = |number: u64| {
         let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -32,15 +32,15 @@ fn host(is_ipv6: bool, number: u64) -> IpAddr {
 fn networks(is_ipv6: bool, count: u64) -> Vec<IpNet> {
     let network = |number| {
         let length = if is_ipv6 { 32 + number % 17 } else { 16 + number % 9 };
-        IpNet::new(host(is_ipv6, number + (1 << 32)), length as u8).unwrap().trunc()
+        IpNet::new(address(is_ipv6, number + (1 << 32)), length as u8).unwrap().trunc()
     };
     (0..count).map(network).collect()
 }
 
-/// A host in one of `networks`.
-fn host_in(networks: &[IpNet], number: u64) -> IpAddr {
+/// An address in one of `networks`.
+fn address_in(networks: &[IpNet], number: u64) -> IpAddr {
     let network = networks[(number as usize * 7_919) % networks.len()];
-    match (network, host(matches!(network, IpNet::V6(_)), number)) {
+    match (network, address(matches!(network, IpNet::V6(_)), number)) {
         (IpNet::V4(net), IpAddr::V4(host)) => (net.network().to_bits()
             | host.to_bits() & net.hostmask().to_bits())
         .to_be_bytes()
@@ -54,7 +54,7 @@ fn host_in(networks: &[IpNet], number: u64) -> IpAddr {
 }
 
 /// The least nanoseconds that one `host` takes in any round.
-fn lookups(hosts: &[IpAddr], is_inside: impl Fn(IpAddr) -> bool) -> f64 {
+fn lookups(hosts: &[Host], is_inside: impl Fn(Host) -> bool) -> f64 {
     let round = || {
         let start = Instant::now();
         for _ in 0..16 {
@@ -70,7 +70,7 @@ fn lookups(hosts: &[IpAddr], is_inside: impl Fn(IpAddr) -> bool) -> f64 {
 fn lookups_in_networks() {
     for is_ipv6 in [false, true] {
         let family = if is_ipv6 { "IPv6" } else { "IPv4" };
-        let any: Vec<_> = (0..1 << 14).map(|number| host(is_ipv6, number)).collect();
+        let any: Vec<_> = (0..1 << 14).map(|number| address(is_ipv6, number).into()).collect();
         let nothing = lookups(&any, |host| number(host) & 1 == 1);
         println!("no networks of {family}: {nothing:.1} ns, which is part of all that follow");
         for count in [1, 10, 1_000, 10_000] {
@@ -78,10 +78,12 @@ fn lookups_in_networks() {
             let start = Instant::now();
             let table = Networks::new(networks.iter().map(|network| (*network, ())));
             let built = start.elapsed();
-            let inside: Vec<_> = (0..1 << 14).map(|number| host_in(&networks, number)).collect();
+            let inside: Vec<_> =
+                (0..1 << 14).map(|number| address_in(&networks, number).into()).collect();
             assert!(inside.iter().all(|host| table.get(*host).is_some()));
-            let naive = |host: &IpAddr| networks.iter().any(|network| network.contains(host));
-            assert!(any[..1_000].iter().all(|host| table.get(*host).is_some() == naive(host)));
+            let naive =
+                |host: Host| networks.iter().any(|network| network.contains(&IpAddr::from(host)));
+            assert!(any[..1_000].iter().all(|host| table.get(*host).is_some() == naive(*host)));
             let [any, inside] =
                 [&any, &inside].map(|hosts| lookups(hosts, |host| table.get(host).is_some()));
             println!(

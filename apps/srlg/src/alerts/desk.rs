@@ -79,7 +79,7 @@ impl Desk {
                 }
                 context.direction = Direction::from(self.views[at].role);
                 context.is_inside = self.views[at].measure == Side::Inside;
-                context.label = self.labels.get(host(&alert)).cloned();
+                context.label = self.labels.get(host(&alert).into()).cloned();
                 let mut notice = Notice::new(alert, context);
                 if let Some(last) = last {
                     notice.kind = last.kind;
@@ -122,7 +122,7 @@ impl Desk {
     pub(crate) fn label(&self, views: &mut [ViewBoard]) {
         for view in views {
             for host in &mut view.top {
-                host.label = self.labels.get(host.host).cloned();
+                host.label = self.labels.get(host.host.into()).cloned();
             }
             for notice in self.open.values().filter(|notice| notice.view == view.name) {
                 view.alerts[notice.severity as usize] += 1;

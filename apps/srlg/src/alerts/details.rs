@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::Contact;
+use srlg_input::contact::{Contact, Host};
 
 use crate::alerts::top::{Top, at_most};
 use crate::alerts::witnesses::KnownExporters;
@@ -76,9 +76,9 @@ impl Details {
 
     /// Takes a contact of `host` with `peer`, if that host is looked at.
     #[inline]
-    pub(crate) fn take(&mut self, (host, peer): (IpAddr, IpAddr), contact: &Contact) {
-        if let Some(of) = self.hosts.get_mut(&host) {
-            of.take(self.seed, peer, contact);
+    pub(crate) fn take(&mut self, (host, peer): (Host, Host), contact: &Contact) {
+        if let Some(of) = self.hosts.get_mut(&IpAddr::from(host)) {
+            of.take(self.seed, peer.into(), contact);
         }
     }
 
@@ -171,7 +171,7 @@ impl HostDetails {
         self.syn_only += u64::from(contact.is_syn_only());
         self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
         self.prefixes.add(prefix(peer));
-        contact.exporter.into_iter().for_each(|exporter| self.add_exporter(exporter));
+        contact.exporter.into_iter().for_each(|exporter| self.add_exporter(exporter.into()));
         self.add_peer(seed, peer);
     }
 

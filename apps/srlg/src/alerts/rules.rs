@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Networks};
+use srlg_input::contact::{Contact, Host, Networks};
 
 /// A rule: when hosts of some networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,16 +159,18 @@ impl Rules {
     /// Returns the rule of `host`; none if the host is ignored (allow list).
     #[must_use]
     pub fn rule(&self, host: IpAddr) -> Option<&Rule> {
-        let (_, at) = self.by_network.get(host)?;
-        self.hosts.get(host).is_none().then_some(&self.rules[*at])
+        let (_, at) = self.by_network.get(host.into())?;
+        self.hosts.get(host.into()).is_none().then_some(&self.rules[*at])
     }
 
     /// Adds a slice to the `hits` of [`allows`](Self::allows) if `host`, which is allowed, had at least `peers` peers within
     /// `window` slices, and these would have started an alert.
     pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
-        let terms =
-            self.by_network.get(host).and_then(|(_, at)| self.rules[*at].windows.get(&window));
-        if let Some(at) = self.hosts.get(host)
+        let terms = self
+            .by_network
+            .get(host.into())
+            .and_then(|(_, at)| self.rules[*at].windows.get(&window));
+        if let Some(at) = self.hosts.get(host.into())
             && terms.is_some_and(|terms| peers >= terms.threshold)
         {
             hits[*at] += 1;
@@ -192,7 +194,7 @@ impl Rules {
             hits[at] += 1;
             return [false; 2];
         }
-        let mut counts = |is_there: bool, peer: IpAddr| {
+        let mut counts = |is_there: bool, peer: Host| {
             is_there
                 && self.peers.get(peer).is_none_or(|at| {
                     hits[*at] += 1;
@@ -222,7 +224,8 @@ impl Rules {
     /// Tells which rule `host` has, and why.
     #[must_use]
     pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
-        let rule = self.by_network.get(host).map(|(network, at)| (&self.rules[*at], *network));
+        let rule =
+            self.by_network.get(host.into()).map(|(network, at)| (&self.rules[*at], *network));
         let longest = |set: &'_ Rule| {
             let holding = set.networks.iter().filter(|network| network.contains(&host));
             holding.max_by_key(|network| network.prefix_len()).copied()

@@ -28,13 +28,14 @@ pub fn run(args: &Args) -> Result<()> {
 fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
-    let mut progress = Progress::new(&input)?;
+    let progress = Progress::new(&input)?;
     writeln!(out, "time_ms,src,dst").context("cannot write to standard output")?;
     while let Some(event) = input.next_event()? {
         match event {
-            Event::Contact(contact) => {
-                progress.count(&input);
-                print_contact(out, &contact)
+            Event::Contacts(contacts) => {
+                let printed = contacts.iter().try_for_each(|contact| print_contact(out, contact));
+                progress.show(&input);
+                printed
             }
             // Somebody may be reading along.
             Event::Time(_) => out.flush(),

@@ -25,12 +25,12 @@ use output::Output;
 pub fn run(args: &Args) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
-    let (mut run, mut progress) = (Run::new(args)?, Progress::new(&input)?);
+    let (mut run, progress) = (Run::new(args)?, Progress::new(&input)?);
     while let Some(event) = input.next_event()? {
         match event {
-            Event::Contact(contact) => {
-                run.take(&contact)?;
-                progress.count(&input);
+            Event::Contacts(contacts) => {
+                contacts.iter().try_for_each(|contact| run.take(contact))?;
+                progress.show(&input);
             }
             Event::Time(now_ns) => run.track.pass(now_ns, &mut run.slices)?,
             Event::Log(line) => tell(format_args!("{line}")),
@@ -111,7 +111,8 @@ impl Run {
     fn take(&mut self, contact: &Contact) -> Result<()> {
         let Self { track, rules, slices, .. } = self;
         let Reports { paper, totals, .. } = &mut slices.reports;
-        let is_refused = *paper && !(contact.source.is_ipv4() && contact.destination.is_ipv4());
+        let is_v4 = contact.source.as_v4().is_some() && contact.destination.as_v4().is_some();
+        let is_refused = *paper && !is_v4;
         let pairs = (!is_refused).then(|| track.pairs(contact, rules)).into_iter().flatten();
         let count = pairs.clone().count();
         totals.refused += u64::from(is_refused);

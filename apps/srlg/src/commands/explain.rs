@@ -31,7 +31,7 @@ pub fn explain(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let host = args.host.to_canonical();
     let mut text = String::new();
-    match config.labels.get(host) {
+    match config.labels.get(host.into()) {
         Some(label) => writeln!(text, "{host}, in {label}")?,
         None => writeln!(text, "{host}, in no network with a label")?,
     }
@@ -43,7 +43,7 @@ pub fn explain(args: &Args) -> Result<String> {
 
 fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut String) -> Result<()> {
     let ViewConfig { name, view, rules, .. } = config;
-    let is_inside = View::new(view)?.is_inside(host);
+    let is_inside = View::new(view)?.is_inside(host.into());
     let direction = Direction::from(view.role);
     let of = match view.measure {
         Side::Inside => "inside",

@@ -10,13 +10,9 @@ use srlg_input::Input;
 /// The bar of this process.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 
-/// Contacts between two looks at the position.
-const STEP: u64 = 1 << 16;
-
 /// The progress of an input.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    contacts: u64,
 }
 
 impl Progress {
@@ -24,21 +20,17 @@ impl Progress {
     pub(crate) fn new(input: &Input) -> Result<Self> {
         let bytes = input.progress().of;
         if bytes == 0 || !io::stderr().is_terminal() {
-            return Ok(Self { bar: ProgressBar::hidden(), contacts: 0 });
+            return Ok(Self { bar: ProgressBar::hidden() });
         }
         let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
         let style = ProgressStyle::with_template(style)?;
         let bar = ProgressBar::new(bytes).with_style(style);
-        Ok(Self { bar: BAR.get_or_init(|| bar).clone(), contacts: 0 })
+        Ok(Self { bar: BAR.get_or_init(|| bar).clone() })
     }
 
-    /// Counts a contact of `input`, and shows now and then how much has been read.
-    #[inline]
-    pub(crate) fn count(&mut self, input: &Input) {
-        self.contacts += 1;
-        if self.contacts.is_multiple_of(STEP) {
-            self.bar.set_position(input.progress().read);
-        }
+    /// Shows how much of `input` has been read.
+    pub(crate) fn show(&self, input: &Input) {
+        self.bar.set_position(input.progress().read);
     }
 }
 
@@ -72,10 +64,10 @@ mod tests {
     fn an_error_removes_the_bar() {
         let bar = ProgressBar::hidden();
         let read = |progress: Progress| {
-            anyhow::ensure!(progress.contacts > 0, "nothing was read");
+            anyhow::ensure!(progress.bar.position() > 0, "nothing was read");
             Ok(())
         };
-        read(Progress { bar: bar.clone(), contacts: 0 }).unwrap_err();
+        read(Progress { bar: bar.clone() }).unwrap_err();
         assert!(bar.is_finished());
     }
 }

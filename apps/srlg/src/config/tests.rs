@@ -72,7 +72,7 @@ fn a_whole_configuration_is_read() {
     let config = Config::parse(WHOLE).unwrap();
     assert_eq!(config.source.sockets.listen.len(), 1);
     assert_eq!(config.source.decoding.sampling.map(std::num::NonZero::get), Some(100));
-    assert_eq!(config.labels.get(host("198.51.100.200")).unwrap(), "customers");
+    assert_eq!(config.labels.get([198, 51, 100, 200].into()).unwrap(), "customers");
     let [victims, scanners] = &config.views[..] else { panic!("{config:?}") };
     assert_eq!((victims.name.as_str(), victims.rules.windows()), ("victims", vec![120, 7200]));
     // θ of 1024, down to .8, and a tenth below.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_host::state::Snapshot;
 use srlg_input::Status as InputStatus;
-use srlg_input::contact::{Contact, Sampling};
+use srlg_input::contact::{Contact, Host, Sampling};
 use srlg_input::flow::ExporterStatus;
 
 use crate::alerts::Miss;
@@ -42,7 +42,7 @@ struct Misplaced(HashMap<Option<IpAddr>, TroubleCounts>);
 #[derive(Debug, Default)]
 struct Samplings {
     by_exporter: HashMap<IpAddr, Sampling>,
-    last: Option<(IpAddr, Option<std::num::NonZeroU32>)>,
+    last: Option<(Host, Option<std::num::NonZeroU32>)>,
 }
 
 impl Misplaced {
@@ -65,6 +65,7 @@ impl Samplings {
         let now = Some((exporter, contact.sampling));
         if self.last != now {
             self.last = now;
+            let exporter = IpAddr::from(exporter);
             if self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter) {
                 self.by_exporter.entry(exporter).or_default().add(contact);
             }
@@ -147,7 +148,7 @@ impl Monitor {
             misplaced = misplaced.or(watch.take(contact, book, &self.exporters)?);
         }
         if let Some(kind) = misplaced {
-            self.misplaced.add(contact.exporter, kind);
+            self.misplaced.add(contact.exporter.map(IpAddr::from), kind);
         }
         Ok(())
     }
@@ -297,8 +298,9 @@ mod tests {
         let mut monitor = monitor();
         let address = IpAddr::from([192, 0, 2, 1]);
         let take = |time_ns, monitor: &mut Monitor| {
-            let mut contact = Contact::new(time_ns, address, [10, 0, 0, 1].into());
-            (contact.exporter, contact.sampling) = (Some(address), std::num::NonZeroU32::new(10));
+            let mut contact = Contact::new(time_ns, address.into(), [10, 0, 0, 1].into());
+            (contact.exporter, contact.sampling) =
+                (Some(address.into()), std::num::NonZeroU32::new(10));
             monitor.take(&contact).unwrap();
         };
         let day_ns = 86_400_000_000_000;

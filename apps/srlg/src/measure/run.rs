@@ -100,12 +100,16 @@ struct Loop<'a> {
 
 impl Loop<'_> {
     fn run(&mut self, input: &mut Input) -> Result<()> {
-        let mut progress = Progress::new(input)?;
+        let progress = Progress::new(input)?;
         while let Some(event) = input.next_event()? {
+            let mut has_ended = false;
             match event {
-                Event::Contact(contact) => {
-                    self.monitor.take(&contact)?;
-                    progress.count(input);
+                Event::Contacts(contacts) => {
+                    for contact in contacts {
+                        self.monitor.take(contact)?;
+                        has_ended |= self.end_slice()?;
+                    }
+                    progress.show(input);
                 }
                 Event::SetForward { step, now_ns } => {
                     self.monitor.set_forward(step, now_ns);
@@ -129,9 +133,8 @@ impl Loop<'_> {
                 Event::Log(LogLine { level: LogLevel::Info, text }) => info!("{text}"),
                 _ => {}
             }
-            if self.monitor.now_ms() != self.now_ms {
-                self.now_ms = self.monitor.now_ms();
-                self.slice_ended(input)?;
+            if self.end_slice()? || has_ended {
+                self.show(input);
             }
         }
         drop(progress);
@@ -141,17 +144,29 @@ impl Loop<'_> {
                 info!("no alert in the view {view}: {miss}");
             }
         }
-        self.slice_ended(input)
+        self.tell_notices()?;
+        self.show(input);
+        Ok(())
     }
 
-    fn slice_ended(&mut self, input: &Input) -> Result<()> {
+    /// Does what is to be done at the end of a slice, and returns whether one has ended.
+    fn end_slice(&mut self) -> Result<bool> {
+        let now_ms = self.monitor.now_ms();
+        let has_ended = now_ms != self.now_ms;
+        if has_ended {
+            self.now_ms = now_ms;
+            self.tell_notices()?;
+        }
+        Ok(has_ended)
+    }
+
+    fn tell_notices(&mut self) -> Result<()> {
         let notices = self.monitor.notices()?;
         self.delivery.tell(self.monitor.desk(), &notices)?;
         // Files have no clock ticks.
         if !self.config.source.is_live() {
             self.look_around()?;
         }
-        self.show(input);
         Ok(())
     }
 

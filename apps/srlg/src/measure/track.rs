@@ -1,12 +1,10 @@
 //! A view of contacts, whose pairs go into the slices that they are of.
 
-use std::net::IpAddr;
-
 use anyhow::{Error, Result};
 use srlg_host::SlidingDetector;
 use srlg_host::time::{Placement, SliceClock, SliceSink, Slicer};
 use srlg_input::ViewOptions;
-use srlg_input::contact::{Contact, View};
+use srlg_input::contact::{Contact, Host, View};
 
 use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
@@ -49,7 +47,7 @@ impl Track {
         &mut self,
         contact: &Contact,
         rules: &Rules,
-    ) -> impl Iterator<Item = (IpAddr, IpAddr)> + Clone + use<> {
+    ) -> impl Iterator<Item = (Host, Host)> + Clone + use<> {
         let [sent, received] = self.view.sent_and_received(contact);
         let are_there = [sent.is_some(), received.is_some()];
         let counts = rules.counts(contact, are_there, &mut self.hits);
@@ -62,7 +60,7 @@ impl Track {
     pub(crate) fn take<S: SliceSink<Error = Error>>(
         &mut self,
         time_ns: u64,
-        pairs: impl Iterator<Item = (IpAddr, IpAddr)>,
+        pairs: impl Iterator<Item = (Host, Host)>,
         sink: &mut S,
     ) -> Result<Placement> {
         let placement = self.slicer.take(time_ns, pairs, sink)?;

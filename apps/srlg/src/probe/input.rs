@@ -39,7 +39,9 @@ impl Args {
         let (mut input, mut look) = (Input::open(&self.source)?, Every::new(LOOK));
         while let Some(event) = input.next_event()? {
             match event {
-                Event::Contact(contact) => site.take(&contact)?,
+                Event::Contacts(contacts) => {
+                    contacts.iter().try_for_each(|contact| site.take(contact))?;
+                }
                 Event::SetForward { step, now_ns } => {
                     let seconds = step.as_secs();
                     warn!(
@@ -70,7 +72,7 @@ impl Args {
             // A slice without any pair is a slice as well.
             site.pass(start)?;
             for (inside, opposite) in pairs.into_iter().map(|pair| family.hosts(pair)) {
-                site.take(&Contact::new(start, opposite, inside))?;
+                site.take(&Contact::new(start, opposite.into(), inside.into()))?;
             }
         }
         Ok(InputSummary { totals: site.finish()?, status: Status::default() })

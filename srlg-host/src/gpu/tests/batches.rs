@@ -159,7 +159,7 @@ fn a_slicer_collects_where_the_device_reads() {
     let clock = SliceClock::new(Duration::from_secs(1), 2, Duration::from_secs(100)).unwrap();
     let mut slicer = Slicer::with_batch(clock, detector.pair_batch(400).unwrap());
     let mut sink = CloseSink(detector, Vec::new());
-    slicer.take(100_000_000_000, [], &mut sink).unwrap();
+    slicer.start(100_000_000_000, &mut sink).unwrap();
     for number in 0..600 {
         slicer.take(100_000_000_000, [pair(number)], &mut sink).unwrap();
     }

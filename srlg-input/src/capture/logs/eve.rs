@@ -1,9 +1,10 @@
 //! Records of Suricata's EVE log with the event types `flow`, both directions, and `netflow`, one.
 
-use crate::contact::Contact;
+use crate::contact::{Contact, Host};
 use serde_json::Value;
 
-use super::row::{Conversation, Row, SenderCounts, host, protocol, time_ns};
+use super::row::{Conversation, Row, SenderCounts, protocol, time_ns};
+use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
 pub(super) fn row(record: &Value) -> Result<Row, Skip> {
@@ -38,8 +39,8 @@ fn netflow(record: &Value) -> Result<Row, Skip> {
     Ok(Row::one(contact))
 }
 
-fn hosts(record: &Value) -> Result<[std::net::IpAddr; 2], Skip> {
-    let field = |name: &str| record[name].as_str().ok_or(Skip::NoHosts).and_then(host);
+fn hosts(record: &Value) -> Result<[Host; 2], Skip> {
+    let field = |name: &str| record[name].as_str().ok_or(Skip::NoHosts).and_then(parse_host);
     Ok([field("src_ip")?, field("dest_ip")?])
 }
 

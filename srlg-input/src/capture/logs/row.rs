@@ -1,9 +1,7 @@
 //! What a line of a log comes to, and the values of its fields.
 
-use std::net::IpAddr;
-
-use crate::capture::csv::{decimal_ns, parse_host};
-use crate::contact::Contact;
+use crate::capture::csv::decimal_ns;
+use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
 /// Digits of a second in nanoseconds.
@@ -27,7 +25,7 @@ pub(super) struct SenderCounts {
 /// A conversation: who began it, who answered, and when its last packet went.
 pub(super) struct Conversation {
     pub(super) last_ns: u64,
-    pub(super) hosts: [IpAddr; 2],
+    pub(super) hosts: [Host; 2],
     pub(super) protocol: Option<u8>,
     /// Of the one who began it, and of the other.
     pub(super) sent: [SenderCounts; 2],
@@ -63,11 +61,6 @@ impl From<Conversation> for Row {
 
 fn with_packets(contact: Contact) -> Result<Contact, Skip> {
     if contact.packets == Some(0) { Err(Skip::NoPackets) } else { Ok(contact) }
-}
-
-/// The address in `field`.
-pub(super) fn host(field: &str) -> Result<IpAddr, Skip> {
-    parse_host(field).map(IpAddr::from)
 }
 
 /// The number of the IP protocol that `name` stands for: the names that logs use, and numbers.

@@ -5,7 +5,8 @@ use crate::contact::Contact;
 
 fn read(log: &str) -> (Format, Vec<Contact>, PacketCounts) {
     let mut reader = Reader::new(std::io::Cursor::new(log.to_owned())).unwrap();
-    let contacts = std::iter::from_fn(|| reader.next_contact().unwrap()).collect();
+    let contacts = reader.next_contacts().unwrap().unwrap_or_default().to_vec();
+    assert_eq!(reader.next_contacts().unwrap(), None);
     assert_eq!(reader.truncation(), None);
     (reader.format(), contacts, reader.counts().clone())
 }

@@ -2,7 +2,8 @@
 
 use crate::contact::Contact;
 
-use super::row::{Row, host, number, protocol, time_ns};
+use super::row::{Row, number, protocol, time_ns};
+use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
 /// Fields of version 2, which logs without a first line of names have.
@@ -53,8 +54,8 @@ fn is_head(line: &str) -> bool {
 
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let [source, destination, port, name, packets, end, flags, start] = fields;
-    let source = host(source.ok_or(Skip::NoHosts)?)?;
-    let destination = host(destination.ok_or(Skip::NoHosts)?)?;
+    let source = parse_host(source.ok_or(Skip::NoHosts)?)?;
+    let destination = parse_host(destination.ok_or(Skip::NoHosts)?)?;
     let time_ns = time_ns(end.or(start).ok_or(Skip::NoTime)?)?;
     let mut contact = Contact::new(time_ns, source, destination);
     contact.protocol = name.and_then(protocol);

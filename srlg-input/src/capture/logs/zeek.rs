@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::row::{Conversation, Row, SenderCounts, after, host, number, protocol, time_ns};
+use super::row::{Conversation, Row, SenderCounts, after, number, protocol, time_ns};
+use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
 /// Fields of a conversation, each by the names that it goes by.
@@ -85,7 +86,8 @@ pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let [start, duration, began, answered, from, to, there, back, name, protocol_number, history] =
         fields;
-    let hosts = [host(began.ok_or(Skip::NoHosts)?)?, host(answered.ok_or(Skip::NoHosts)?)?];
+    let hosts = [began, answered].map(|host| host.ok_or(Skip::NoHosts).and_then(parse_host));
+    let hosts = [hosts[0]?, hosts[1]?];
     let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
     let protocol = protocol_number.or(name).and_then(protocol);
     // Of ICMP these are type and code.

@@ -1,16 +1,14 @@
 //! Frames of every link type and IP headers, whole, cut and lying.
 
-use std::net::IpAddr;
-
 use crate::contact::Host;
 
 use super::headers;
 use crate::packet::Skip;
 
-type Hosts = Result<(Host, Host), Skip>;
+type Hosts = Result<[Host; 2], Skip>;
 
 fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
-    headers(link_type, frame).map(|headers| (headers.source, headers.destination))
+    headers(link_type, frame).map(|headers| headers.hosts())
 }
 
 const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -29,8 +27,7 @@ fn families() -> [Family; 2] {
     let mut ipv6 = vec![0x6f, 0, 0, 0, 0, 0, 59, 64];
     ipv6.extend([&[0x20, 0x01][..], &[0; 13], &[1, 0x20, 0x01], &[0; 13], &[2]].concat());
     let hosts = |source: &str, destination: &str| {
-        let host = |text: &str| text.parse::<IpAddr>().unwrap().into();
-        Ok((host(source), host(destination)))
+        Ok([source, destination].map(|host| host.parse().unwrap()))
     };
     [
         Family {

@@ -16,7 +16,7 @@ fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
     let mut file = build::pcap(false, MICROSECONDS, link_type as u32);
     file.record(1, 0, frame);
     let mut reader = Reader::new(std::io::Cursor::new(file.bytes)).unwrap();
-    let contact = reader.next_contact().unwrap();
+    let contact = reader.next_contacts().unwrap().map(|contacts| contacts[0]);
     let skip = Skip::ALL.into_iter().find(|reason| reader.counts().skipped(*reason) == 1);
     assert_eq!((reader.counts().packets, reader.truncation()), (1, None));
     contact.ok_or_else(|| skip.expect("a packet is a contact or skipped").name())

@@ -96,7 +96,7 @@ pub(crate) struct Outer {
 
 impl Outer {
     pub(crate) fn contact(self, time_ns: u64) -> Contact {
-        Contact::new(time_ns, self.source, self.destination)
+        Contact::new(time_ns, self.source.into(), self.destination.into())
     }
 
     /// Whether `contact` tells what etherparse finds behind IP.

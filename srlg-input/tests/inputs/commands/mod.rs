@@ -45,9 +45,9 @@ impl Come {
         let (mut come, started) = (Self::default(), Instant::now());
         while !is_done(&come) {
             match input.next_event().unwrap() {
-                Some(Event::Contact(contact)) => {
-                    come.pairs.push((contact.source.to_string(), contact.destination.to_string()));
-                }
+                Some(Event::Contacts(contacts)) => come.pairs.extend(
+                    contacts.iter().map(|it| (it.source.to_string(), it.destination.to_string())),
+                ),
                 Some(Event::Time(now)) => come.times.push(now),
                 Some(Event::Log(line)) => come.log.push(line.to_string()),
                 None => break,

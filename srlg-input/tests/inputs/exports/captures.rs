@@ -192,7 +192,7 @@ fn the_empty_direction_of_a_biflow_is_no_contact() {
     let victim: std::net::IpAddr = "10.10.10.10".parse().unwrap();
     let is_reverse = |contact: &&Contact| contact.initiated == Some(false);
     assert_eq!(contacts.iter().filter(is_reverse).count(), 7_830);
-    assert!(contacts.iter().filter(is_reverse).all(|contact| contact.source != victim));
+    assert!(contacts.iter().filter(is_reverse).all(|contact| contact.source != victim.into()));
     assert_eq!(counted(&decoder, [Reason::NoPackets]), [7_834]);
 }
 

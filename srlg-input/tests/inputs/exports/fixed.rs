@@ -77,7 +77,7 @@ fn sampled_packets_are_read_from_their_first_bytes() {
     assert_eq!((first.destination_port, first.time_ns), (Some(80), RECEIVED_NS));
     assert_eq!(
         first.exporter,
-        Some(exporter().ip()),
+        Some(exporter().ip().into()),
         "not the agent, which anybody may claim to be"
     );
 }

@@ -69,7 +69,7 @@ fn decode(decoder: &mut Decoder, datagrams: &[Datagram]) -> Vec<Contact> {
 }
 
 fn pairs(contacts: &[Contact]) -> BTreeSet<Pair> {
-    contacts.iter().map(|contact| (contact.source, contact.destination)).collect()
+    contacts.iter().map(|contact| (contact.source.into(), contact.destination.into())).collect()
 }
 
 /// How often `reasons` occurred.

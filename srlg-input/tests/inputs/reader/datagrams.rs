@@ -112,9 +112,9 @@ fn a_file_may_begin_with_a_message_without_sets() {
 #[test]
 fn contacts_of_an_ipfix_file_are_refused() {
     let mut reader = Reader::new(Cursor::new(file(&three()))).unwrap();
-    let error = reader.next_contact().unwrap_err();
+    let error = reader.next_contacts().unwrap_err();
     assert!(matches!(error, CaptureError::Exports));
-    assert_eq!(reader.next_contact().unwrap(), None, "reading has ended");
+    assert_eq!(reader.next_contacts().unwrap(), None, "reading has ended");
     assert!(reader.next_datagram().unwrap().is_none());
 }
 

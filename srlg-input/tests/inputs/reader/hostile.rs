@@ -84,10 +84,11 @@ fn a_failing_source_is_an_error_after_the_whole_packets() {
     let packed = build::gzip(&file.bytes);
     for content in [file.bytes, packed[..packed.len() - 8].to_vec()] {
         let mut reader = Reader::new(Failing(io::Cursor::new(content))).unwrap();
-        assert_eq!(reader.next_contact().unwrap(), Some(contact(1_000_000_000, 1)));
-        let error = reader.next_contact().unwrap_err();
+        let contacts = [contact(1_000_000_000, 1)];
+        assert_eq!(reader.next_contacts().unwrap(), Some(&contacts[..]));
+        let error = reader.next_contacts().unwrap_err();
         assert!(matches!(error, CaptureError::Read(_)));
-        assert_eq!(reader.next_contact().unwrap(), None, "reading has ended");
+        assert_eq!(reader.next_contacts().unwrap(), None, "reading has ended");
         assert_eq!(reader.truncation(), None);
     }
 }
@@ -113,6 +114,44 @@ fn small_and_interrupted_reads_change_nothing() {
         let whole = read(content.clone());
         let halting = Reader::new(Halting(io::Cursor::new(content), false)).unwrap();
         assert_eq!(drain(halting), whole);
+    }
+}
+
+/// Gives its bytes in two pieces.
+struct Halves(Vec<io::Cursor<Vec<u8>>>);
+
+impl Read for Halves {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(half) = self.0.first_mut() {
+            match half.read(buffer)? {
+                0 => drop(self.0.remove(0)),
+                count => return Ok(count),
+            }
+        }
+        Ok(0)
+    }
+}
+
+#[test]
+fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
+    let mut pcap = build::pcap(false, MICROSECONDS, 1);
+    pcap.record(1, 0, &build::frame(1)).record(2, 0, &build::frame(2));
+    // Statistics, and a line that is too long, are not held.
+    let mut pcapng = Fields::new(false);
+    pcapng.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
+    pcapng.block(5, &[0; 400]).packet(0, 2, &build::frame(2));
+    let csv = format!(
+        "time_ms,src,dst\n1,10.0.0.1,10.1.0.1\n{}\n2,10.0.0.2,10.1.0.1\n",
+        "0,10.0.0.3,10.1.0.1,".repeat(100)
+    );
+    for content in [pcap.bytes, pcapng.bytes, csv.into_bytes()] {
+        let whole = read(content.clone());
+        assert_eq!(whole.contacts.len(), 2);
+        for at in 8..content.len() {
+            let (first, second) = content.split_at(at);
+            let halves = [first, second].map(|half| io::Cursor::new(half.to_vec())).into();
+            assert_eq!(drain(Reader::new(Halves(halves)).unwrap()), whole, "cut at {at}");
+        }
     }
 }
 

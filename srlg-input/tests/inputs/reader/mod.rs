@@ -24,9 +24,11 @@ fn read(bytes: impl Into<Vec<u8>>) -> Outcome {
 }
 
 fn drain(mut reader: Reader) -> Outcome {
-    let next = || reader.next_contact().expect("memory does not fail");
-    let contacts = std::iter::from_fn(next).collect();
-    assert_eq!(reader.next_contact().unwrap(), None, "the end stays the end");
+    let mut contacts = Vec::new();
+    while let Some(block) = reader.next_contacts().expect("memory does not fail") {
+        contacts.extend_from_slice(block);
+    }
+    assert_eq!(reader.next_contacts().unwrap(), None, "the end stays the end");
     let counts = reader.counts().clone();
     let skipped: u64 = Skip::ALL.iter().map(|reason| counts.skipped(*reason)).sum();
     assert_eq!(counts.packets, counts.contacts + skipped);

@@ -12,24 +12,28 @@ fn host(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(0x0a00_0000 + number).into()
 }
 
+fn take(details: &mut Details, peer: IpAddr, contact: &Contact) {
+    details.take((host(0).into(), peer.into()), contact);
+}
+
 fn contact(peer: u32, port: u16) -> Contact {
-    let mut contact = Contact::new(0, host(peer), host(0));
+    let mut contact = Contact::new(0, host(peer).into(), host(0).into());
     (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
-    (contact.tcp_flags, contact.exporter) = (Some(TCP_SYN), Some(host(9)));
+    (contact.tcp_flags, contact.exporter) = (Some(TCP_SYN), Some(host(9).into()));
     contact
 }
 
 #[test]
 fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     let mut details = Details::new(SEED);
-    details.take((host(0), host(1)), &contact(1, 445));
+    take(&mut details, host(1), &contact(1, 445));
     details.look_at(&[host(0)], 5_000);
     assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
     // Half of all, in order: the sample has some of both halves.
     for peer in 1..=2_000 {
         let port = if peer % 4 == 0 { 80 } else { 445 };
-        details.take((host(0), host(peer)), &contact(peer, port));
-        details.take((host(0), host(peer)), &contact(peer, port));
+        take(&mut details, host(peer), &contact(peer, port));
+        take(&mut details, host(peer), &contact(peer, port));
     }
     let detail = details.of(&[host(0), host(77)]).unwrap();
     assert_eq!((detail.since_ms, detail.peers.len(), detail.syn_only), (5_000, MOST_PEERS, 1.0));
@@ -60,7 +64,7 @@ fn hosts_beyond_the_bound_are_not_looked_at() {
 fn sent(peers: &[u32]) -> HostDetails {
     let mut details = Details::new(SEED);
     details.look_at(&[host(0)], 5_000);
-    peers.iter().for_each(|peer| details.take((host(0), host(*peer)), &contact(*peer, 445)));
+    peers.iter().for_each(|peer| take(&mut details, host(*peer), &contact(*peer, 445)));
     let text = serde_json::to_string(details.get(host(0)).unwrap()).unwrap();
     serde_json::from_str(&text).unwrap()
 }

@@ -36,7 +36,7 @@ fn rules() -> Rules {
 }
 
 fn contact(source: &str, destination: &str, port: u16) -> Contact {
-    let mut contact = Contact::new(0, host(source), host(destination));
+    let mut contact = Contact::new(0, host(source).into(), host(destination).into());
     contact.destination_port = Some(port);
     contact
 }
@@ -72,7 +72,7 @@ fn what_is_allowed_does_not_count_and_is_counted() {
         // The shorter network of the port 53 holds as well.
         (contact("198.51.100.1", "10.1.2.3", 53), false),
         (contact("198.51.100.1", "10.2.2.3", 443), true),
-        (Contact::new(0, host("198.51.100.1"), host("10.1.2.3")), true),
+        (Contact::new(0, [198, 51, 100, 1].into(), [10, 1, 2, 3].into()), true),
     ] {
         assert_eq!(
             rules.counts(&contact, [false, true], &mut hits),

@@ -294,7 +294,7 @@ impl WitnessTable {
 
     /// Returns the contents of the table, silent exporters first.
     pub(crate) fn state(&self) -> TableState {
-        let is_permitted = |seen: &&Seen| self.lookup.get(seen.times.exporter).is_some();
+        let is_permitted = |seen: &&Seen| self.lookup.get(seen.times.exporter.into()).is_some();
         let seen = self.by_address.values().filter(is_permitted);
         let mut exporters: Vec<ExporterTimes> = seen.map(|seen| seen.times).collect();
         exporters.sort_by_key(|times| {
@@ -371,7 +371,8 @@ impl WitnessTable {
 
     /// Returns the silent exporters that may send.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &ExporterTimes> {
-        let permitted = self.silent.iter().filter(|(_, it)| self.lookup.get(*it).is_some());
+        let permitted =
+            self.silent.iter().filter(|(_, it)| self.lookup.get((*it).into()).is_some());
         permitted.filter_map(|(_, exporter)| Some(&self.by_address.get(exporter)?.times))
     }
 
@@ -417,7 +418,8 @@ impl WitnessTable {
         }
         match known {
             Some(KnownExporters { exporters, .. }) => {
-                let permitted = exporters.iter().filter(|it| self.lookup.get(**it).is_some());
+                let permitted =
+                    exporters.iter().filter(|it| self.lookup.get((**it).into()).is_some());
                 permitted.for_each(|it| witnesses.merge(self.witness(*it, now_ms)));
             }
             None => {

@@ -28,9 +28,10 @@ fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let mut details = Details::new(SEED);
     details.look_at(&[host(1)], slice * 1000);
     for peer in peers.clone() {
-        let mut contact = Contact::new(0, host(1), host(peer));
+        let pair = (host(1).into(), host(peer).into());
+        let mut contact = Contact::new(0, pair.0, pair.1);
         (contact.protocol, contact.destination_port) = (Some(6), Some(445));
-        details.take((host(1), host(peer)), &contact);
+        details.take(pair, &contact);
     }
     let details = details.hosts().next().unwrap().1.clone();
     let counts = vec![(8, peers.len() as f64), (60, peers.len() as f64 + 0.5)];

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use srlg_host::config::random_seed;
-use srlg_input::{Event, Input};
+use srlg_input::{Event, Input, Status};
 
 use super::attacks::Attacks;
 use super::verdict::Verdict;
@@ -40,13 +40,17 @@ pub(super) fn play(
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
     let exporter = exporter::start(attacks, &[to], length)?;
     let (started, mut shown_ms, mut look) = (Instant::now(), 0, Every::new(LOOK));
+    let mut status = Status::default();
     while verdict.may_change(started.elapsed(), length) {
         match input.next_event()? {
-            Some(Event::Contact(contact)) => monitor.take(&contact)?,
+            Some(Event::Contacts(contacts)) => {
+                contacts.iter().try_for_each(|contact| monitor.take(contact))?;
+            }
             Some(Event::SetForward { step, now_ns }) => monitor.set_forward(step, now_ns),
             Some(Event::Time(now_ns)) => {
                 if look.is_due() {
-                    monitor.look_at(&input.status(), now_ns);
+                    status = input.status();
+                    monitor.look_at(&status, now_ns);
                 }
                 monitor.pass(now_ns)?;
             }
@@ -55,11 +59,8 @@ pub(super) fn play(
         }
         if monitor.now_ms() != shown_ms {
             shown_ms = monitor.now_ms();
-            let board = Board {
-                is_live: true,
-                is_last_reload_good: true,
-                ..monitor.board(&input.status())
-            };
+            let board =
+                Board { is_live: true, is_last_reload_good: true, ..monitor.board(&status) };
             boards.send_replace(Arc::new(board));
         }
         for notice in monitor.notices()? {

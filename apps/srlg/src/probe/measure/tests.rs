@@ -50,7 +50,7 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
     contacts.for_each(|(time, pair)| {
         let (inside, opposite) = Family::Mixed.hosts(pair);
-        measurement.take(&Contact::new(time, opposite, inside)).unwrap();
+        measurement.take(&Contact::new(time, opposite.into(), inside.into())).unwrap();
     });
 }
 
@@ -179,7 +179,7 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
     let mut take = |slice: u64| {
         for index in 0..80 {
             let peer = host(1_000 + slice as u32 * 40 + index % 40);
-            measurement.take(&Contact::new(slice * SECOND, peer, host(1))).unwrap();
+            measurement.take(&Contact::new(slice * SECOND, peer.into(), host(1).into())).unwrap();
         }
     };
     (100..105).for_each(&mut take);

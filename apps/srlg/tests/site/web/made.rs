@@ -105,7 +105,7 @@ pub(crate) fn get(web: &Web, path: &str) -> (u16, String, String) {
 pub(crate) fn sampling<const N: usize>(rates: [u32; N]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {
-        let host = std::net::IpAddr::from([192, 0, 2, 1]);
+        let host = srlg_input::contact::Host::from([192, 0, 2, 1]);
         let mut contact = Contact::new(0, host, host);
         (contact.exporter, contact.sampling) = (Some(host), std::num::NonZeroU32::new(rate));
         sampling.add(&contact);
