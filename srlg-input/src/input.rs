@@ -12,7 +12,7 @@ use crate::error::InputError;
 use crate::files::Files;
 #[cfg(feature = "flow")]
 use crate::flow::{ExporterStatus, FlowCounts};
-use crate::live::Live;
+use crate::live::{Drops, Live};
 use crate::options::InputOptions;
 
 /// An event of an input.
@@ -227,11 +227,24 @@ pub struct Status {
     pub flows: Option<FlowCounts>,
     /// Sockets that exports are received at.
     pub sockets: Option<SocketStatus>,
-    /// Packets that the kernel or the interface dropped, as this program was too slow.
-    pub interface_drops: Option<u64>,
+    /// Packets of an interface that were lost.
+    pub drops: Option<Drops>,
     /// All exporters that are remembered.
     #[cfg(feature = "flow")]
     pub exporters: Vec<ExporterStatus>,
+}
+
+impl Status {
+    /// Adds the counters of another capture on the same interface.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self { packets, drops, .. } = other;
+        if let Some(packets) = packets {
+            *self.packets.get_or_insert_default() += packets;
+        }
+        if let Some(drops) = drops {
+            *self.drops.get_or_insert_default() += *drops;
+        }
+    }
 }
 
 /// Counters of the datagrams that were sent to sockets.
@@ -248,16 +261,13 @@ pub struct SocketStatus {
 /// A line for each source of contacts; exporters are not among them.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { packets, sockets, interface_drops, .. } = self;
+        let Self { packets, sockets, drops, .. } = self;
         let mut lines = Vec::new();
         lines.extend(packets.as_ref().map(ToString::to_string));
         #[cfg(feature = "flow")]
         lines.extend(self.flows.as_ref().map(ToString::to_string));
         lines.extend(sockets.as_ref().map(ToString::to_string));
-        lines.extend(
-            interface_drops
-                .map(|drops| format!("{drops} packets dropped by the kernel or the interface")),
-        );
+        lines.extend(drops.as_ref().map(ToString::to_string));
         f.write_str(&lines.join("\n"))
     }
 }

@@ -14,8 +14,11 @@
 mod belt;
 #[cfg(feature = "live")]
 mod capture;
-#[cfg(any(feature = "flow", feature = "live"))]
+#[cfg(feature = "flow")]
+mod datagrams;
 mod drops;
+#[cfg(all(feature = "live", target_os = "linux"))]
+mod fanout;
 mod follow;
 #[cfg(feature = "live")]
 mod opening;
@@ -26,7 +29,7 @@ mod sockets;
 #[cfg(feature = "flow")]
 mod udp_drops;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,12 +44,12 @@ use crate::input::{Event, LogLine, Next, Status, Stop};
 use crate::options::InputOptions;
 
 use belt::Belt;
+use drops::DropWarning;
 #[cfg(feature = "flow")]
 use sockets::Sockets;
 
 #[cfg(feature = "live")]
 pub use capture::Capture;
-#[cfg(feature = "live")]
 pub use drops::Drops;
 #[cfg(feature = "live")]
 pub use opening::LiveError;
@@ -54,7 +57,7 @@ pub use opening::LiveError;
 pub use sockets::check_templates;
 
 pub use crate::input::SocketStatus;
-pub use crate::options::{CaptureOptions, SocketOptions};
+pub use crate::options::{CaptureOptions, CaptureSplit, SocketOptions};
 
 /// How often drops are counted, the status is updated, and a quiet interface is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -78,8 +81,8 @@ const SECOND: u64 = 1_000_000_000;
 pub(crate) struct Line {
     belt: Arc<Belt>,
     stop: Stop,
-    /// What one thread tells of itself.
-    status: Arc<Mutex<Status>>,
+    /// What each thread last told of itself.
+    status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
 pub(crate) struct Live {
@@ -95,6 +98,7 @@ pub(crate) struct Live {
     log: VecDeque<LogLine>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
+    drop_warning: DropWarning,
     looked: Instant,
     /// Until when threads have time to end.
     deadline: Option<Instant>,
@@ -121,8 +125,18 @@ impl Line {
         })
     }
 
-    fn set_status(&self, status: Status) {
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    /// Notes the status of the thread of number `part`.
+    fn set_status(&self, part: usize, status: Status) {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
+    }
+
+    /// Returns the status of all threads together.
+    fn status(&self) -> Status {
+        let parts = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = parts.values();
+        let mut all = parts.next().cloned().unwrap_or_default();
+        parts.for_each(|part| all.add(part));
+        all
     }
 }
 
@@ -154,6 +168,7 @@ impl Live {
             log: VecDeque::new(),
             failure: None,
             sockets,
+            drop_warning: DropWarning::default(),
             looked: Instant::now(),
             deadline: None,
         }
@@ -176,8 +191,9 @@ impl Live {
             }
             if self.looked.elapsed() >= LOOK {
                 self.looked = Instant::now();
-                if let Some(sockets) = &mut self.sockets {
-                    self.log.extend(sockets.look());
+                match &mut self.sockets {
+                    Some(sockets) => self.log.extend(sockets.look()),
+                    None => self.log.extend(self.drop_warning.of(self.line.status().drops)),
                 }
                 continue;
             }
@@ -226,7 +242,7 @@ impl Live {
     fn finish(&mut self) -> Result<Option<Next>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
             self.log.extend(sockets.finish());
-            self.line.set_status(sockets.status());
+            self.line.set_status(0, sockets.status());
         }
         Ok(self.log.pop_front().map(|line| Next::Event(Event::Log(line))))
     }
@@ -238,7 +254,7 @@ impl Live {
     pub(crate) fn status(&self) -> Status {
         match &self.sockets {
             Some(sockets) => sockets.status(),
-            None => self.line.status.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            None => self.line.status(),
         }
     }
 }

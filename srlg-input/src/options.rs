@@ -112,6 +112,24 @@ pub struct CaptureOptions {
     /// Leave the interface as it is: only frames to this station, and from it, are captured
     #[cfg_attr(feature = "clap", arg(long, requires = "interface"))]
     pub not_promiscuous: bool,
+
+    /// Threads that capture, each with a buffer of its own and a share of the packets (more than one: Linux alone)
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::THREADS), requires = "interface"))]
+    pub capture_threads: u32,
+
+    /// Packets that a capture thread gets: those that one CPU received (cpu), or every so manieth (turns)
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "cpu|turns", default_value_t, requires = "interface")
+    )]
+    pub capture_split: CaptureSplit,
+
+    /// CPUs that the capture threads run on, one for each thread: 2,4,6 [default: any]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "CPUS", value_delimiter = ',', requires = "interface")
+    )]
+    pub capture_cpus: Vec<u32>,
 }
 
 /// Options by which flow exports are read.
@@ -133,6 +151,19 @@ pub struct ExportOptions {
     /// Packets one of which exporters look at, where they do not say [default: unknown]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub sampling: Option<NonZeroU32>,
+}
+
+named! {
+    /// The packets that each of several capture threads gets. Any share is right: a pair counts once, whichever thread sees it.
+    #[non_exhaustive]
+    CaptureSplit {
+        /// Those that one CPU received from the network card, so that none goes from one CPU to another. Threads beyond the CPUs that
+        /// receive get nothing.
+        #[default]
+        Cpu = "cpu",
+        /// Every so manieth, for a card that gives all packets to one CPU.
+        Turns = "turns",
+    }
 }
 
 named! {
@@ -187,6 +218,9 @@ impl CaptureOptions {
     pub(crate) const SNAP_LENGTHS: RangeInclusive<u32> = 62..=262_144;
     /// From two blocks of 256 KiB, of which libpcap makes a ring for Linux: one is read while the other is filled.
     pub(crate) const BUFFERS: RangeInclusive<u32> = 524_288..=i32::MAX as u32;
+    /// Linux shares packets among 256 sockets at most.
+    pub(crate) const THREADS: RangeInclusive<u32> =
+        1..=if cfg!(target_os = "linux") { 256 } else { 1 };
 }
 
 impl Default for SocketOptions {
@@ -209,6 +243,9 @@ impl Default for CaptureOptions {
             snap_length: Self::SNAP_LENGTH,
             capture_buffer: Self::BUFFER,
             not_promiscuous: false,
+            capture_threads: 1,
+            capture_split: CaptureSplit::Cpu,
+            capture_cpus: Vec::new(),
         }
     }
 }
@@ -238,6 +275,7 @@ impl InputOptions {
             ("receivers", sockets.receivers, SocketOptions::RECEIVERS),
             ("snap-length", capture.snap_length, CaptureOptions::SNAP_LENGTHS),
             ("capture-buffer", capture.capture_buffer, CaptureOptions::BUFFERS),
+            ("capture-threads", capture.capture_threads, CaptureOptions::THREADS),
         ] {
             if !range.contains(&value) {
                 let (least, most) = range.into_inner();
@@ -246,6 +284,8 @@ impl InputOptions {
         }
         let (files, listen) = (!self.input.is_empty(), !sockets.listen.is_empty());
         let (exporters, captures) = (!sockets.exporters.is_empty(), interface.is_some());
+        let threads = capture.capture_threads as usize;
+        let is_pinned = ![0, threads].contains(&capture.capture_cpus.len());
         let sockets = *sockets != SocketOptions::default();
         let capture = *capture != CaptureOptions::default();
         let decoding = self.decoding != ExportOptions::default();
@@ -256,6 +296,7 @@ impl InputOptions {
             (!files && (self.exports || self.live), "input", "is missing beside exports or live"),
             (!listen && sockets, "listen", "is missing beside exporters or options of sockets"),
             (!captures && capture, "interface", "is missing beside options of capture"),
+            (is_pinned, "capture-cpus", "needs a CPU for each of capture-threads"),
             (!self.is_exports() && decoding, "listen", "is missing beside options of exports"),
         ];
         match rules.into_iter().find(|(is_broken, ..)| *is_broken) {

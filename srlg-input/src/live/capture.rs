@@ -50,7 +50,11 @@ pub struct Capture {
     link_type: u16,
     counts: PacketCounts,
     contacts: Vec<Contact>,
+    /// Packets before this time belong to no capture: they came before all captures shared the packets.
+    since_ns: u64,
     drops: [Sum; 2],
+    /// Whether the drops of the interface are told by another capture.
+    is_further: bool,
     /// When the interface is looked at next, if it is quiet then.
     next_look: Instant,
     /// How capturing ended.
@@ -73,10 +77,55 @@ impl Capture {
             link_type,
             counts: PacketCounts::default(),
             contacts: Vec::new(),
+            since_ns: 0,
             drops: Default::default(),
+            is_further: false,
             next_look: Instant::now() + LOOK,
             ended: None,
         })
+    }
+
+    /// Opens as many captures on `interface` as `options` has capture threads, each for a thread of its own. Each packet that comes
+    /// from then on is in one of them.
+    ///
+    /// ```no_run
+    /// use srlg_input::live::{Capture, CaptureOptions};
+    ///
+    /// let options = CaptureOptions { capture_threads: 4, ..CaptureOptions::default() };
+    /// for mut capture in Capture::open_all("eth0", &options)? {
+    ///     std::thread::spawn(move || capture.next_contacts().map(<[_]>::len));
+    /// }
+    /// # Ok::<(), srlg_input::live::LiveError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LiveError`], as from [`open`](Self::open), and when the system does not share the packets among so many, or has no such CPU.
+    pub fn open_all(interface: &str, options: &CaptureOptions) -> Result<Vec<Self>, LiveError> {
+        let CaptureOptions { capture_threads: threads, capture_cpus: cpus, .. } = options;
+        opening::size("capture_threads", *threads, CaptureOptions::THREADS)?;
+        if !cpus.is_empty() && cpus.len() != *threads as usize {
+            return Err(LiveError::CpuCount { cpus: cpus.len(), threads: *threads });
+        }
+        let mut captures = sharing::open(interface, options)?;
+        if let [first, further @ ..] = &mut captures[..]
+            && !further.is_empty()
+        {
+            let since_ns = now_ns();
+            first.begin(since_ns)?;
+            for capture in further {
+                capture.is_further = true;
+                capture.begin(since_ns)?;
+            }
+        }
+        Ok(captures)
+    }
+
+    /// Passes over what came before `since_ns`, and what was dropped so far.
+    fn begin(&mut self, since_ns: u64) -> Result<(), LiveError> {
+        self.since_ns = since_ns;
+        let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
+        self.drops = [stat.dropped, stat.if_dropped].map(Sum::from);
+        Ok(())
     }
 
     /// Returns the contacts of the packets that wait, up to 512; none where none came within 20 ms.
@@ -104,7 +153,8 @@ impl Capture {
         &self.counts
     }
 
-    /// Returns how many packets were lost since capturing began. Call it once in two minutes at least: libpcap counts in 32 bits,
+    /// Returns how many packets were lost since capturing began; of several captures the first one tells those that the interface
+    /// lost. Call it once in two minutes at least: libpcap counts in 32 bits,
     /// which 14.9 million packets a second fill to the half in 144 s.
     ///
     /// # Errors
@@ -112,9 +162,16 @@ impl Capture {
     pub fn drops(&mut self) -> Result<Drops, LiveError> {
         let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
         let [buffer_full, interface] = &mut self.drops;
-        let (buffer_full, interface) =
-            (buffer_full.add(stat.dropped), interface.add(stat.if_dropped));
-        Ok(Drops { buffer_full, interface })
+        let interface = interface.add(stat.if_dropped);
+        Ok(Drops {
+            buffer_full: buffer_full.add(stat.dropped),
+            interface: if self.is_further { 0 } else { interface },
+        })
+    }
+
+    fn status(&mut self) -> Result<Status, LiveError> {
+        let (packets, drops) = (Some(self.counts.clone()), Some(self.drops()?));
+        Ok(Status { packets, drops, ..Status::default() })
     }
 
     /// Takes the packets that wait, and waits for one that is a contact.
@@ -144,7 +201,11 @@ impl Capture {
         for _ in 0..BLOCK {
             match self.handle.next_packet() {
                 Ok(packet) => {
-                    let seen = time_ns(packet.header).and_then(|time_ns| {
+                    let time_ns = time_ns(packet.header);
+                    if time_ns.is_ok_and(|time_ns| time_ns < self.since_ns) {
+                        continue;
+                    }
+                    let seen = time_ns.and_then(|time_ns| {
                         let headers = headers(self.link_type, packet.data)?;
                         self.contacts.push(packet_contact(time_ns, headers));
                         Ok(())
@@ -210,26 +271,83 @@ fn time_ns(header: &PacketHeader) -> Result<u64, Skip> {
     }
 }
 
-/// The least interval between two warnings about dropped packets.
-const MINUTE: Duration = Duration::from_secs(60);
+#[cfg(target_os = "linux")]
+mod sharing {
+    use std::io;
+    use std::panic::resume_unwind;
+    use std::thread;
 
-/// The last warning about dropped packets.
-#[derive(Default)]
-struct DropWarning {
-    drops: u64,
-    at: Option<Instant>,
+    use super::{Capture, CaptureOptions, LiveError};
+    use crate::live::fanout::{join, pin_to};
+
+    /// Opens captures that share the packets, each on the CPU that it is to run on, from the memory of which its buffer comes then.
+    pub(super) fn open(
+        interface: &str,
+        options: &CaptureOptions,
+    ) -> Result<Vec<Capture>, LiveError> {
+        let CaptureOptions { capture_threads, capture_split, capture_cpus, .. } = options;
+        let (mut captures, mut group) = (Vec::new(), None);
+        for part in 0..*capture_threads as usize {
+            let open = || {
+                pin(capture_cpus, part)?;
+                Capture::open(interface, options)
+            };
+            let opened = thread::scope(|scope| scope.spawn(open).join());
+            let capture = opened.unwrap_or_else(|panic| resume_unwind(panic))?;
+            if *capture_threads > 1 {
+                let joined = join(&capture.handle, group, *capture_split);
+                let reason = |error| io::Error::from(error).to_string();
+                group = Some(joined.map_err(|error| LiveError::Share {
+                    interface: interface.to_owned(),
+                    reason: reason(error),
+                })?);
+            }
+            captures.push(capture);
+        }
+        Ok(captures)
+    }
+
+    /// Keeps this thread on the CPU of number `part` of `cpus`, if there are any.
+    pub(super) fn pin(cpus: &[u32], part: usize) -> Result<(), LiveError> {
+        let Some(&cpu) = cpus.get(part) else { return Ok(()) };
+        pin_to(cpu).map_err(|error| LiveError::Cpu { cpu, reason: error.to_string() })
+    }
 }
 
-/// Starts the thread that captures.
+#[cfg(not(target_os = "linux"))]
+mod sharing {
+    use super::{Capture, CaptureOptions, LiveError};
+
+    pub(super) fn open(
+        interface: &str,
+        options: &CaptureOptions,
+    ) -> Result<Vec<Capture>, LiveError> {
+        Ok(vec![Capture::open(interface, options)?])
+    }
+
+    pub(super) fn pin(cpus: &[u32], part: usize) -> Result<(), LiveError> {
+        let Some(&cpu) = cpus.get(part) else { return Ok(()) };
+        let reason = "this system keeps no thread on a CPU".to_owned();
+        Err(LiveError::Cpu { cpu, reason })
+    }
+}
+
+/// Starts the threads that capture.
 pub(super) fn open(name: &str, options: &CaptureOptions, line: &Line) -> Result<(), InputError> {
-    let capture = Capture::open(name, options)?;
     line.belt.log(LogLine::info(format!("captures packets of {name}")));
-    line.spawn("capture", move |line| run(capture, line))
+    for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
+        let cpus = options.capture_cpus.clone();
+        line.spawn(&format!("capture {part}"), move |line| {
+            sharing::pin(&cpus, part)?;
+            run(capture, part, line)
+        })?;
+    }
+    Ok(())
 }
 
 /// Captures until the end is asked for and no packet waits.
-fn run(mut capture: Capture, line: &Line) -> Result<(), InputError> {
-    let (mut looked, mut last) = (Instant::now(), DropWarning::default());
+fn run(mut capture: Capture, part: usize, line: &Line) -> Result<(), InputError> {
+    let mut looked = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
         let contacts = capture.next_contacts()?;
@@ -245,28 +363,9 @@ fn run(mut capture: Capture, line: &Line) -> Result<(), InputError> {
         }
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            look(&mut capture, line, &mut last)?;
+            line.set_status(part, capture.status()?);
         }
     }
-    look(&mut capture, line, &mut last)
-}
-
-/// Updates the status, and warns of dropped packets.
-fn look(capture: &mut Capture, line: &Line, last: &mut DropWarning) -> Result<(), InputError> {
-    let drops = capture.drops()?;
-    let drops = drops.buffer_full + drops.interface;
-    line.set_status(Status {
-        packets: Some(capture.counts().clone()),
-        interface_drops: Some(drops),
-        ..Status::default()
-    });
-    if drops > last.drops && last.at.is_none_or(|at| at.elapsed() >= MINUTE) {
-        let more = drops - last.drops;
-        line.belt.log(LogLine::warning(format!(
-            "{more} packets were dropped, as this program was too slow for them: raise --capture-buffer, \
-             or select packets by --filter"
-        )));
-        *last = DropWarning { drops, at: Some(Instant::now()) };
-    }
+    line.set_status(part, capture.status()?);
     Ok(())
 }

@@ -2,25 +2,80 @@
 //!
 //! Invariant: the kernel counts in 32 bits, which wrap; sums of 64 bits never fall.
 
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::input::LogLine;
+
 /// Packets of an interface that were lost since the capture was opened.
-#[cfg(feature = "live")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drops {
     /// Packets that passed the filter and that the kernel dropped, as its buffer was full: read faster, or give a larger
-    /// [`capture_buffer`](crate::live::CaptureOptions::capture_buffer).
+    /// [`capture_buffer`](crate::live::CaptureOptions::capture_buffer), or more
+    /// [`capture_threads`](crate::live::CaptureOptions::capture_threads).
     pub buffer_full: u64,
     /// Packets that the network card or its driver dropped, as far as the system reports them.
     pub interface: u64,
 }
 
+impl Drops {
+    /// Returns how many packets were lost in all.
+    #[must_use]
+    pub const fn total(self) -> u64 {
+        self.buffer_full + self.interface
+    }
+}
+
+/// Adds those of another capture.
+impl std::ops::AddAssign for Drops {
+    fn add_assign(&mut self, other: Self) {
+        self.buffer_full += other.buffer_full;
+        self.interface += other.interface;
+    }
+}
+
+/// Both counts, in words.
+impl fmt::Display for Drops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { buffer_full, interface } = self;
+        write!(f, "{buffer_full} packets dropped by the kernel, {interface} by the interface")
+    }
+}
+
+/// The least interval between two warnings about dropped packets.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The last warning about dropped packets.
+#[derive(Default)]
+pub(super) struct DropWarning {
+    drops: u64,
+    at: Option<Instant>,
+}
+
+impl DropWarning {
+    /// Returns the warning about `drops` that are not known yet, if one is due.
+    pub(super) fn of(&mut self, drops: Option<Drops>) -> Option<LogLine> {
+        let drops = drops?.total();
+        let is_due = self.at.is_none_or(|at| at.elapsed() >= MINUTE);
+        let more = drops.checked_sub(self.drops).filter(|more| *more > 0 && is_due)?;
+        *self = Self { drops, at: Some(Instant::now()) };
+        Some(LogLine::warning(format!(
+            "{more} packets were dropped, because this program was too slow for them: give a larger --capture-buffer \
+             or more --capture-threads, or select packets by --filter"
+        )))
+    }
+}
+
 /// The sum of a counter of 32 bits.
+#[cfg(any(feature = "flow", feature = "live"))]
 #[derive(Debug, Default)]
 pub(super) struct Sum {
     last: u32,
     sum: u64,
 }
 
+#[cfg(any(feature = "flow", feature = "live"))]
 impl Sum {
     /// Adds what the counter has grown by, and returns the sum. A counter that went back by less than 2^31 was reset, as drivers
     /// do with theirs, and adds nothing.
@@ -31,13 +86,19 @@ impl Sum {
         self.sum
     }
 
+    /// Begins anew with a counter that is at `now`.
+    #[cfg(feature = "live")]
+    pub(super) const fn from(now: u32) -> Self {
+        Self { last: now, sum: 0 }
+    }
+
     #[cfg(feature = "flow")]
     pub(super) fn sum(&self) -> u64 {
         self.sum
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "flow", feature = "live")))]
 mod tests {
     use super::Sum;
 

@@ -39,9 +39,9 @@ fn read(mut files: Files, line: &Line) -> Result<(), InputError> {
         }
         if told.elapsed() >= TICK {
             told = Instant::now();
-            line.set_status(files.status());
+            line.set_status(0, files.status());
         }
     }
-    line.set_status(files.status());
+    line.set_status(0, files.status());
     Ok(())
 }

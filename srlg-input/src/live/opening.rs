@@ -74,6 +74,30 @@ pub enum LiveError {
         /// libpcap's name of the link type.
         name: String,
     },
+    /// The system does not share the packets of the interface among captures.
+    #[error("cannot share the packets of {interface} among capture threads: {reason}")]
+    Share {
+        /// Name of the interface.
+        interface: String,
+        /// What the system says.
+        reason: String,
+    },
+    /// A capture thread cannot run on the CPU that was given.
+    #[error("cannot run a capture thread on CPU {cpu}: {reason}")]
+    Cpu {
+        /// Number of the CPU.
+        cpu: u32,
+        /// What the system says.
+        reason: String,
+    },
+    /// There is not one CPU for each capture thread.
+    #[error("{cpus} CPUs are given for {threads} capture threads: give one for each thread")]
+    CpuCount {
+        /// Number of CPUs.
+        cpus: usize,
+        /// Number of capture threads.
+        threads: u32,
+    },
     /// libpcap does not take the filter.
     #[error(
         "filter {filter:?} is refused ({reason}): give an expression as man 7 pcap-filter describes it"
@@ -116,7 +140,7 @@ pub(crate) fn open(
     interface: &str,
     options: &CaptureOptions,
 ) -> Result<(Capture<Active>, u16), LiveError> {
-    let CaptureOptions { filter, snap_length, capture_buffer, not_promiscuous } = options;
+    let CaptureOptions { filter, snap_length, capture_buffer, not_promiscuous, .. } = options;
     let snap_length = size("snap_length", *snap_length, CaptureOptions::SNAP_LENGTHS)?;
     let capture_buffer = size("capture_buffer", *capture_buffer, CaptureOptions::BUFFERS)?;
     let mut handle = Capture::from_device(interface)
@@ -145,7 +169,11 @@ pub(crate) fn open(
 }
 
 /// A size as libpcap takes it, which would replace one out of range by one of its own.
-fn size(option: &'static str, value: u32, range: RangeInclusive<u32>) -> Result<i32, LiveError> {
+pub(crate) fn size(
+    option: &'static str,
+    value: u32,
+    range: RangeInclusive<u32>,
+) -> Result<i32, LiveError> {
     let (least, most) = (*range.start(), *range.end());
     let size = i32::try_from(value).ok().filter(|_| range.contains(&value));
     size.ok_or(LiveError::Size { option, value, least, most })

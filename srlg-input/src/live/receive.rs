@@ -8,14 +8,12 @@ use std::time::Instant;
 
 use lru::LruCache;
 
-use crate::contact::Networks;
+use crate::contact::{Contact, Networks};
 use crate::error::InputError;
 use crate::flow::{Decoder, table};
 
-use super::{DRAIN, Line, now_ns};
-
-/// No datagram of UDP is larger.
-const DATAGRAM: usize = 65_536;
+use super::datagrams::{Received, Receiver};
+use super::{DRAIN, Line};
 
 /// What all receiving threads share.
 pub(super) struct ReceiverState {
@@ -29,9 +27,23 @@ pub(super) struct ReceiverState {
 }
 
 impl ReceiverState {
-    pub(super) fn refuse(&self, sender: IpAddr) {
-        self.refused.fetch_add(1, Relaxed);
-        *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+    /// Decodes a datagram that came at the socket of number `here`, if its sender may send any.
+    fn decode(&self, here: usize, datagram: &Received<'_>, mut take: impl FnMut(Contact)) {
+        let Received { at_ns, from, payload } = *datagram;
+        let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
+        if self.permitted.get(exporter.ip().into()).is_none() {
+            self.refused.fetch_add(1, Relaxed);
+            *self.last_refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(exporter.ip());
+            return;
+        }
+        self.received.fetch_add(1, Relaxed);
+        let decoder = &self.decoders[self.homes.of(exporter.ip(), here)];
+        let mut decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
+        decoder.decode(exporter, at_ns, payload, |mut contact| {
+            // An exporter's clock may be ahead by what is too little to be corrected.
+            contact.time_ns = contact.time_ns.min(at_ns);
+            take(contact);
+        });
     }
 }
 
@@ -71,41 +83,24 @@ pub(super) fn receive(
     shared: &ReceiverState,
     line: &Line,
 ) -> Result<(), InputError> {
-    let mut buffer = vec![0; DATAGRAM];
+    let mut receiver = Receiver::new();
     let mut contacts = Vec::new();
     let mut asked: Option<Instant> = None;
     loop {
         if line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
             return Ok(());
         }
-        let (length, from) = match socket.recv_from(&mut buffer) {
-            Ok(received) => received,
-            Err(error) => match error.kind() {
+        let received = receiver.receive(socket, |datagram| {
+            shared.decode(here, &datagram, |contact| contacts.push(contact));
+        });
+        if let Err(error) = received {
+            match error.kind() {
                 ErrorKind::Interrupted => continue,
                 ErrorKind::WouldBlock | ErrorKind::TimedOut if asked.is_some() => return Ok(()),
                 ErrorKind::WouldBlock | ErrorKind::TimedOut => continue,
                 _ => return Err(InputError::Receive { address, error }),
-            },
-        };
-        let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
-        if shared.permitted.get(exporter.ip().into()).is_none() {
-            shared.refuse(exporter.ip());
-            continue;
+            }
         }
-        shared.received.fetch_add(1, Relaxed);
-        let received_ns = now_ns();
-        let home = shared.homes.of(exporter.ip(), here);
-        let decoder = &shared.decoders[home];
-        decoder.lock().unwrap_or_else(PoisonError::into_inner).decode(
-            exporter,
-            received_ns,
-            &buffer[..length],
-            // An exporter's clock may be ahead by what is too little to be corrected.
-            |mut contact| {
-                contact.time_ns = contact.time_ns.min(received_ns);
-                contacts.push(contact);
-            },
-        );
         if !contacts.is_empty() && !line.belt.put(contacts.drain(..)) {
             return Ok(());
         }

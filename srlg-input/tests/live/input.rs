@@ -3,7 +3,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
 
-use srlg_input::live::{CaptureOptions, LiveError};
+use srlg_input::live::{CaptureOptions, Drops, LiveError};
 use srlg_input::{Event, Input, InputError, InputOptions};
 
 use crate::network::{Network, alone};
@@ -61,7 +61,7 @@ fn time_passes_without_packets_and_packets_are_contacts() {
         }
         let status = input.status();
         assert_eq!(status.packets.unwrap().contacts, traffic.frames.len() as u64);
-        assert_eq!(status.interface_drops, Some(0));
+        assert_eq!(status.drops, Some(Drops::default()));
     });
 }
 

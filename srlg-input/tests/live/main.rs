@@ -7,6 +7,7 @@ mod delivery;
 mod errors;
 mod input;
 mod network;
+mod sharing;
 mod speed;
 mod traffic;
 

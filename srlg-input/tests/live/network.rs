@@ -5,17 +5,20 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::{env, fs, io, process};
 
 use crate::traffic::Traffic;
 
 const SENDING: &str = "sending";
-const LISTENING: &str = "listening";
 
 /// The pair of interfaces of this test's namespace.
 pub(crate) struct Network;
 
 impl Network {
+    /// Name of the interface at which packets come out.
+    pub(crate) const LISTENING: &str = "listening";
+
     /// Makes the pair, and nothing else that would send: a host of IPv6 looks for routers and neighbours.
     pub(crate) fn new() -> Self {
         for scope in ["all", "default"] {
@@ -28,8 +31,18 @@ impl Network {
             }
         }
         let network = Self;
-        network.ip(&["link", "add", "name", SENDING, "type", "veth", "peer", "name", LISTENING]);
-        for interface in [SENDING, LISTENING] {
+        network.ip(&[
+            "link",
+            "add",
+            "name",
+            SENDING,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            Self::LISTENING,
+        ]);
+        for interface in [SENDING, Self::LISTENING] {
             network.ip(&["link", "set", "dev", interface, "up"]);
         }
         network
@@ -37,7 +50,7 @@ impl Network {
 
     /// Name of the interface at which packets come out.
     pub(crate) fn listening(&self) -> &'static str {
-        LISTENING
+        Self::LISTENING
     }
 
     /// Calls `ip`, which must succeed.
@@ -54,10 +67,21 @@ impl Network {
 
     /// The same, `rounds` times over.
     pub(crate) fn play_rounds(&self, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
-        // One in each namespace, of which there is one in a process.
-        let file = env::temp_dir().join(format!("srlg-live-{}.pcap", process::id()));
+        Self::start(Command::new("tcpreplay"), traffic, rate, rounds)
+    }
+
+    /// Begins to send `traffic` on the CPU of number `cpu`.
+    pub(crate) fn play_on(&self, cpu: u32, traffic: &Traffic, rate: &str) -> Player {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", &cpu.to_string(), "tcpreplay"]);
+        Self::start(command, traffic, rate, 1)
+    }
+
+    fn start(mut command: Command, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
+        static PLAYERS: AtomicUsize = AtomicUsize::new(0);
+        let number = PLAYERS.fetch_add(1, Relaxed);
+        let file = env::temp_dir().join(format!("srlg-live-{}-{number}.pcap", process::id()));
         fs::write(&file, traffic.file()).unwrap();
-        let mut command = Command::new("tcpreplay");
         command.args(["--preload-pcap", "--intf1", SENDING, rate]);
         command.arg(format!("--loop={rounds}")).arg(&file);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -140,9 +164,10 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
 
 /// The first thing that the tests need and that is not there.
 fn missing() -> Option<&'static str> {
-    let needs: [(&[&str], _); 4] = [
+    let needs: [(&[&str], _); 5] = [
         (&["unshare", "--net", "true"], "root, and unshare of util-linux"),
         (&["setpriv", "--version"], "setpriv of util-linux"),
+        (&["taskset", "--version"], "taskset of util-linux"),
         (&["ip", "-Version"], "ip of iproute2"),
         (&["tcpreplay", "--version"], "tcpreplay"),
     ];

@@ -9,6 +9,7 @@ use srlg_host::state::Snapshot;
 use srlg_input::Status as InputStatus;
 use srlg_input::contact::{Contact, Host, Sampling};
 use srlg_input::flow::ExporterStatus;
+use srlg_input::live::Drops;
 
 use crate::alerts::Miss;
 use crate::alerts::desk::Desk;
@@ -218,7 +219,7 @@ impl Monitor {
         let mut views: Vec<_> = views.map(|(watch, book)| watch.board(book)).collect();
         self.desk.label(&mut views);
         let sockets = input.sockets.unwrap_or_default();
-        let dropped = sockets.dropped.or(input.interface_drops).unwrap_or(0);
+        let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
         let mut troubles = self.misplaced.of(None);
         troubles.add(TroubleKind::Kernel, dropped);
         Board {
@@ -333,7 +334,9 @@ mod tests {
 
     #[test]
     fn drops_of_the_kernel_are_a_trouble() {
-        let input = InputStatus { interface_drops: Some(3), ..InputStatus::default() };
+        let mut drops = Drops::default();
+        drops.buffer_full = 3;
+        let input = InputStatus { drops: Some(drops), ..InputStatus::default() };
         let InputBoard { dropped, troubles, .. } = monitor().board(&input).input;
         assert_eq!((dropped, troubles.of(TroubleKind::Kernel)), (3, 3));
     }

@@ -47,12 +47,12 @@ fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()
 
 /// A line for each source of contacts, and for each exporter.
 fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
-    let Status { packets, flows, sockets, interface_drops, exporters } = status;
+    let Status { packets, flows, sockets, drops, exporters } = status;
     if let Some(packets) = packets {
         writeln!(to, "packets    {packets}")?;
     }
-    if let Some(drops) = interface_drops {
-        writeln!(to, "lost       {drops} packets dropped by the kernel or the interface")?;
+    if let Some(drops) = drops {
+        writeln!(to, "lost       {drops}")?;
     }
     if let Some(sockets) = sockets {
         writeln!(to, "sockets    {sockets}")?;

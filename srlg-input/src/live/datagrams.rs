@@ -1,0 +1,99 @@
+//! Datagrams of a socket, as many at once as wait there.
+
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+
+use super::now_ns;
+
+/// No datagram of UDP is larger.
+const LONGEST: usize = 65_536;
+
+/// A datagram that has been received.
+pub(super) struct Received<'a> {
+    /// Time at which it was read, nanoseconds since the Unix epoch.
+    pub(super) at_ns: u64,
+    pub(super) from: SocketAddr,
+    pub(super) payload: &'a [u8],
+}
+
+#[cfg(target_os = "linux")]
+pub(super) use many::Receiver;
+#[cfg(not(target_os = "linux"))]
+pub(super) use one::Receiver;
+
+#[cfg(target_os = "linux")]
+mod many {
+    use std::io::IoSliceMut;
+    use std::os::fd::AsRawFd;
+
+    use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
+
+    use super::{LONGEST, Received, SocketAddr, UdpSocket, io, now_ns};
+
+    /// Datagrams that are received by one call. A call costs as much as the copies of several.
+    const MOST: usize = 64;
+
+    /// Memory for datagrams, of which the system gives what is used.
+    pub(in super::super) struct Receiver {
+        bytes: Vec<u8>,
+        headers: MultiHeaders<SockaddrStorage>,
+    }
+
+    impl Receiver {
+        pub(in super::super) fn new() -> Self {
+            let headers = MultiHeaders::preallocate(MOST, None);
+            Self { bytes: vec![0; MOST * LONGEST], headers }
+        }
+
+        /// Waits for a datagram, as long as `socket` does, and hands on all that wait then.
+        pub(in super::super) fn receive(
+            &mut self,
+            socket: &UdpSocket,
+            mut take: impl FnMut(Received<'_>),
+        ) -> io::Result<()> {
+            let Self { bytes, headers } = self;
+            let chunks = bytes.chunks_exact_mut(LONGEST);
+            let mut slices: Vec<_> = chunks.map(|chunk| [IoSliceMut::new(chunk)]).collect();
+            let flags = MsgFlags::MSG_WAITFORONE;
+            let received = recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), flags, None)?;
+            let at_ns = now_ns();
+            for datagram in received {
+                // A socket of UDP tells who sent each datagram.
+                let Some(from) = datagram.address.as_ref().and_then(address) else { continue };
+                let payload = datagram.iovs().next().unwrap_or_default();
+                take(Received { at_ns, from, payload });
+            }
+            Ok(())
+        }
+    }
+
+    fn address(of: &SockaddrStorage) -> Option<SocketAddr> {
+        let v4 = of.as_sockaddr_in().map(|it| SocketAddr::from(*it));
+        v4.or_else(|| of.as_sockaddr_in6().map(|it| SocketAddr::from(*it)))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod one {
+    use super::{LONGEST, Received, SocketAddr, UdpSocket, io, now_ns};
+
+    /// Memory for a datagram.
+    pub(in super::super) struct Receiver(Vec<u8>);
+
+    impl Receiver {
+        pub(in super::super) fn new() -> Self {
+            Self(vec![0; LONGEST])
+        }
+
+        /// Waits for a datagram, as long as `socket` does, and hands it on.
+        pub(in super::super) fn receive(
+            &mut self,
+            socket: &UdpSocket,
+            mut take: impl FnMut(Received<'_>),
+        ) -> io::Result<()> {
+            let (length, from) = socket.recv_from(&mut self.0)?;
+            take(Received { at_ns: now_ns(), from, payload: &self.0[..length] });
+            Ok(())
+        }
+    }
+}

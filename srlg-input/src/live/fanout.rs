@@ -1,0 +1,54 @@
+//! Sockets that share the packets of an interface, and threads that stay on a CPU. Both are of Linux.
+//!
+//! Shape: the first socket makes a group with a number of its own, so that no other program shares its packets; the others join it.
+
+use nix::libc;
+use nix::sys::socket::{getsockopt, setsockopt};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+use pcap::{Active, Capture};
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::options::CaptureSplit;
+
+sockopt_impl!(
+    /// The group of sockets that share the packets of an interface: its number, and in the upper half how they share.
+    PacketFanout,
+    Both,
+    libc::SOL_PACKET,
+    libc::PACKET_FANOUT,
+    u32
+);
+
+/// The number of a group.
+#[derive(Clone, Copy)]
+pub(super) struct Group(u16);
+
+/// Puts `handle` into `group`, or into a new one if there is none yet.
+pub(super) fn join(
+    handle: &Capture<Active>,
+    group: Option<Group>,
+    split: CaptureSplit,
+) -> nix::Result<Group> {
+    let mode = match split {
+        CaptureSplit::Cpu => libc::PACKET_FANOUT_CPU,
+        CaptureSplit::Turns => libc::PACKET_FANOUT_LB,
+    };
+    let (number, mode) = match group {
+        Some(Group(number)) => (number, mode),
+        None => (0, mode | libc::PACKET_FANOUT_FLAG_UNIQUEID),
+    };
+    setsockopt(handle, PacketFanout, &(u32::from(number) | mode << 16))?;
+    // The lower half is the number.
+    Ok(Group(getsockopt(handle, PacketFanout)? as u16))
+}
+
+/// Keeps this thread on `cpu`.
+pub(super) fn pin_to(cpu: u32) -> rustix::io::Result<()> {
+    let (cpu, mut cpus) = (cpu as usize, CpuSet::new());
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(Errno::INVAL);
+    }
+    cpus.set(cpu);
+    sched_setaffinity(None, &cpus)
+}
