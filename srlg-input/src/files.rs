@@ -15,7 +15,7 @@ use crate::contact::Contact;
 use crate::error::InputError;
 use crate::exports::Exports;
 use crate::input::{Event, LogLine, Next, Progress, Status, Stop};
-use crate::options::InputOptions;
+use crate::options::{InputOptions, Tunnels};
 
 /// Files, of which one is being read.
 pub(crate) struct Files {
@@ -23,6 +23,7 @@ pub(crate) struct Files {
     waiting: vec::IntoIter<PathBuf>,
     /// The decoder, if the datagrams of captures are exports.
     exports: Option<Exports>,
+    tunnels: Tunnels,
     /// Of the files that have been read.
     packets: PacketCounts,
     read: Arc<AtomicU64>,
@@ -50,6 +51,7 @@ impl Files {
             file: None,
             waiting: options.input.clone().into_iter(),
             exports: options.exports.then(|| Exports::new(&options.decoding)).transpose()?,
+            tunnels: options.tunnels,
             packets: PacketCounts::default(),
             read: Arc::default(),
             bytes,
@@ -108,7 +110,7 @@ impl Files {
         let Some(path) = self.waiting.next() else { return Ok(false) };
         let name = path.display().to_string();
         let reader = Reader::new(self.open_file(path)?).map_err(failed(&name))?;
-        self.file = Some(OpenFile { name, reader });
+        self.file = Some(OpenFile { name, reader: reader.with_tunnels(self.tunnels) });
         Ok(true)
     }
 

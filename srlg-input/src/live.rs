@@ -148,7 +148,7 @@ impl Live {
             sockets = Some(Sockets::open(options, &line)?);
         } else if let Some(name) = &options.interface {
             #[cfg(feature = "live")]
-            capture::open(name, &options.capture, &line)?;
+            capture::open(name, options, &line)?;
             #[cfg(not(feature = "live"))]
             return Err(InputError::NoLive { interface: name.clone() });
         } else {

@@ -34,6 +34,10 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub live: bool,
 
+    /// Hosts of a captured packet in a tunnel (VXLAN, Geneve, GRE, GTP-U, IP in IP): the ends of the tunnel (outer), those of the packet in it (inner), or both
+    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports"]))]
+    pub tunnels: Tunnels,
+
     /// Sockets that receive flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -151,6 +155,20 @@ pub struct ExportOptions {
     /// Packets one of which exporters look at, where they do not say [default: unknown]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub sampling: Option<NonZeroU32>,
+}
+
+named! {
+    /// The hosts of a captured packet that another one carries through a tunnel.
+    #[non_exhaustive]
+    Tunnels {
+        /// The ends of the tunnel.
+        #[default]
+        Outer = "outer",
+        /// Those of the innermost packet; of a packet in no tunnel its own. Inner addresses are as true as whoever may send to the tunnel.
+        Inner = "inner",
+        /// Both: a packet in a tunnel is two packets.
+        Both = "both",
+    }
 }
 
 named! {
@@ -286,6 +304,7 @@ impl InputOptions {
         let (exporters, captures) = (!sockets.exporters.is_empty(), interface.is_some());
         let threads = capture.capture_threads as usize;
         let is_pinned = ![0, threads].contains(&capture.capture_cpus.len());
+        let tunnels = self.tunnels != Tunnels::Outer;
         let sockets = *sockets != SocketOptions::default();
         let capture = *capture != CaptureOptions::default();
         let decoding = self.decoding != ExportOptions::default();
@@ -297,6 +316,7 @@ impl InputOptions {
             (!listen && sockets, "listen", "is missing beside exporters or options of sockets"),
             (!captures && capture, "interface", "is missing beside options of capture"),
             (is_pinned, "capture-cpus", "needs a CPU for each of capture-threads"),
+            (tunnels && self.is_exports(), "tunnels", "is of captured packets, not of exports"),
             (!self.is_exports() && decoding, "listen", "is missing beside options of exports"),
         ];
         match rules.into_iter().find(|(is_broken, ..)| *is_broken) {

@@ -13,10 +13,14 @@
 pub(crate) mod frame;
 pub(crate) mod ip;
 pub(crate) mod transport;
+mod tunnel;
 
 pub use frame::headers;
 pub use ip::Headers;
 pub use transport::Transport;
+pub use tunnel::MOST_TUNNELS;
+
+pub use crate::options::Tunnels;
 
 use crate::reason::reasons;
 
@@ -45,6 +49,14 @@ reasons! {
         /// A CSV row that is not `time_ms,src,dst` or is longer than 1,024 bytes; a row of a log that cannot be read or is longer than
         /// 65,536 bytes.
         BadRow = "bad-row",
+        /// Fewer bytes were captured than the headers of the packet in a tunnel need.
+        CutTunnel = "cut-tunnel",
+        /// A fragment of a packet that carries another through a tunnel: one without the headers of that.
+        TunnelFragment = "tunnel-fragment",
+        /// A tunnel carries no packet of IP, such as one of ARP, or a header inside it lies.
+        TunnelContent = "tunnel-content",
+        /// More tunnels than are entered, [`MOST_TUNNELS`].
+        DeepTunnel = "deep-tunnel",
         /// No datagram, where datagrams are asked for: the packet carries another protocol than UDP.
         NotUdp = "not-udp",
         /// No whole datagram: a fragment of one.

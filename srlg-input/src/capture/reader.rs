@@ -19,6 +19,7 @@ use crate::capture::pcap::Pcap;
 use crate::capture::pcapng::PcapNg;
 use crate::capture::stream::Stream;
 use crate::contact::Contact;
+use crate::options::Tunnels;
 use crate::packet::ip::Headers;
 use crate::packet::{Skip, Transport};
 
@@ -73,9 +74,36 @@ pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
 
 impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
 
+/// Adds the contact of a packet to `contacts`, or those of a packet and of the one that it carries. The outcome of the former is yet to
+/// be counted.
+#[inline(always)]
+pub(crate) fn push_packet(
+    time_ns: u64,
+    headers: Headers<'_>,
+    tunnels: Tunnels,
+    contacts: &mut Vec<Contact>,
+    counts: &mut PacketCounts,
+) -> Result<(), Skip> {
+    if tunnels == Tunnels::Outer {
+        contacts.push(packet_contact(time_ns, headers));
+        return Ok(());
+    }
+    let innermost = headers.innermost();
+    if tunnels == Tunnels::Inner {
+        contacts.push(packet_contact(time_ns, innermost?));
+        return Ok(());
+    }
+    contacts.push(packet_contact(time_ns, headers));
+    if innermost != Ok(headers) {
+        let inner = innermost.map(|inner| contacts.push(packet_contact(time_ns, inner)));
+        counts.record(inner);
+    }
+    Ok(())
+}
+
 /// Makes the contact of a packet.
 #[inline(always)]
-pub(crate) fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
+fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
     let Transport { protocol, tcp_flags, destination_port } = headers.transport();
     let [source, destination] = headers.hosts();
     let mut contact = Contact::new(time_ns, source, destination);
@@ -107,6 +135,7 @@ pub struct Reader {
     decoder: Decoder,
     progress: Progress,
     contacts: Vec<Contact>,
+    tunnels: Tunnels,
     /// Of the last datagram.
     payload: Vec<u8>,
 }
@@ -135,8 +164,15 @@ impl Reader {
             decoder,
             progress: Progress { input, counts, ended: false, truncation: None },
             contacts: Vec::new(),
+            tunnels: Tunnels::Outer,
             payload: Vec::new(),
         })
+    }
+
+    /// Takes the hosts of packets in tunnels as `tunnels` says.
+    #[must_use]
+    pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
+        Self { tunnels, ..self }
     }
 
     /// Returns the format of the capture, inside gzip if there is any.
@@ -159,30 +195,30 @@ impl Reader {
     /// # Errors
     /// [`CaptureError::Read`] when the source fails, [`CaptureError::Exports`] of an IPFIX file; reading ends there.
     pub fn next_contacts(&mut self) -> Result<Option<&[Contact]>, CaptureError> {
-        let Self { decoder, progress, contacts, .. } = self;
+        let Self { decoder, progress, contacts, tunnels, .. } = self;
         contacts.clear();
         // A loop for each format, as most of the time of a packet is spent here.
         match decoder {
-            Decoder::Packets(Packets::Pcap(pcap)) => progress.fill(contacts, |input, contacts| {
-                pcap.next_packet(input, |time_ns, headers| {
-                    contacts.push(packet_contact(time_ns, headers));
-                    Ok(())
-                })
-            }),
-            Decoder::Packets(Packets::PcapNg(pcapng)) => {
-                progress.fill(contacts, |input, contacts| {
-                    pcapng.next_packet(input, |time_ns, headers| {
-                        contacts.push(packet_contact(time_ns, headers));
-                        Ok(())
+            Decoder::Packets(Packets::Pcap(pcap)) => {
+                progress.fill(contacts, |input, contacts, counts| {
+                    pcap.next_packet(input, |time_ns, headers| {
+                        push_packet(time_ns, headers, *tunnels, contacts, counts)
                     })
                 })
             }
-            Decoder::Csv(csv) => progress.fill(contacts, |input, contacts| {
+            Decoder::Packets(Packets::PcapNg(pcapng)) => {
+                progress.fill(contacts, |input, contacts, counts| {
+                    pcapng.next_packet(input, |time_ns, headers| {
+                        push_packet(time_ns, headers, *tunnels, contacts, counts)
+                    })
+                })
+            }
+            Decoder::Csv(csv) => progress.fill(contacts, |input, contacts, _| {
                 let row = csv.next_row(input)?;
                 Ok(row.map(|row| row.map(|contact| contacts.push(contact))))
             }),
             #[cfg(feature = "logs")]
-            Decoder::Logs(logs) => progress.fill(contacts, |input, contacts| {
+            Decoder::Logs(logs) => progress.fill(contacts, |input, contacts, _| {
                 let row = logs.next_contact(input)?;
                 Ok(row.map(|row| row.map(|contact| contacts.push(contact))))
             }),
@@ -246,11 +282,15 @@ impl Progress {
     fn fill(
         &mut self,
         contacts: &mut Vec<Contact>,
-        mut next: impl FnMut(&mut Stream, &mut Vec<Contact>) -> Result<Option<Result<(), Skip>>, Halt>,
+        mut next: impl FnMut(
+            &mut Stream,
+            &mut Vec<Contact>,
+            &mut PacketCounts,
+        ) -> Result<Option<Result<(), Skip>>, Halt>,
     ) -> Result<(), CaptureError> {
         while !self.ended && contacts.len() < BLOCK {
             self.input.hold(!contacts.is_empty());
-            let seen = next(&mut self.input, contacts);
+            let seen = next(&mut self.input, contacts, &mut self.counts);
             if matches!(seen, Err(Halt::Failed(_))) && self.input.is_held() {
                 break;
             }

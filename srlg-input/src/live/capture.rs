@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
 use crate::capture::PacketCounts;
-use crate::capture::reader::packet_contact;
+use crate::capture::reader::push_packet;
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::{LogLine, Status};
 use crate::live::drops::{Drops, Sum};
 use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
-use crate::options::CaptureOptions;
+use crate::options::{CaptureOptions, InputOptions, Tunnels};
 use crate::packet::{Skip, headers};
 
 use super::{DRAIN, LOOK, Line, not_after, now_ns};
@@ -48,6 +48,7 @@ pub struct Capture {
     interface: String,
     handle: pcap::Capture<Active>,
     link_type: u16,
+    tunnels: Tunnels,
     counts: PacketCounts,
     contacts: Vec<Contact>,
     /// Packets before this time belong to no capture: they came before all captures shared the packets.
@@ -75,6 +76,7 @@ impl Capture {
             interface: interface.to_owned(),
             handle,
             link_type,
+            tunnels: Tunnels::Outer,
             counts: PacketCounts::default(),
             contacts: Vec::new(),
             since_ns: 0,
@@ -83,6 +85,13 @@ impl Capture {
             next_look: Instant::now() + LOOK,
             ended: None,
         })
+    }
+
+    /// Takes the hosts of packets in tunnels as `tunnels` says. Headers of inner packets need a larger
+    /// [`snap_length`](CaptureOptions::snap_length) than the default where tunnels are in tunnels.
+    #[must_use]
+    pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
+        Self { tunnels, ..self }
     }
 
     /// Opens as many captures on `interface` as `options` has capture threads, each for a thread of its own. Each packet that comes
@@ -207,8 +216,8 @@ impl Capture {
                     }
                     let seen = time_ns.and_then(|time_ns| {
                         let headers = headers(self.link_type, packet.data)?;
-                        self.contacts.push(packet_contact(time_ns, headers));
-                        Ok(())
+                        let Self { tunnels, contacts, counts, .. } = self;
+                        push_packet(time_ns, headers, *tunnels, contacts, counts)
                     });
                     self.counts.record(seen);
                 }
@@ -333,10 +342,11 @@ mod sharing {
 }
 
 /// Starts the threads that capture.
-pub(super) fn open(name: &str, options: &CaptureOptions, line: &Line) -> Result<(), InputError> {
+pub(super) fn open(name: &str, options: &InputOptions, line: &Line) -> Result<(), InputError> {
+    let InputOptions { capture: options, tunnels, .. } = options;
     line.belt.log(LogLine::info(format!("captures packets of {name}")));
     for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
-        let cpus = options.capture_cpus.clone();
+        let (capture, cpus) = (capture.with_tunnels(*tunnels), options.capture_cpus.clone());
         line.spawn(&format!("capture {part}"), move |line| {
             sharing::pin(&cpus, part)?;
             run(capture, part, line)

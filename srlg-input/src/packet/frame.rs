@@ -2,7 +2,7 @@
 //!
 //! Invariant: each step takes at least one byte off the frame, so every walk ends.
 //!
-//! Tunnels are not entered: the endpoints of the outermost IP header are the hosts in contact.
+//! Tunnels are not entered: [`Headers::inner`] does that.
 
 use crate::packet::Skip;
 use crate::packet::ip::{self, Headers};
@@ -48,7 +48,7 @@ fn behind_ether_type<const N: usize>(frame: &[u8]) -> Result<Headers<'_>, Skip> 
 /// Payload of an EtherType, through any number of VLAN tags. A number below 0x600 is a length,
 /// and LLC follows: not IP.
 #[inline(always)]
-fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
+pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
         match kind {
             0x0800 => return ip::ipv4(payload),
@@ -66,7 +66,7 @@ fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
 
 /// Label stack: bit 0 of the third byte of an entry marks the last one. Nothing names the
 /// payload; other versions than 4 and 6 are pseudowires.
-fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
+pub(crate) fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
         let (entry, inner) = header::<4>(stack)?;
         if entry[2] & 1 == 1 {

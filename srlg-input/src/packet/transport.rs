@@ -7,7 +7,7 @@ use crate::packet::Skip;
 
 /// Extension headers that are walked; RFC 8200 names seven, each once but one.
 const MOST_HEADERS: usize = 16;
-const UDP: u8 = 17;
+pub(crate) const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
@@ -31,6 +31,8 @@ pub(crate) struct Segment<'a> {
     pub(crate) bytes: &'a [u8],
     /// Whether the packet is a fragment, a first one included.
     pub(crate) is_fragment: bool,
+    /// Whether it is one that is not the first.
+    pub(crate) is_later_fragment: bool,
 }
 
 /// The segment of an IPv4 packet whose fixed header is whole and sound.
@@ -41,8 +43,10 @@ pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     // Frames may be padded behind the packet.
     let packet = &packet[..packet.len().min(total)];
     let fragment = u16::from_be_bytes([packet[6], packet[7]]);
-    let bytes = if fragment & 0x1fff == 0 { packet.get(header..).unwrap_or_default() } else { &[] };
-    Segment { protocol: packet[9], bytes, is_fragment: fragment & 0x3fff != 0 }
+    let is_later_fragment = fragment & 0x1fff != 0;
+    let bytes = if is_later_fragment { &[] } else { packet.get(header..).unwrap_or_default() };
+    let is_fragment = fragment & 0x3fff != 0;
+    Segment { protocol: packet[9], bytes, is_fragment, is_later_fragment }
 }
 
 /// The segment of an IPv6 packet whose fixed header is whole; none where an extension header is cut.
@@ -65,11 +69,15 @@ pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
                 let offset = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
                 is_fragment |= offset & 0xfff9 != 0;
                 if offset >> 3 != 0 {
-                    return Some(Segment { protocol: bytes[0], bytes: &[], is_fragment });
+                    let (protocol, is_later_fragment) = (bytes[0], true);
+                    return Some(Segment { protocol, bytes: &[], is_fragment, is_later_fragment });
                 }
                 8
             }
-            _ => return Some(Segment { protocol, bytes, is_fragment }),
+            _ => {
+                let is_later_fragment = false;
+                return Some(Segment { protocol, bytes, is_fragment, is_later_fragment });
+            }
         };
         protocol = bytes[0];
         bytes = bytes.get(length..)?;

@@ -3,6 +3,7 @@
 
 mod generated;
 mod oracle;
+mod tunnels;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,0 +1,165 @@
+//! From the headers of a packet to those of the packet that it carries through a tunnel.
+//!
+//! Invariant: a packet that is in no tunnel that is known here is an ordinary packet; one that is in a tunnel, and whose inner
+//! headers cannot be found, is a [`Skip`] of a reason of its own.
+
+use crate::packet::Skip;
+use crate::packet::frame::{self, ether_type};
+use crate::packet::ip::{self, Headers};
+use crate::packet::transport::{Segment, UDP};
+
+/// Tunnels that are entered, one in the other.
+pub const MOST_TUNNELS: usize = 4;
+
+/// Protocols of IP that carry packets.
+const IPV4: u8 = 4;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+const MPLS: u8 = 137;
+
+/// Ports of UDP that carry packets; the second is that of VXLAN on older Linux.
+const VXLAN: [u16; 2] = [4789, 8472];
+const GENEVE: u16 = 6081;
+const GTP_U: u16 = 2152;
+const MPLS_IN_UDP: u16 = 6635;
+
+/// EtherTypes that tunnels have and frames have not.
+const ETHERNET: u16 = 0x6558;
+const PPP: u16 = 0x880b;
+const ERSPAN_II: u16 = 0x88be;
+const ERSPAN_III: u16 = 0x22eb;
+
+impl<'a> Headers<'a> {
+    /// Returns the headers of the packet that this one carries through a tunnel: IP in IP, GRE, MPLS, VXLAN, Geneve and GTP-U.
+    /// Packets in other tunnels, and encrypted ones, are ordinary packets, and so are later fragments of UDP.
+    ///
+    /// # Errors
+    /// [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`], why they cannot be found.
+    pub fn inner(&self) -> Result<Option<Self>, Skip> {
+        let Some(segment) = self.segment() else { return Ok(None) };
+        let inner = match segment.protocol {
+            IPV4 | IPV6 | GRE | MPLS if segment.is_later_fragment => {
+                return Err(Skip::TunnelFragment);
+            }
+            IPV4 => ip::ipv4(segment.bytes).map(Some),
+            IPV6 => ip::ipv6(segment.bytes).map(Some),
+            GRE => gre(segment.bytes).map(Some),
+            MPLS => frame::mpls(segment.bytes).map(Some),
+            UDP => udp(&segment),
+            _ => Ok(None),
+        };
+        inner.map_err(|reason| match reason {
+            Skip::CutHeader => Skip::CutTunnel,
+            _ => Skip::TunnelContent,
+        })
+    }
+
+    /// Returns the innermost headers, behind up to [`MOST_TUNNELS`] tunnels; those of this packet if it is in none.
+    ///
+    /// # Errors
+    /// As [`inner`](Self::inner), and [`Skip::DeepTunnel`] where there are more tunnels.
+    pub fn innermost(mut self) -> Result<Self, Skip> {
+        for _ in 0..MOST_TUNNELS {
+            match self.inner()? {
+                Some(inner) => self = inner,
+                None => return Ok(self),
+            }
+        }
+        match self.inner() {
+            Ok(None) => Ok(self),
+            _ => Err(Skip::DeepTunnel),
+        }
+    }
+}
+
+/// What a datagram carries; `None` for an ordinary one.
+fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
+    // A datagram of which so little was captured is an ordinary one, too.
+    let Some((header, payload)) = segment.bytes.split_first_chunk::<8>() else { return Ok(None) };
+    match protocol(header) {
+        port if VXLAN.contains(&port) => vxlan(payload),
+        GENEVE => geneve(payload),
+        GTP_U => gtp(payload),
+        MPLS_IN_UDP => frame::mpls(payload).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// RFC 7348: flags, of which one says that there is a network identifier, then a frame.
+fn vxlan(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
+    let (header, frame) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
+    if header[0] & 0x08 == 0 { Ok(None) } else { frame::headers(1, frame).map(Some) }
+}
+
+/// RFC 8926: version, length of options in units of 4 bytes, flags, protocol, network identifier.
+fn geneve(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
+    let (header, rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
+    if header[0] >> 6 != 0 {
+        return Ok(None);
+    }
+    let payload = rest.get(usize::from(header[0] & 0x3f) * 4..).ok_or(Skip::CutHeader)?;
+    payload_of(protocol(header), payload).map(Some)
+}
+
+/// 3GPP TS 29.281: of the messages of version 1 the one that carries a packet, behind options and extension headers.
+fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
+    const PACKET: u8 = 255;
+    let (header, mut rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
+    let (flags, message) = (header[0], header[1]);
+    if flags >> 4 != 0b0011 || message != PACKET {
+        return Ok(None);
+    }
+    if flags & 0x07 != 0 {
+        let (options, behind) = rest.split_first_chunk::<4>().ok_or(Skip::CutHeader)?;
+        let mut next = if flags & 0x04 != 0 { options[3] } else { 0 };
+        rest = behind;
+        while next != 0 {
+            let length = usize::from(*rest.first().ok_or(Skip::CutHeader)?) * 4;
+            let last = length.checked_sub(1).ok_or(Skip::BadHeader)?;
+            next = *rest.get(last).ok_or(Skip::CutHeader)?;
+            rest = &rest[length..];
+        }
+    }
+    ip::by_version(rest, Skip::NotIp).map(Some)
+}
+
+/// RFC 2784 and 2890: flags, version, protocol, then a checksum, a key and a number where the flags say so. Version 1 is that of PPTP
+/// (RFC 2637), which has a number of its own.
+fn gre(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
+    let (header, rest) = bytes.split_first_chunk::<4>().ok_or(Skip::CutHeader)?;
+    let (flags, version) = (header[0], header[1] & 0x07);
+    let has = |bit: u8| usize::from(flags & bit != 0);
+    let is_routed = flags & 0x40 != 0;
+    let options = has(0x80) + has(0x20) + has(0x10);
+    let options = match version {
+        0 if !is_routed => options,
+        1 => options + usize::from(header[1] & 0x80 != 0),
+        _ => return Err(Skip::BadHeader),
+    };
+    let payload = rest.get(4 * options..).ok_or(Skip::CutHeader)?;
+    match protocol(header) {
+        // Without a number ERSPAN has no header of its own.
+        ERSPAN_II if has(0x10) == 0 => payload_of(ETHERNET, payload),
+        kind => payload_of(kind, payload),
+    }
+}
+
+/// The number in bytes 2 and 3 of a header: an EtherType, or the port of a receiver.
+fn protocol<const N: usize>(header: &[u8; N]) -> u16 {
+    u16::from_be_bytes([header[2], header[3]])
+}
+
+/// Headers in the payload of a tunnel that is of an EtherType.
+fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
+    match kind {
+        ETHERNET => frame::headers(1, payload),
+        PPP => frame::headers(9, payload),
+        ERSPAN_II => frame::headers(1, payload.get(8..).ok_or(Skip::CutHeader)?),
+        ERSPAN_III => {
+            let has_more = payload.get(11).ok_or(Skip::CutHeader)? & 1 == 1;
+            let header = if has_more { 20 } else { 12 };
+            frame::headers(1, payload.get(header..).ok_or(Skip::CutHeader)?)
+        }
+        kind => ether_type(kind, payload),
+    }
+}
