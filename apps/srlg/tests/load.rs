@@ -1,12 +1,13 @@
 //! A monitor under load; Linux alone: its memory in an hour of traffic with attacks, and how many records of NetFlow v9 it
 //! takes over loopback, at what expense.
 //!
-//! `SRLG_RATES=50000,1000000` sets the rates, in records per second, and `SRLG_SECONDS=8` how long each lasts.
+//! `SRLG_RATES=50000,1000000` sets the rates, in records per second, and `SRLG_SECONDS=8` how long each lasts. `SRLG_RECORDS=1` sets
+//! the records of a datagram, `SRLG_EXPORTERS=8` how many exporters send, and `SRLG_RECEIVERS=2` the threads that receive.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -147,7 +148,7 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     );
 }
 
-/// Records of a datagram, as routers fill 1,400 bytes.
+/// Records of a datagram by default, as routers fill 1,400 bytes.
 const RECORDS: u32 = 50;
 
 /// Datagrams that differ: 750,000 flows from 16 million hosts to 2,048.
@@ -157,7 +158,7 @@ const DATAGRAMS: u32 = 15_000;
 const TICKS: f64 = 100.0;
 
 /// What follows a header of NetFlow v9: the template, then records of it.
-fn bodies() -> (Vec<u8>, Vec<Vec<u8>>) {
+fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     // Source, destination, packets, end of the flow, protocol, flags and port of the destination.
     let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
     let mut random = 7_u64;
@@ -169,7 +170,7 @@ fn bodies() -> (Vec<u8>, Vec<Vec<u8>>) {
         bytes.chain([6, 2, 1, 187]).collect::<Vec<u8>>()
     };
     let mut body = || {
-        let records: Vec<u8> = (0..RECORDS).flat_map(|_| record()).collect();
+        let records: Vec<u8> = (0..records).flat_map(|_| record()).collect();
         set(256, &records)
     };
     (set(0, &template), (0..DATAGRAMS).map(|_| body()).collect())
@@ -181,20 +182,26 @@ fn datagram(number: u32, body: &[u8]) -> Vec<u8> {
     V9Header { records: 1, uptime_ms: 100_000, time_s, number, domain: 1 }.with(body)
 }
 
-/// Sends `rate` records a second for `time`, or as many as can be sent; how many were.
-fn send(socket: &UdpSocket, bodies: &[Vec<u8>], rate: f64, time: Duration) -> u32 {
-    let (started, mut sent) = (Instant::now(), 0);
+/// Sends `rate` datagrams a second for `time`, by `sockets` in turn, or as many as can be sent; how many were.
+fn send(sockets: &[UdpSocket], bodies: &[Vec<u8>], rate: f64, time: Duration) -> u32 {
+    let (started, mut sent, count) = (Instant::now(), 0, sockets.len() as u32);
     while started.elapsed() < time {
-        let due = (started.elapsed().as_secs_f64() * rate / f64::from(RECORDS)) as u32;
+        let due = (started.elapsed().as_secs_f64() * rate) as u32;
         let until = due.min(sent + 1_000);
         for number in sent..until {
             let body = &bodies[(number % DATAGRAMS) as usize];
-            socket.send(&datagram(number + 1, body)).unwrap();
+            let socket = &sockets[(number % count) as usize];
+            socket.send(&datagram(number / count + 1, body)).unwrap();
         }
         sent = until;
         thread::sleep(Duration::from_micros(200));
     }
     sent
+}
+
+/// The number that a variable of the environment sets.
+fn set_number(name: &str, default: u32) -> u32 {
+    std::env::var(name).map_or(default, |number| number.parse().unwrap())
 }
 
 /// Seconds of processors that a process has had, and its bytes in memory.
@@ -215,27 +222,37 @@ fn number_before(text: &str, what: &str) -> u64 {
 fn records_of_netflow_v9_over_loopback() {
     let rates = std::env::var("SRLG_RATES")
         .unwrap_or("50000,500000,1000000,1500000,2000000,2500000,3000000".to_owned());
-    let seconds = std::env::var("SRLG_SECONDS").map_or(8, |seconds| seconds.parse().unwrap());
-    let (template, bodies) = bodies();
+    let seconds = set_number("SRLG_SECONDS", 8);
+    let records = set_number("SRLG_RECORDS", RECORDS);
+    let exporters = set_number("SRLG_EXPORTERS", 1);
+    let receivers = set_number("SRLG_RECEIVERS", 1);
+    let (template, bodies) = bodies(records);
+    println!("{records} records a datagram, {exporters} exporters, {receivers} receivers");
     println!("\n| records/s sent | dropped | of a core | resident |\n|---|---|---|---|");
-    for rate in rates.split(',').map(|rate| rate.parse().unwrap()) {
+    for rate in rates.split(',').map(|rate| rate.parse::<f64>().unwrap()) {
         let to = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let mut monitor = Command::new(env!("CARGO_BIN_EXE_srlg"))
-            .args(["run", "--exporters", "127.0.0.1", "--inside", "10.0.0.0/8"])
+            .args(["run", "--exporters", "127.0.0.0/8", "--inside", "10.0.0.0/8"])
+            .args(["--receivers", &receivers.to_string()])
             .args(["--threshold", "20000", "--listen", &to.to_string(), "--alerts"])
             .arg(folder.path().join("alerts"))
             .stderr(Stdio::from(fs::File::create(&log).unwrap()))
             .spawn()
             .unwrap();
         thread::sleep(Duration::from_secs(2));
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(to).unwrap();
-        socket.send(&datagram(0, &template)).unwrap();
+        let socket = |number: u32| {
+            let address = Ipv4Addr::from_bits(0x7f00_0002 + number);
+            let socket = UdpSocket::bind((address, 0)).unwrap();
+            socket.connect(to).unwrap();
+            socket.send(&datagram(0, &template)).unwrap();
+            socket
+        };
+        let sockets: Vec<_> = (0..exporters).map(socket).collect();
         let (before, _) = expense(monitor.id());
-        let (began, time) = (Instant::now(), Duration::from_secs(seconds));
-        let sent = u64::from(send(&socket, &bodies, rate, time));
+        let (began, time) = (Instant::now(), Duration::from_secs(seconds.into()));
+        let sent = u64::from(send(&sockets, &bodies, rate / f64::from(records), time));
         let took = began.elapsed().as_secs_f64();
         thread::sleep(Duration::from_secs(1));
         let (after, memory) = expense(monitor.id());
@@ -244,10 +261,10 @@ fn records_of_netflow_v9_over_loopback() {
         let log = fs::read_to_string(log).unwrap();
         let (received, dropped) =
             (number_before(&log, " datagrams received"), number_before(&log, " dropped by"));
-        assert_eq!(received + dropped, sent + 1);
+        assert_eq!(received + dropped, sent + u64::from(exporters));
         println!(
             "| {:.0} | {:.2} % | {:.1} % | {:.0} MB |",
-            (sent * u64::from(RECORDS)) as f64 / took,
+            (sent * u64::from(records)) as f64 / took,
             dropped as f64 / sent as f64 * 100.0,
             (after - before) / took * 100.0,
             memory as f64 / 1e6,
