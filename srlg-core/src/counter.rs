@@ -33,6 +33,18 @@ pub enum CounterPart {
     Rows(RowsParams),
 }
 
+/// The touches of a batch.
+pub trait TouchBatch: Send {
+    /// One of them.
+    type Touch;
+
+    /// Returns the touch of pair number `i`.
+    ///
+    /// # Panics
+    /// When `i` is not below [`BATCH`](crate::BATCH).
+    fn touch(&self, i: usize) -> Self::Touch;
+}
+
 /// Describes a way of counting opposite hosts: its params and recorders, how pairs change them and how they are read.
 pub trait Counter: Send + Sync + 'static {
     /// Its sizes and keys.
@@ -50,16 +62,17 @@ pub trait Counter: Send + Sync + 'static {
     /// What a pair changes, found before any recorder is looked at.
     type Touch: Copy + Default + Send;
 
-    /// Touches the recorders in `array` of the first `count` of `pairs`, which were in contact `age` epochs ago. Each
-    /// counter either touches them at once, as any number of threads may, or calls `later` with each touch, which
-    /// [`apply_exclusive`](Self::apply_exclusive) then applies. A counter may touch the remaining pairs of the batch too.
+    /// The touches of a batch.
+    type Touches: TouchBatch<Touch = Self::Touch>;
+
+    /// Touches the recorders in `array` of `pairs`, which were in contact `age` epochs ago. Each counter either touches
+    /// them at once, as any number of threads may, or returns the touches, which
+    /// [`apply_exclusive`](Self::apply_exclusive) then applies.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
-        count: usize,
         age: u32,
-        later: impl FnMut(Self::Touch),
-    );
+    ) -> Option<Self::Touches>;
 
     /// Returns the number of a recorder that `touch` changes; all other recorders that `touch` changes are in the same
     /// [line](tagged::LINE).

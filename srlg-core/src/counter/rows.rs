@@ -7,7 +7,7 @@ mod params;
 mod rows;
 
 use super::tagged::{GROUP, InWindow, Selection, Words};
-use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally};
+use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally, TouchBatch};
 use crate::epoch::Span;
 use crate::ids::Batch;
 use crate::recorder::{ReadRecorder, Recorder16};
@@ -23,6 +23,7 @@ impl Counter for RowsCounter {
     type Params = RowsParams;
     type Recorder = Recorder16;
     type Touch = ();
+    type Touches = NoTouches;
     type Accumulator = Weight;
 
     #[inline(always)]
@@ -32,14 +33,9 @@ impl Counter for RowsCounter {
 
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.
     #[inline(always)]
-    fn touch(
-        rows: Rows<'_, Recorder16>,
-        pairs: &impl Batch,
-        _: usize,
-        age: u32,
-        _: impl FnMut(()),
-    ) {
+    fn touch(rows: Rows<'_, Recorder16>, pairs: &impl Batch, age: u32) -> Option<NoTouches> {
         rows.touch_all(pairs, age);
+        None
     }
 
     fn place((): ()) -> u32 {
@@ -61,6 +57,18 @@ impl Counter for RowsCounter {
         counted: &mut Weight,
     ) {
         counted.weight += rows.tally(look.host.lo, counted.span, look.positions.clone());
+    }
+}
+
+/// The touches that are left for later: there are none.
+#[derive(Clone, Copy, Debug)]
+pub enum NoTouches {}
+
+impl TouchBatch for NoTouches {
+    type Touch = ();
+
+    fn touch(&self, _: usize) {
+        match *self {}
     }
 }
 

@@ -23,7 +23,6 @@ pub mod visible;
 use crate::counter::{Accumulator, Counter, CounterPart, Look, Tally};
 use crate::epoch::Span;
 use crate::ids::Batch;
-use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder16};
 
 pub use bins::Bins;
@@ -44,6 +43,7 @@ impl Counter for TaggedCounter {
     type Params = TaggedParams;
     type Recorder = Recorder16;
     type Touch = Touch;
+    type Touches = Touches;
     type Accumulator = Bins;
 
     #[inline(always)]
@@ -52,17 +52,8 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn touch(
-        lines: Lines<'_, Recorder16>,
-        pairs: &impl Batch,
-        count: usize,
-        age: u32,
-        mut later: impl FnMut(Touch),
-    ) {
-        let touches = Touches::new(lines.params, pairs, age);
-        for i in 0..count.min(BATCH) {
-            later(touches.touch(i));
-        }
+    fn touch(lines: Lines<'_, Recorder16>, pairs: &impl Batch, age: u32) -> Option<Touches> {
+        Some(Touches::new(lines.params, pairs, age))
     }
 
     #[inline(always)]

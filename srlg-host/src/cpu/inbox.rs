@@ -3,8 +3,10 @@
 //! ```text
 //! ingest   note the pairs that are not known as recently seen (RecentPairs), each family in a lane
 //!          of its own; while a batch of 64 is noted: touch it
-//! touch    finder: touches into a list, counter: touches into buckets; what is full into the recorders
-//! drain    touch what is noted, empty the list and all buckets
+//! touch    finder: touches into a list; what is full into the recorders
+//!          counter: the last batch into the recorders while only this inbox writes;
+//!          after that touches into buckets, and what is full into the recorders
+//! drain    touch what is noted, empty the list, the last batch and all buckets
 //! ```
 //!
 //! What is noted or in a bucket is part of what was ingested: [`Inboxes::drain`] brings it to the
@@ -124,12 +126,25 @@ impl<S: CpuScheme> Inbox<S> {
     #[inline(never)]
     fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let Self { lanes, waiting, buckets } = self;
-        ingest(P::lane(lanes), Target { arrays, waiting, buckets }, pairs, ages);
+        let turn = arrays.shards.writers.sole_turn(buckets.writer());
+        let target = Target { arrays, waiting, buckets, is_only_writer: turn.is_some() };
+        ingest(P::lane(lanes), target, pairs, ages);
+    }
+
+    fn is_empty(&self) -> bool {
+        let Self { lanes: Lanes { v4, v6 }, waiting, buckets } = self;
+        let is_v6_empty = v6.as_ref().is_none_or(|v6| v6.is_empty());
+        v4.is_empty() && is_v6_empty && waiting.is_empty() && buckets.is_empty()
     }
 
     fn drain(&mut self, arrays: &Arrays<S>) {
+        // An inbox that is not in use is not a writer.
+        if self.is_empty() {
+            return;
+        }
         let Self { lanes: Lanes { v4, v6 }, waiting, buckets } = self;
-        let mut target = Target { arrays, waiting, buckets };
+        let turn = arrays.shards.writers.sole_turn(buckets.writer());
+        let mut target = Target { arrays, waiting, buckets, is_only_writer: turn.is_some() };
         v4.touch_waiting(&mut target);
         if let Some(v6) = v6 {
             v6.touch_waiting(&mut target);

@@ -13,16 +13,18 @@ pub(super) struct Target<'a, S: CpuScheme> {
     pub(super) arrays: &'a Arrays<S>,
     pub(super) waiting: &'a mut Waiting<S::Finder>,
     pub(super) buckets: &'a mut Buckets<S::Counter>,
+    /// Whether no other thread writes to the counter's array meanwhile.
+    pub(super) is_only_writer: bool,
 }
 
 impl<S: CpuScheme> Target<'_, S> {
     /// Touches a batch, of which only the first `count` pairs need it, `ages` ago.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
-        let arrays = self.arrays;
-        let batch = &P::ids(&arrays.params, pairs);
-        self.waiting.touch(arrays.finder(), batch, ages.finder);
-        self.buckets.touch(arrays.counter(), &arrays.shards, batch, count, ages.counter);
+        let Self { arrays, waiting, buckets, is_only_writer } = self;
+        let (batch, counter) = (&P::ids(&arrays.params, pairs), arrays.counter());
+        waiting.touch(arrays.finder(), batch, ages.finder);
+        buckets.touch(counter, &arrays.shards, batch, count, ages.counter, *is_only_writer);
     }
 }
 
@@ -138,6 +140,11 @@ impl<P: LanePair> Lane<P> {
     fn touch_batch<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         let batch: [P::Note; BATCH] = *self.waiting.first_chunk().expect("room for a batch");
         target.touch(P::of(&batch), self.count.min(BATCH), self.ages);
+    }
+
+    /// Whether no pair waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// Touches all that wait.

@@ -15,6 +15,7 @@ mod sweep;
 #[cfg(test)]
 mod tagged_model_tests;
 mod waiting;
+mod writers;
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -145,6 +146,7 @@ impl<S: CpuScheme> CpuBackend<S> {
     fn age_all(&mut self, ages: Ages, limit: <CounterRecorder<S> as ReadRecorder>::Word) -> u32 {
         self.inboxes.drain(&self.arrays);
         self.inboxes.forget();
+        self.arrays.shards.writers.forget();
         let (Arrays { params, finder, counter, .. }, threads) = (&mut self.arrays, self.threads);
         let [finder_step, counter_step] = params.age_steps(ages);
         let nothing = FinderRecorder::<S>::saturated(0u32);

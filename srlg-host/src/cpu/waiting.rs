@@ -36,6 +36,11 @@ impl<F: Finder> Waiting<F> {
         }
     }
 
+    /// Whether no touch waits.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Applies all touches that wait.
     #[inline(always)]
     pub(super) fn drain(&mut self, array: FinderArray<'_, F>) {

@@ -7,6 +7,7 @@
 
 use super::line::HostLayout;
 use super::params::TaggedParams;
+use crate::counter::TouchBatch;
 use crate::hash::by_family;
 use crate::ids::{Batch, PairIds};
 use crate::packed::Packed;
@@ -52,6 +53,7 @@ impl Touch {
 
 /// Holds the touches of a batch.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
     /// That of the echo in the high half.
@@ -75,14 +77,13 @@ impl Touches {
             touches
         })
     }
+}
 
-    /// Returns the touch of pair number `i`.
-    ///
-    /// # Panics
-    /// When `i` is not below [`BATCH`].
+impl TouchBatch for Touches {
+    type Touch = Touch;
+
     #[inline(always)]
-    #[must_use]
-    pub fn touch(&self, i: usize) -> Touch {
+    fn touch(&self, i: usize) -> Touch {
         Touch { places: [self.places[0][i], self.places[1][i]], words: self.words[i] }
     }
 }

@@ -140,3 +140,23 @@ fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
         }
     }
 }
+
+#[test]
+fn inbox_that_is_not_in_use_is_not_a_writer() {
+    let mut arrays = arrays(params(7, 56, HashFamily::Murmur));
+    let inboxes = Inboxes::<TaggedTypes>::new();
+    let pairs = pairs(&(0, 500, 500, 0, 0, false));
+    let ingest = |arrays: &Arrays<TaggedTypes>| inboxes.ingest(arrays, &pairs, Ages::default());
+    let has_sole_turn = |arrays: &Arrays<TaggedTypes>| {
+        let writer = lock(inboxes.inboxes.get().unwrap()).buckets.writer();
+        arrays.shards.writers.sole_turn(writer).is_some()
+    };
+    ingest(&arrays);
+    std::thread::scope(|scope| drop(scope.spawn(|| ingest(&arrays))));
+    inboxes.drain(&arrays);
+    assert!(!has_sole_turn(&arrays));
+    arrays.shards.writers.forget();
+    ingest(&arrays);
+    inboxes.drain(&arrays);
+    assert!(has_sole_turn(&arrays));
+}

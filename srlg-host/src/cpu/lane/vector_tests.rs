@@ -17,12 +17,15 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
 }
 
-/// The recorders of both arrays after batches of pairs, with the epochs by which each is late.
+/// Pairs, and the epochs by which they are late, and whether there is one writer meanwhile.
+type Call = (Vec<(u32, u32)>, u32, bool);
+
+/// The recorders of both arrays after calls.
 fn left<S: CpuScheme, P: LanePair>(
     level: Level<S, P>,
     pair: impl Fn(u32, u32) -> P,
     params: Params,
-    batches: &[(Vec<(u32, u32)>, u32)],
+    calls: &[Call],
 ) -> [Vec<u64>; 2] {
     let [finder, counter] = params.arrays().map(|shape| shape.recorders);
     let arrays = Arrays {
@@ -32,13 +35,16 @@ fn left<S: CpuScheme, P: LanePair>(
         shards: Shards::new(counter),
     };
     let (mut lane, mut waiting, mut buckets) = (Lane::new(), Waiting::new(), Buckets::new());
-    for (pairs, late) in batches {
+    for &(ref pairs, late, is_only_writer) in calls {
         let pairs: Vec<P> =
             pairs.iter().map(|&(inside, opposite)| pair(inside, opposite)).collect();
-        let target = Target { arrays: &arrays, waiting: &mut waiting, buckets: &mut buckets };
-        level(&mut lane, target, &pairs, Ages { finder: *late, counter: *late });
+        let (waiting, buckets) = (&mut waiting, &mut buckets);
+        let target = Target { arrays: &arrays, waiting, buckets, is_only_writer };
+        level(&mut lane, target, &pairs, Ages { finder: late, counter: late });
     }
-    let mut target = Target { arrays: &arrays, waiting: &mut waiting, buckets: &mut buckets };
+    let (rest, last) = (&mut waiting, &mut buckets);
+    let mut target =
+        Target { arrays: &arrays, waiting: rest, buckets: last, is_only_writer: false };
     lane.touch_waiting(&mut target);
     waiting.drain(arrays.finder());
     buckets.drain(arrays.counter(), &arrays.shards);
@@ -51,8 +57,8 @@ proptest! {
     fn recorders_are_touched_alike_on_all_levels(
         seed: u64,
         keyed: bool,
-        batches in prop::collection::vec(
-            (prop::collection::vec((0u32..50, any::<u32>()), 0..300), 0u32..3),
+        calls in prop::collection::vec(
+            (prop::collection::vec((0u32..50, any::<u32>()), 0..300), 0u32..3, any::<bool>()),
             0..8,
         ),
     ) {
@@ -67,7 +73,7 @@ proptest! {
             let params = params(scheme);
             for_scheme!(&params, Types => {
                 let pair = |inside, opposite| IpPair { inside, opposite };
-                on_all_levels!(ingest<IpPair, Types> as level => left(level, pair, params, &batches));
+                on_all_levels!(ingest<IpPair, Types> as level => left(level, pair, params, &calls));
             });
         }
         let params = params(Scheme::Tagged { cell_bits: 12, lines: 40, tags: 64 });
@@ -76,6 +82,6 @@ proptest! {
             _ => [0x2001_0db8, 0, number, 1],
         };
         let pair = |inside, opposite| Ip6Pair { inside: limbs(inside), opposite: limbs(opposite) };
-        on_all_levels!(ingest<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &batches));
+        on_all_levels!(ingest<Ip6Pair, TaggedTypes> as level => left(level, pair, params, &calls));
     }
 }

@@ -1,0 +1,87 @@
+//! [`Writers`]: whether one inbox alone writes to a counter's array.
+//!
+//! Most programs ingest on one thread. Until another one comes, that thread needs neither the buckets of
+//! [`Shards`](super::shards::Shards) nor their locks. The first call of another inbox waits for the call that is under way.
+//! From then on both use shards, until the next slice.
+
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::sync::{Mutex, MutexGuard};
+
+/// The inboxes that have written since the last close: none, one or several.
+#[derive(Default)]
+#[repr(align(128))]
+pub(super) struct Writers {
+    /// Changes from false to true, and only under the lock of `first`.
+    are_several: AtomicBool,
+    first: Mutex<Option<WriterId>>,
+}
+
+/// An address that only one inbox has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WriterId(pub(super) usize);
+
+/// The turn of the only writer. No other inbox writes while it exists.
+pub(super) struct SoleTurn<'a> {
+    _first: MutexGuard<'a, Option<WriterId>>,
+}
+
+impl Writers {
+    /// Registers `writer`. Returns its turn unless there are other writers.
+    pub(super) fn sole_turn(&self, writer: WriterId) -> Option<SoleTurn<'_>> {
+        // What the only writer wrote in its turns is visible to all that see several.
+        if self.are_several.load(Acquire) {
+            return None;
+        }
+        let mut first = self.first.lock().expect("no writer panics in its turn");
+        if *first.get_or_insert(writer) != writer {
+            self.are_several.store(true, Release);
+        }
+        // Another inbox may have come between the first check and the lock.
+        (!self.are_several.load(Relaxed)).then_some(SoleTurn { _first: first })
+    }
+
+    /// Forgets all writers: another slice begins.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: WriterId = WriterId(1);
+    const B: WriterId = WriterId(2);
+
+    #[test]
+    fn the_only_writer_has_turns_until_another_comes() {
+        let mut writers = Writers::default();
+        for _ in 0..3 {
+            assert!(writers.sole_turn(A).is_some());
+        }
+        for writer in [B, A, B] {
+            assert!(writers.sole_turn(writer).is_none());
+        }
+        writers.forget();
+        assert!(writers.sole_turn(B).is_some());
+        assert!(writers.sole_turn(A).is_none());
+    }
+
+    #[test]
+    fn another_writer_waits_for_the_turn_that_is_under_way() {
+        let writers = Writers::default();
+        let turn = writers.sole_turn(A);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| writers.sole_turn(B).is_none());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!other.is_finished());
+            assert!(!writers.are_several.load(Relaxed));
+            drop(turn);
+            assert!(other.join().unwrap());
+        });
+        assert!(writers.sole_turn(A).is_none());
+    }
+}
