@@ -3,7 +3,10 @@
 //! Invariant: it changes only while a close has the backend, so whoever holds a share of the backend
 //! reads the slice that its recorders are in.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
 
 use srlg_core::{Ages, Params};
 
@@ -72,12 +75,12 @@ impl RunningSlice {
 
     #[inline]
     pub(super) fn slice(&self) -> u64 {
-        self.slice.load(Relaxed)
+        self.slice.load(Acquire)
     }
 
-    // What follows a close sees it by way of the locks of the slots.
+    // A feed that sees it appends no pair that a copy made before could have.
     pub(super) fn set(&self, slice: u64) {
-        self.slice.store(slice, Relaxed);
+        self.slice.store(slice, Release);
     }
 
     pub(super) fn params(&self) -> &Params {

@@ -1,3 +1,4 @@
+mod few;
 mod speed;
 mod tries;
 
