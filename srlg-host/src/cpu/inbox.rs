@@ -18,7 +18,7 @@ use srlg_core::{Ages, Ip6Pair, IpPair};
 use thread_local::ThreadLocal;
 
 use super::arrays::{Arrays, CpuScheme};
-use super::lane::{Lane, Rest, Target, ingest};
+use super::lane::{Lane, Rest, Target, ingest, ingest_alone};
 use super::recent::LanePair;
 use super::shards::Buckets;
 use super::waiting::Waiting;
@@ -128,7 +128,12 @@ impl<S: CpuScheme> Inbox<S> {
         let Self { lanes, waiting, buckets } = self;
         let turn = arrays.shards.writers.sole_turn(buckets.writer());
         let target = Target { arrays, waiting, buckets, is_only_writer: turn.is_some() };
-        ingest(P::lane(lanes), target, pairs, ages);
+        let lane = P::lane(lanes);
+        if target.is_only_writer {
+            ingest_alone(lane, target, pairs, ages);
+        } else {
+            ingest(lane, target, pairs, ages);
+        }
     }
 
     fn is_empty(&self) -> bool {

@@ -50,15 +50,26 @@ pub(super) enum Rest {
     All,
 }
 
+// Two functions: one loop for both kinds of writers is slower for each.
 for_wider_vectors! {
-    /// Ingests `pairs`, which were in contact `ages` ago, by way of `lane`.
+    /// Ingests `pairs`, which were in contact `ages` ago, by way of `lane`, as one of several writers.
     pub(super) fn ingest<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
-        mut target: Target<'_, S>,
+        target: Target<'_, S>,
         pairs: &[P],
         ages: Ages,
     ) {
-        lane.ingest(&mut target, pairs, ages);
+        lane.ingest(&mut Target { is_only_writer: false, ..target }, pairs, ages);
+    }
+
+    /// Does the same as the only writer.
+    pub(super) fn ingest_alone<P: LanePair, S: CpuScheme>(
+        lane: &mut Lane<P>,
+        target: Target<'_, S>,
+        pairs: &[P],
+        ages: Ages,
+    ) {
+        lane.ingest(&mut Target { is_only_writer: true, ..target }, pairs, ages);
     }
 }
 

@@ -98,8 +98,12 @@ impl Feed {
     /// is full, the call blocks until the slice is closed. Later calls ingest what was buffered,
     /// some of it with each.
     ///
+    /// A call may have a single pair. IPv4 pairs of calls of up to 16 wait in the feed, and 64 of them are ingested together.
+    /// Closes, queries and the other readers of the detector ingest the waiting pairs first, and so does dropping the feed.
+    ///
     /// # Errors
-    /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports; the CPU reports nothing else.
+    /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports, perhaps about pairs of earlier calls; the
+    /// CPU reports nothing else.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
         if let (1..=PAIRS_PER_SHORT_CALL, PairSlice::V4(pairs)) = (pairs.len(), P::slice(pairs))
             && self.take_few(pairs)?
