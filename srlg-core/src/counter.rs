@@ -34,7 +34,7 @@ pub enum CounterPart {
 }
 
 /// The touches of a batch.
-pub trait TouchBatch: Send {
+pub trait TouchBatch: Copy + Send {
     /// One of them.
     type Touch;
 
@@ -66,13 +66,14 @@ pub trait Counter: Send + Sync + 'static {
     type Touches: TouchBatch<Touch = Self::Touch>;
 
     /// Touches the recorders in `array` of `pairs`, which were in contact `age` epochs ago. Each counter either touches
-    /// them at once, as any number of threads may, or returns the touches, which
+    /// them at once, as any number of threads may, or calls `later` with the touches, which
     /// [`apply_exclusive`](Self::apply_exclusive) then applies.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
         age: u32,
-    ) -> Option<Self::Touches>;
+        later: impl FnOnce(&Self::Touches),
+    );
 
     /// Returns the number of a recorder that `touch` changes; all other recorders that `touch` changes are in the same
     /// [line](tagged::LINE).

@@ -33,9 +33,8 @@ impl Counter for RowsCounter {
 
     /// Touches at once: among threads, too, a touch of age 0 is a plain store.
     #[inline(always)]
-    fn touch(rows: Rows<'_, Recorder16>, pairs: &impl Batch, age: u32) -> Option<NoTouches> {
+    fn touch(rows: Rows<'_, Recorder16>, pairs: &impl Batch, age: u32, _: impl FnOnce(&NoTouches)) {
         rows.touch_all(pairs, age);
-        None
     }
 
     fn place((): ()) -> u32 {

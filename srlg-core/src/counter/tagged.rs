@@ -52,8 +52,13 @@ impl Counter for TaggedCounter {
     }
 
     #[inline(always)]
-    fn touch(lines: Lines<'_, Recorder16>, pairs: &impl Batch, age: u32) -> Option<Touches> {
-        Some(Touches::new(lines.params, pairs, age))
+    fn touch(
+        lines: Lines<'_, Recorder16>,
+        pairs: &impl Batch,
+        age: u32,
+        later: impl FnOnce(&Touches),
+    ) {
+        later(&Touches::new(lines.params, pairs, age));
     }
 
     #[inline(always)]

@@ -92,21 +92,21 @@ impl<C: Counter> Buckets<C> {
         age: u32,
         is_only_writer: bool,
     ) {
-        let Some(touches) = C::touch(array, batch, age) else { return };
-        if is_only_writer {
+        if !is_only_writer && self.last.is_some() {
+            self.sort_last(array, shards);
+        }
+        C::touch(array, batch, age, |touches| {
+            if !is_only_writer {
+                return self.sort(array, shards, touches, count);
+            }
             for i in 0..BATCH {
                 ask_for::<C>(array, touches.touch(i));
                 if let Some(last) = &self.last {
                     C::apply_exclusive(array, &[last.touch(i)]);
                 }
             }
-            self.last = Some(touches);
-        } else {
-            if self.last.is_some() {
-                self.sort_last(array, shards);
-            }
-            self.sort(array, shards, &touches, count);
-        }
+            self.last = Some(*touches);
+        });
     }
 
     /// Sorts the first `count` of `touches` into buckets, and empties those that are full.

@@ -52,7 +52,7 @@ impl Touch {
 }
 
 /// Holds the touches of a batch.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
