@@ -15,12 +15,12 @@ const MARGIN: f64 = 1.05;
 /// All works of the program.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 9] = [
-    Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 88.9 },
-    Work { name: "packets",    what: "ingest of packets, 20 per pair",        unit: "packet",    noted: 21.5 },
-    Work { name: "calls",      what: "ingest of one pair per call",           unit: "pair",      noted: 284.5 },
-    Work { name: "half-sip",   what: "ingest of distinct pairs, half-sip",    unit: "pair",      noted: 190.6 },
-    Work { name: "ip6",        what: "ingest of distinct IPv6 pairs",         unit: "pair",      noted: 131.1 },
-    Work { name: "ip6-packets", what: "ingest of IPv6 packets, 20 per pair",  unit: "packet",    noted: 42.6 },
+    Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 74.6 },
+    Work { name: "packets",    what: "ingest of packets, 20 per pair",        unit: "packet",    noted: 22.6 },
+    Work { name: "calls",      what: "ingest of one pair per call",           unit: "pair",      noted: 265.6 },
+    Work { name: "half-sip",   what: "ingest of distinct pairs, half-sip",    unit: "pair",      noted: 175.9 },
+    Work { name: "ip6",        what: "ingest of distinct IPv6 pairs",         unit: "pair",      noted: 116.8 },
+    Work { name: "ip6-packets", what: "ingest of IPv6 packets, 20 per pair",  unit: "packet",    noted: 44.9 },
     Work { name: "paper",      what: "ingest of distinct pairs, paper",       unit: "pair",      noted: 184.7 },
     Work { name: "sweeps",     what: "close of an empty window",              unit: "recorder",  noted: 1.71 },
     Work { name: "candidates", what: "search and estimate, 500 k pairs",      unit: "candidate", noted: 223_600.0 },
