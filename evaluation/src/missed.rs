@@ -1,4 +1,4 @@
-//! What reports say that the finder misses, of the hosts of a traffic.
+//! Misses of the finder for hosts of a given traffic, as reports state them.
 
 use srlg_host::report::FinderHealth;
 use srlg_traffic::family::Family;

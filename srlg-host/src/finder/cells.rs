@@ -156,7 +156,7 @@ pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
     health(counts, counts.c_min.into())
 }
 
-/// What a search misses that asks a number of cells.
+/// Shares of hosts that a search misses if it asks a number of cells.
 #[derive(Clone, Copy)]
 struct Misses {
     /// The share of hosts of θ in contact evenly over the window.
