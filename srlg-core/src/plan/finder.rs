@@ -47,10 +47,11 @@ impl FinderPlan {
 
     /// With `2^cell_bits` cells; `None` where hosts would be missed too often.
     pub(super) fn new(load: &Load, cell_bits: u32) -> Option<Self> {
-        if load.crowded_miss(cell_bits) > ACCEPTED_OF_THRESHOLD {
+        let cells = load.cells(cell_bits);
+        if load.crowded_miss(&cells) > ACCEPTED_OF_THRESHOLD {
             return None;
         }
-        load.with_ages(cell_bits, load.distinct_pairs, |ages| {
+        load.with_ages(&cells, load.distinct_pairs, |ages| {
             let (threshold, pairs) = (ages.threshold(), load.distinct_pairs);
             let c_min = least_v6(ages.c_min());
             let accepts = |&cells: &u32| ages.bound(2.0 * threshold, cells) <= ACCEPTED;
@@ -80,7 +81,7 @@ impl FinderPlan {
     /// The rule that `2^cell_bits` cells break.
     pub(super) fn refusal(load: &Load, cell_bits: u32, least: Option<usize>) -> ConfigError {
         let Load { base: Config { threshold, .. }, distinct_pairs } = *load;
-        let misses = load.crowded_miss(cell_bits);
+        let misses = load.crowded_miss(&load.cells(cell_bits));
         if misses > ACCEPTED_OF_THRESHOLD {
             let missed = libm::ceil(1e4 * misses) as u32;
             return ConfigError::PlanCells { cell_bits, threshold, missed, least };
@@ -104,37 +105,35 @@ impl FinderPlan {
 }
 
 impl Load {
-    /// Asks what `distinct_pairs` leave in `2^cell_bits` cells.
+    /// Asks what `distinct_pairs` leave in `cells`.
     fn with_ages<Answer>(
         &self,
-        cell_bits: u32,
+        cells: &CellsParams,
         distinct_pairs: u64,
         ask: impl FnOnce(AgeHistogram<'_>) -> Answer,
     ) -> Answer {
-        let cells = self.cells(cell_bits);
         let mut counts = [0; AGES];
-        ask(AgeHistogram::of_load(&cells, self.base.window, distinct_pairs, &mut counts))
+        ask(AgeHistogram::of_load(cells, self.base.window, distinct_pairs, &mut counts))
     }
 
+    /// Returns the params of `2^cell_bits` cells.
     fn cells(&self, cell_bits: u32) -> CellsParams {
         let params = self.shortest(cell_bits).validate().expect("the rules were checked");
         *params.finder().cells().expect("the finder of the tagged scheme")
     }
 
-    /// Returns the share of hosts of θ, of either family, that `2^cell_bits` cells miss if chance leaves fewer of them free
+    /// Returns the share of hosts of θ, of either family, that `params` miss if chance leaves fewer of them free
     /// than expected, by [`DEVIATIONS`].
     ///
     /// With x touches per cell a share g = e^-x of M cells is free, with a standard deviation of at most sqrt(g (1 - g) / M).
     /// So many more touches lower g as much: sqrt(M (e^x - 1)).
-    fn crowded_miss(&self, cell_bits: u32) -> f64 {
-        let sampling = self.cells(cell_bits).lsb_threshold as i32;
-        let cells = libm::ldexp(1.0, cell_bits as i32);
+    fn crowded_miss(&self, params: &CellsParams) -> f64 {
+        let sampling = params.lsb_threshold as i32;
+        let cells = libm::ldexp(1.0, params.cell_bits as i32);
         let touches = libm::ldexp(self.distinct_pairs as f64, -sampling) / cells;
         let more = DEVIATIONS * libm::sqrt(cells * libm::expm1(touches));
         let pairs = self.distinct_pairs.saturating_add(libm::ldexp(more, sampling) as u64);
-        self.with_ages(cell_bits, pairs, |ages| {
-            ages.bound(ages.threshold(), least_v6(ages.c_min()))
-        })
+        self.with_ages(params, pairs, |ages| ages.bound(ages.threshold(), least_v6(ages.c_min())))
     }
 }
 
@@ -193,7 +192,7 @@ mod tests {
             // The mean share of free cells in the order of touches.
             let touches = distinct_pairs as f64 / f64::from(1 << cell_bits);
             let shown = -libm::expm1(-touches) / touches;
-            load.with_ages(cell_bits, distinct_pairs, |ages| {
+            load.with_ages(&load.cells(cell_bits), distinct_pairs, |ages| {
                 for cells in [2, 4, 7, 12] {
                     let most = ages.most_candidates(distinct_pairs, cells);
                     let hosts = |size: u32| {
@@ -245,7 +244,7 @@ mod tests {
             let base = Config { threshold, window, ..Config::default() };
             let load = Load { base, distinct_pairs };
             for cell_bits in [14, 18, 22] {
-                load.with_ages(cell_bits, distinct_pairs, |ages| {
+                load.with_ages(&load.cells(cell_bits), distinct_pairs, |ages| {
                     for cells in [2, 5, 20] {
                         let most = ages.most_candidates(distinct_pairs, cells);
                         let alike = |size: f64| {
