@@ -1,6 +1,6 @@
-//! Looking at candidates, one after the other: a glimpse, the rest of the fine region, and of giants the coarse
-//! ones.
+//! Looks at candidates: a glimpse, the rest of the fine region, and of giants the coarse ones.
 
+use std::mem;
 use std::ops::Range;
 
 use srlg_core::counter::{Accumulator, Counter, Look};
@@ -14,6 +14,9 @@ type Frozen<'a, C> =
 
 /// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse at `glimpse` positions
 /// dismisses; 0 positions dismiss no host.
+///
+/// The glimpse of the next host comes before the rest of a host that its own glimpse leaves. So the lines of every look
+/// are known while the look before it is counted.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,
@@ -24,29 +27,46 @@ pub(super) fn tally<C: Counter>(
 ) {
     let regions: Vec<Range<u32>> = params.regions().collect();
     let (fine, coarse) = regions.split_first().expect("a fine region");
-    let mut counted = C::Accumulator::new(span);
-    let mut tallies = vec![counted.tally()];
-    for (number, &host) in hosts.iter().enumerate() {
-        // The last host has nobody behind it: its own first lines do no harm.
-        let next = (hosts.get(number + 1).copied().unwrap_or(host), 0);
-        let look = |positions, counted: &mut C::Accumulator| {
-            look_at::<C>(array, &Look { host, positions, next }, counted);
-        };
-        counted.clear();
-        look(0..glimpse, &mut counted);
-        if glimpse > 0 && !counted.may_reach(C::params(params.counter())) {
-            continue;
-        }
-        look(glimpse..fine.end, &mut counted);
+    let look = |number: usize, positions, next: (usize, u32), counted: &mut C::Accumulator| {
+        // The last host has nobody behind it: its own lines do no harm.
+        let next = (hosts.get(next.0).copied().unwrap_or(hosts[number]), next.1);
+        look_at::<C>(array, &Look { host: hosts[number], positions, next }, counted);
+    };
+    let mut tallies = vec![C::Accumulator::new(span).tally()];
+    let mut finish = |number, next, counted: &mut C::Accumulator| {
+        look(number, glimpse..fine.end, next, counted);
         counted.tally_into(&mut tallies[0]);
         if params.needs_coarse(&tallies[0], span) {
             for region in coarse {
                 counted.clear();
-                look(region.clone(), &mut counted);
+                look(number, region.clone(), next, counted);
                 tallies.push(counted.tally());
             }
         }
         each(number, &tallies);
         tallies.truncate(1);
+    };
+    let mut counts = [C::Accumulator::new(span), C::Accumulator::new(span)];
+    let [mut counted, mut glimpsed] = counts.each_mut();
+    // The host whose glimpse is counted in `glimpsed`.
+    let mut left = None;
+    for number in 0..hosts.len() {
+        counted.clear();
+        if glimpse == 0 {
+            finish(number, (number + 1, 0), counted);
+            continue;
+        }
+        let next = left.map_or((number + 1, 0), |left| (left, glimpse));
+        look(number, 0..glimpse, next, counted);
+        if let Some(left) = left.take() {
+            finish(left, (number + 1, 0), glimpsed);
+        }
+        if counted.may_reach(C::params(params.counter())) {
+            mem::swap(&mut counted, &mut glimpsed);
+            left = Some(number);
+        }
+    }
+    if let Some(left) = left {
+        finish(left, (left, 0), glimpsed);
     }
 }

@@ -29,12 +29,14 @@ const PLACES: Words = {
 
 /// Picks by `vpcompressw`: a line is a vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
+#[inline]
 pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     let places: __m512i = transmute!(PLACES);
     let echo_places = _mm512_xor_si512(places, _mm512_set1_epi16(wanted.twist as i16));
     let delay = _mm512_set1_epi16(wanted.delay as i16);
     let limit = _mm512_set1_epi16(wanted.limit as i16);
-    let mut first = wanted.first;
+    // In registers: stores to the lists might change a count in `found`, as far as the compiler knows.
+    let (mut first, mut count) = (wanted.first, found.count);
     for &words in &group[..wanted.lines] {
         let touches: __m512i = transmute!(words);
         let echoes = _mm512_permutexvar_epi16(echo_places, touches);
@@ -43,9 +45,11 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWi
         let positions = _mm512_add_epi16(places, _mm512_set1_epi16(first as i16));
         // To a register and stored whole: to memory directly it is slow on some processors.
         let packed = |words| -> Words { transmute!(_mm512_maskz_compress_epi16(within, words)) };
-        append(found, [packed(positions), packed(touches), packed(echoes)], within.count_ones());
+        let lists = [packed(positions), packed(touches), packed(echoes)];
+        count = append(found, count, lists, within.count_ones());
         first = first.wrapping_add(LINE as u16);
     }
+    found.count = count;
 }
 
 /// Picks by shuffling bytes: 8 words at a time, by a table of all that may be wanted of them.
@@ -54,7 +58,7 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
     let delay = _mm256_set1_epi16(wanted.delay as i16);
     let most = _mm256_set1_epi16((wanted.limit - 1) as i16);
     let (eight, twist) = (transmute!(FIRST_EIGHT), Twist::new(wanted.twist));
-    let mut first = wanted.first;
+    let (mut first, mut count) = (wanted.first, found.count);
     for touches in &group[..wanted.lines] {
         let [low, high]: [__m256i; 2] = transmute!(*touches);
         let [echoes_low, echoes_high] = twist.of(low, high);
@@ -75,14 +79,16 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
             };
             let positions: [u16; 8] =
                 transmute!(_mm_add_epi16(eight, _mm_set1_epi16(first as i16)));
-            append(
+            count = append(
                 found,
+                count,
                 [packed(positions), packed(*touches), packed(*echoes)],
                 within.count_ones(),
             );
             first = first.wrapping_add(8);
         }
     }
+    found.count = count;
 }
 
 /// Where the echoes of a line's touches are: place i has that of place `i ^ twist`.
@@ -141,13 +147,19 @@ const PACKINGS: [[u8; 16]; 256] = {
     packings
 };
 
-/// Appends `count` positions, their words of touches and of echoes: the first of `lists`.
+/// Writes `more` positions, their words of touches and of echoes, the first of `lists`, behind `count` of them. Returns the
+/// number of all.
 #[inline(always)]
-fn append<const N: usize>(found: &mut InWindow, lists: [[u16; N]; 3], count: u32) {
+fn append<const N: usize>(
+    found: &mut InWindow,
+    count: usize,
+    lists: [[u16; N]; 3],
+    more: u32,
+) -> usize {
     const { assert!(N <= STEP) };
     let [positions, touches, echoes] = lists;
-    found.positions[found.count..][..N].copy_from_slice(&positions);
-    found.touches[found.count..][..N].copy_from_slice(&touches);
-    found.echoes[found.count..][..N].copy_from_slice(&echoes);
-    found.count += count as usize;
+    found.positions[count..][..N].copy_from_slice(&positions);
+    found.touches[count..][..N].copy_from_slice(&touches);
+    found.echoes[count..][..N].copy_from_slice(&echoes);
+    count + more as usize
 }

@@ -103,14 +103,15 @@ impl Bins {
     #[inline(always)]
     pub(super) fn grouped(&self, grouping: Grouping) -> [[u32; MOST_GROUPS]; KINDS] {
         let mut grouped = [[0; MOST_GROUPS]; KINDS];
-        for (kind, counts) in grouped.iter_mut().enumerate() {
-            for (group, count) in counts[..grouping.groups() as usize].iter_mut().enumerate() {
-                let ages = grouping.ages_of(group);
-                let sum = |table: &[u16; TABLE]| -> u32 {
-                    let bins = &table[kind * AGES..][..AGES][ages.clone()];
-                    bins.iter().map(|&count| u32::from(count)).sum()
-                };
-                *count = sum(&self.tables[0]) + sum(&self.tables[1]);
+        let (len, ages_per_group) = (grouping.groups() as usize, grouping.ages_per_group());
+        for (kind, groups) in grouped.iter_mut().enumerate() {
+            // Ages outside the window have no positions.
+            let [even, odd] = self
+                .tables
+                .each_ref()
+                .map(|table| table[kind * AGES..][..AGES].chunks_exact(ages_per_group));
+            for (group, (even, odd)) in groups[..len].iter_mut().zip(even.zip(odd)) {
+                *group = even.iter().zip(odd).map(|(&even, &odd)| u32::from(even + odd)).sum();
             }
         }
         grouped

@@ -3,7 +3,7 @@
 
 use super::histograms::Kind;
 use super::params::TaggedParams;
-use super::tag::TagPair;
+use super::tag::{TagPair, high_product};
 
 /// Reads the two words of a position.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl PositionDecoder {
     #[inline(always)]
     pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: TagPair) -> (u16, u16) {
         let oldest = Self::oldest(touch, echo, self.delay);
-        let short = ((u32::from(oldest) * u32::from(self.reciprocal)) >> 16) as u16;
+        let short = high_product(oldest, self.reciprocal);
         let rest = oldest.wrapping_sub(short.wrapping_mul(self.tags));
         let is_short = rest >= self.tags;
         let age = short + u16::from(is_short);

@@ -6,8 +6,8 @@ use super::params::LINE;
 /// Lines whose positions are picked together.
 pub const GROUP: usize = 8;
 
-/// Lines that are counted together: few enough for the first cache, many enough for their loads to be
-/// under way at once.
+/// Lines that are asked for ahead of those that are read: few enough for the first cache, and enough for the memory to
+/// bring each before it is read.
 pub(super) const LINES: usize = 8 * GROUP;
 
 /// Positions of so many lines.
@@ -16,8 +16,8 @@ pub(super) const POSITIONS: usize = LINES * LINE as usize;
 /// Positions that are counted in one step, and words that a vector may store behind what was found.
 pub const STEP: usize = 32;
 
-/// Positions of a block, the rest of a step of the block before, and a vector.
-const ROOM: usize = POSITIONS + 2 * STEP;
+/// Positions of a group, the rest of a step of the group before, and a vector.
+const ROOM: usize = GROUP * LINE as usize + 2 * STEP;
 
 /// The words of a line.
 pub type Words = [u16; LINE as usize];

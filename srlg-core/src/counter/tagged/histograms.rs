@@ -50,6 +50,11 @@ impl Grouping {
         Self { ages: if span.ages < most { span.ages } else { most }, shift: 0 }
     }
 
+    /// The number of ages of a group; of the last one some may be outside the window.
+    pub(super) const fn ages_per_group(self) -> usize {
+        1 << self.shift
+    }
+
     /// Returns the number of groups.
     #[inline(always)]
     #[must_use]

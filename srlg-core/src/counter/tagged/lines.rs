@@ -93,6 +93,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         let limit = self.params.step(bins.span().ages) as u16;
         let mut places = self.line_places(host, look.positions.start);
         let mut found = InWindow::new();
+        let mut group = [[0; LINE as usize]; GROUP];
         for start in look.positions.clone().step_by(POSITIONS) {
             let lines = LINES.min(((look.positions.end - start) / LINE) as usize);
             let next = match start + POSITIONS as u32 {
@@ -101,7 +102,6 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
             };
             for first in (0..lines).step_by(GROUP) {
                 let lines = GROUP.min(lines - first);
-                let mut group = [[0; LINE as usize]; GROUP];
                 for (number, words) in group[..lines].iter_mut().enumerate() {
                     let place = places[first + number] as usize;
                     *words = line_words(self.recorders[place..].first_chunk().expect("a line"));
@@ -111,8 +111,8 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
                 let (first, twist) = ((start + first as u32 * LINE) as u16, host.places.twist);
                 let wanted = Selection { lines, first, twist, delay: decoder.delay, limit };
                 pick(&group, wanted, &mut found);
+                bins.count_whole_steps(decoder, host.tagger, &mut found);
             }
-            bins.count_whole_steps(decoder, host.tagger, &mut found);
             places = next;
         }
         bins.count_rest(decoder, host.tagger, &mut found);
