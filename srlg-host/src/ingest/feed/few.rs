@@ -6,14 +6,14 @@
 //! Pairs are numbered in the order in which they came; number n is in place `n % ROOM`. All pairs that wait are of `slice`, so
 //! that a pair which both sides ingest is touched twice for one slice, which is the same as once.
 //!
-//! A copy is made while the feed may go on. The order of its loads makes sure of two things:
-//! - It has every pair of a call that returned before, unless the feed has ingested that pair.
-//! - A place that the feed has filled anew meanwhile holds a newer pair of the feed, taken for one of an earlier slice at worst.
-//!   The feed ingests that pair for its own slice later, and the smaller age counts.
+//! A copy is made while the feed may go on. It is made again if another slice runs meanwhile, so that all its pairs are of one slice.
+//! It has every pair of a call that returned before, unless the feed has ingested that pair. A place that the feed has filled anew
+//! meanwhile holds a newer pair of the same slice.
 
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
+    fence,
 };
 
 use srlg_core::{BATCH, IpPair};
@@ -66,8 +66,10 @@ impl FewPairs {
     #[inline]
     pub(super) fn append(&self, slice: u64, pairs: &[IpPair]) {
         let next = self.next.load(Relaxed);
-        // A copy that sees this slice sees what was ingested before, and no longer takes those pairs.
+        // A copy that sees this slice sees what was ingested before, and does not take those pairs; one that sees a pair of it in a
+        // place sees this slice.
         self.slice.store(slice, Release);
+        fence(Release);
         for (number, &pair) in (next..).zip(pairs) {
             self.pairs[number as usize % ROOM].store(zerocopy::transmute!(pair), Relaxed);
         }
@@ -76,7 +78,18 @@ impl FewPairs {
 
     /// Returns a copy of the pairs that neither the feed nor another thread has ingested, if there are any.
     pub(super) fn copy(&self) -> Option<FewCopy> {
-        let slice = self.slice.load(Acquire);
+        loop {
+            let slice = self.slice.load(Acquire);
+            let copy = self.copy_of(slice);
+            fence(Acquire);
+            if self.slice.load(Relaxed) == slice {
+                return copy;
+            }
+        }
+    }
+
+    /// Returns a copy of the pairs, which are of `slice` unless another one is found to run afterwards.
+    fn copy_of(&self, slice: u64) -> Option<FewCopy> {
         let first = self.ingested.load(Acquire).max(self.copied.load(Acquire));
         let next = self.next.load(Acquire);
         // The feed has ingested whatever is no longer in its place.
