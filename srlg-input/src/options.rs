@@ -121,7 +121,7 @@ pub struct CaptureOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::THREADS), requires = "interface"))]
     pub capture_threads: u32,
 
-    /// Packets that a capture thread gets: those that one CPU received (cpu), or every so manieth (turns)
+    /// How capture threads share the packets: by the CPU that received a packet (cpu), or in turn (turns)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "cpu|turns", default_value_t, requires = "interface")
@@ -172,14 +172,14 @@ named! {
 }
 
 named! {
-    /// The packets that each of several capture threads gets. Any share is right: a pair counts once, whichever thread sees it.
+    /// How several capture threads share the packets. Any share is right: a pair counts once, whichever thread sees it.
     #[non_exhaustive]
     CaptureSplit {
-        /// Those that one CPU received from the network card, so that none goes from one CPU to another. Threads beyond the CPUs that
-        /// receive get nothing.
+        /// By the CPU that received a packet from the network card, so that none goes from one CPU to another. Threads beyond the CPUs
+        /// that receive get nothing.
         #[default]
         Cpu = "cpu",
-        /// Every so manieth, for a card that gives all packets to one CPU.
+        /// One packet after the other, each to the next thread, for a card that gives all packets to one CPU.
         Turns = "turns",
     }
 }
