@@ -143,21 +143,22 @@ impl Line {
 impl Live {
     pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
         let line = Line { belt: Arc::default(), stop: stop.clone(), status: Arc::default() };
-        let mut sockets = None;
+        // An error drops it, which ends the threads that have been started.
+        let mut live = Self::of(line);
         if !options.sockets.listen.is_empty() {
-            sockets = Some(Sockets::open(options, &line)?);
+            live.sockets = Some(Sockets::open(options, &live.line)?);
         } else if let Some(name) = &options.interface {
             #[cfg(feature = "live")]
-            capture::open(name, options, &line)?;
+            capture::open(name, options, &live.line)?;
             #[cfg(not(feature = "live"))]
             return Err(InputError::NoLive { interface: name.clone() });
         } else {
-            follow::open(options, &line)?;
+            follow::open(options, &live.line)?;
         }
-        Ok(Self::of(line, sockets))
+        Ok(live)
     }
 
-    fn of(line: Line, sockets: Option<Sockets>) -> Self {
+    fn of(line: Line) -> Self {
         Self {
             line,
             contacts: Vec::new(),
@@ -167,7 +168,7 @@ impl Live {
             reading: ClockReading::now(),
             log: VecDeque::new(),
             failure: None,
-            sockets,
+            sockets: None,
             drop_warning: DropWarning::default(),
             looked: Instant::now(),
             deadline: None,
@@ -244,6 +245,7 @@ impl Live {
             self.log.extend(sockets.finish());
             self.line.set_status(0, sockets.status());
         }
+        self.log.extend(self.drop_warning.of(self.line.status().drops));
         Ok(self.log.pop_front().map(|line| Next::Event(Event::Log(line))))
     }
 
@@ -333,7 +335,7 @@ mod tests {
     fn live(work: impl FnOnce(&Line) -> Result<(), InputError> + Send + 'static) -> Live {
         let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
         line.spawn("read", work).unwrap();
-        Live::of(line, None)
+        Live::of(line)
     }
 
     fn is_time(next: Option<&Next>) -> bool {
@@ -384,7 +386,7 @@ mod tests {
         for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
             let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
             line.belt.put([contact]);
-            let mut live = Live::of(line, None);
+            let mut live = Live::of(line);
             assert!(is_time(live.advance().unwrap().as_ref()));
             live.reading.time_ns -= step_s * SECOND;
             let mut next = live.advance().unwrap();

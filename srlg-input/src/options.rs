@@ -164,7 +164,8 @@ named! {
         /// The ends of the tunnel.
         #[default]
         Outer = "outer",
-        /// Those of the innermost packet; of a packet in no tunnel its own. Inner addresses are as true as whoever may send to the tunnel.
+        /// Those of the innermost packet; of a packet in no tunnel its own. Anyone who can send to the end of a tunnel can forge inner
+        /// addresses.
         Inner = "inner",
         /// Both: a packet in a tunnel is two packets.
         Both = "both",
@@ -175,8 +176,8 @@ named! {
     /// How several capture threads share the packets. Any share is right: a pair counts once, whichever thread sees it.
     #[non_exhaustive]
     CaptureSplit {
-        /// By the CPU that received a packet from the network card, so that none goes from one CPU to another. Threads beyond the CPUs
-        /// that receive get nothing.
+        /// By the CPU that received a packet from the network card: of N threads, number i gets the packets of the CPUs i, i + N,
+        /// i + 2N and so on.
         #[default]
         Cpu = "cpu",
         /// One packet after the other, each to the next thread, for a card that gives all packets to one CPU.
@@ -316,7 +317,7 @@ impl InputOptions {
             (!listen && sockets, "listen", "is missing beside exporters or options of sockets"),
             (!captures && capture, "interface", "is missing beside options of capture"),
             (is_pinned, "capture-cpus", "needs a CPU for each of capture-threads"),
-            (tunnels && self.is_exports(), "tunnels", "is of captured packets, not of exports"),
+            (tunnels && self.is_exports(), "tunnels", "applies to captured packets alone"),
             (!self.is_exports() && decoding, "listen", "is missing beside options of exports"),
         ];
         match rules.into_iter().find(|(is_broken, ..)| *is_broken) {

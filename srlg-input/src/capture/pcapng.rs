@@ -107,11 +107,14 @@ impl PcapNg {
     }
 
     fn pass_over(&self, head: &Head, input: &mut Stream) -> Result<(), Halt> {
-        let offset = input.offset();
+        let (offset, is_held) = (input.offset(), input.is_held());
+        // What is consumed in parts is not looked at again.
+        input.hold(false);
         input.skip(head.length - BLOCK_TAIL).map_err(|stop| stop.moved_to(offset))?;
         let tail = input.need(BLOCK_TAIL).map_err(|stop| stop.moved_to(offset))?;
         self.check_tail(head, tail, offset)?;
         input.consume(BLOCK_TAIL);
+        input.hold(is_held);
         Ok(())
     }
 

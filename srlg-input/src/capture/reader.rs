@@ -90,13 +90,12 @@ pub(crate) fn push_packet(
     }
     let innermost = headers.innermost();
     if tunnels == Tunnels::Inner {
-        contacts.push(packet_contact(time_ns, innermost?));
+        contacts.push(packet_contact(time_ns, innermost?.unwrap_or(headers)));
         return Ok(());
     }
     contacts.push(packet_contact(time_ns, headers));
-    if innermost != Ok(headers) {
-        let inner = innermost.map(|inner| contacts.push(packet_contact(time_ns, inner)));
-        counts.record(inner);
+    if let Some(inner) = innermost.transpose() {
+        counts.record(inner.map(|inner| contacts.push(packet_contact(time_ns, inner))));
     }
     Ok(())
 }
@@ -146,6 +145,8 @@ struct Progress {
     counts: PacketCounts,
     ended: bool,
     truncation: Option<Truncation>,
+    /// An error that came after contacts, which come first.
+    failure: Option<CaptureError>,
 }
 
 impl Reader {
@@ -162,7 +163,7 @@ impl Reader {
         let counts = PacketCounts::default();
         Ok(Self {
             decoder,
-            progress: Progress { input, counts, ended: false, truncation: None },
+            progress: Progress { input, counts, ended: false, truncation: None, failure: None },
             contacts: Vec::new(),
             tunnels: Tunnels::Outer,
             payload: Vec::new(),
@@ -187,7 +188,7 @@ impl Reader {
         }
     }
 
-    /// Reads the next contacts in file order: up to 256, of a pipe those that have come; `None` at the end, and ever after.
+    /// Reads the next contacts in file order: those of some 256 packets, of a pipe those that have come; `None` at the end, and ever after.
     ///
     /// What is no contact is counted and passed over; a capture that stops early ends with its last contact, no error
     /// and a [`truncation`](Self::truncation).
@@ -288,15 +289,27 @@ impl Progress {
             &mut PacketCounts,
         ) -> Result<Option<Result<(), Skip>>, Halt>,
     ) -> Result<(), CaptureError> {
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         while !self.ended && contacts.len() < BLOCK {
             self.input.hold(!contacts.is_empty());
             let seen = next(&mut self.input, contacts, &mut self.counts);
             if matches!(seen, Err(Halt::Failed(_))) && self.input.is_held() {
                 break;
             }
-            self.record(seen)?;
+            if let Err(error) = self.record(seen) {
+                self.failure = Some(error);
+            }
         }
-        Ok(())
+        self.input.hold(false);
+        match self.failure.take() {
+            Some(error) if contacts.is_empty() => Err(error),
+            failure => {
+                self.failure = failure;
+                Ok(())
+            }
+        }
     }
 
     /// Counts what came, or remembers how reading ended.

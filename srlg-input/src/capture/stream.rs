@@ -131,8 +131,6 @@ impl Stream {
 
     /// Passes over `count` bytes, which may be more than the buffer holds.
     pub(crate) fn skip(&mut self, mut count: usize) -> Result<(), Halt> {
-        // What is consumed in parts is not looked at again.
-        self.hold(false);
         while count > 0 {
             let here = self.window(1)?.len().min(count);
             if here == 0 {

@@ -12,12 +12,12 @@ use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::LogLine;
 
-/// Contacts that may lie on the belt, but for those of one datagram.
+/// Contacts that may lie on the belt, but for those of one block or datagram.
 const MOST: usize = 1 << 16;
 
 /// Contacts for which the one that asks is woken. It takes fewer when a tick is over: a wake for each datagram would cost
 /// more than the contacts.
-const ENOUGH: usize = 1 << 12;
+pub(super) const ENOUGH: usize = 1 << 12;
 
 /// Whoever waits looks so often whether it should go on waiting.
 pub(crate) const TICK: Duration = Duration::from_millis(20);

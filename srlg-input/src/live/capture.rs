@@ -51,10 +51,10 @@ pub struct Capture {
     tunnels: Tunnels,
     counts: PacketCounts,
     contacts: Vec<Contact>,
-    /// Packets before this time belong to no capture: they came before all captures shared the packets.
+    /// Packets of earlier times are passed over, until the first of a later one: the captures did not share them yet.
     since_ns: u64,
     drops: [Sum; 2],
-    /// Whether the drops of the interface are told by another capture.
+    /// Whether another capture counts the packets that the interface lost.
     is_further: bool,
     /// When the interface is looked at next, if it is quiet then.
     next_look: Instant,
@@ -137,7 +137,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Returns the contacts of the packets that wait, up to 512; none where none came within 20 ms.
+    /// Returns the contacts of the packets that wait, of up to 512; none where none came within 20 ms.
     ///
     /// A packet is returned within some 40 ms after it came, unless the caller is late. What is no contact is counted and
     /// passed over. Packets that the host itself sends are captured, too.
@@ -162,7 +162,7 @@ impl Capture {
         &self.counts
     }
 
-    /// Returns how many packets were lost since capturing began; of several captures the first one tells those that the interface
+    /// Returns how many packets were lost since capturing began. Of several captures the first one counts those that the interface
     /// lost. Call it once in two minutes at least: libpcap counts in 32 bits,
     /// which 14.9 million packets a second fill to the half in 144 s.
     ///
@@ -214,6 +214,8 @@ impl Capture {
                     if time_ns.is_ok_and(|time_ns| time_ns < self.since_ns) {
                         continue;
                     }
+                    // A clock that is set back later is none of its business.
+                    self.since_ns = 0;
                     let seen = time_ns.and_then(|time_ns| {
                         let headers = headers(self.link_type, packet.data)?;
                         let Self { tunnels, contacts, counts, .. } = self;

@@ -9,7 +9,7 @@ use super::now_ns;
 const LONGEST: usize = 65_536;
 
 /// A datagram that has been received.
-pub(super) struct Received<'a> {
+pub(super) struct UdpDatagram<'a> {
     /// Time at which it was read, nanoseconds since the Unix epoch.
     pub(super) at_ns: u64,
     pub(super) from: SocketAddr,
@@ -28,7 +28,7 @@ mod many {
 
     use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg};
 
-    use super::{LONGEST, Received, SocketAddr, UdpSocket, io, now_ns};
+    use super::{LONGEST, SocketAddr, UdpDatagram, UdpSocket, io, now_ns};
 
     /// Datagrams that are received by one call. A call costs as much as the copies of several.
     const MOST: usize = 64;
@@ -49,7 +49,7 @@ mod many {
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
-            mut take: impl FnMut(Received<'_>),
+            mut take: impl FnMut(UdpDatagram<'_>),
         ) -> io::Result<()> {
             let Self { bytes, headers } = self;
             let chunks = bytes.chunks_exact_mut(LONGEST);
@@ -61,7 +61,7 @@ mod many {
                 // A socket of UDP tells who sent each datagram.
                 let Some(from) = datagram.address.as_ref().and_then(address) else { continue };
                 let payload = datagram.iovs().next().unwrap_or_default();
-                take(Received { at_ns, from, payload });
+                take(UdpDatagram { at_ns, from, payload });
             }
             Ok(())
         }
@@ -75,7 +75,7 @@ mod many {
 
 #[cfg(not(target_os = "linux"))]
 mod one {
-    use super::{LONGEST, Received, SocketAddr, UdpSocket, io, now_ns};
+    use super::{LONGEST, SocketAddr, UdpDatagram, UdpSocket, io, now_ns};
 
     /// Memory for a datagram.
     pub(in super::super) struct Receiver(Vec<u8>);
@@ -89,10 +89,10 @@ mod one {
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
-            mut take: impl FnMut(Received<'_>),
+            mut take: impl FnMut(UdpDatagram<'_>),
         ) -> io::Result<()> {
             let (length, from) = socket.recv_from(&mut self.0)?;
-            take(Received { at_ns: now_ns(), from, payload: &self.0[..length] });
+            take(UdpDatagram { at_ns: now_ns(), from, payload: &self.0[..length] });
             Ok(())
         }
     }

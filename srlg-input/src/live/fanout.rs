@@ -1,4 +1,4 @@
-//! Sockets that share the packets of an interface, and threads that stay on a CPU. Both are of Linux.
+//! Sockets that share the packets of an interface, and threads that stay on a CPU, on Linux.
 //!
 //! Shape: the first socket makes a group with a number of its own, so that no other program shares its packets; the others join it.
 

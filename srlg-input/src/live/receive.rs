@@ -12,7 +12,8 @@ use crate::contact::{Contact, Networks};
 use crate::error::InputError;
 use crate::flow::{Decoder, table};
 
-use super::datagrams::{Received, Receiver};
+use super::belt::ENOUGH;
+use super::datagrams::{Receiver, UdpDatagram};
 use super::{DRAIN, Line};
 
 /// What all receiving threads share.
@@ -28,8 +29,8 @@ pub(super) struct ReceiverState {
 
 impl ReceiverState {
     /// Decodes a datagram that came at the socket of number `here`, if its sender may send any.
-    fn decode(&self, here: usize, datagram: &Received<'_>, mut take: impl FnMut(Contact)) {
-        let Received { at_ns, from, payload } = *datagram;
+    fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut take: impl FnMut(Contact)) {
+        let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
         if self.permitted.get(exporter.ip().into()).is_none() {
             self.refused.fetch_add(1, Relaxed);
@@ -90,8 +91,13 @@ pub(super) fn receive(
         if line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
             return Ok(());
         }
+        let mut is_left = false;
         let received = receiver.receive(socket, |datagram| {
             shared.decode(here, &datagram, |contact| contacts.push(contact));
+            // No more than those of a datagram beyond what the belt may have.
+            if contacts.len() >= ENOUGH {
+                is_left |= !line.belt.put(contacts.drain(..));
+            }
         });
         if let Err(error) = received {
             match error.kind() {
@@ -101,7 +107,7 @@ pub(super) fn receive(
                 _ => return Err(InputError::Receive { address, error }),
             }
         }
-        if !contacts.is_empty() && !line.belt.put(contacts.drain(..)) {
+        if is_left || !contacts.is_empty() && !line.belt.put(contacts.drain(..)) {
             return Ok(());
         }
     }

@@ -11,7 +11,7 @@ use crate::contact::Host;
 use crate::packet::Skip;
 use crate::packet::transport::{self, Segment, Transport};
 
-/// The outermost headers of a packet, from IP on.
+/// The headers of a packet, from IP on: the outermost ones, or those of a packet in a tunnel.
 // The addresses are read when they are asked for: kept here they would go through memory, as the headers come from many places,
 // and a copy of them waits until they have been stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

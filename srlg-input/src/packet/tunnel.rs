@@ -43,7 +43,7 @@ impl<'a> Headers<'a> {
             }
             IPV4 => ip::ipv4(segment.bytes).map(Some),
             IPV6 => ip::ipv6(segment.bytes).map(Some),
-            GRE => gre(segment.bytes).map(Some),
+            GRE => gre(segment.bytes),
             MPLS => frame::mpls(segment.bytes).map(Some),
             UDP => udp(&segment),
             _ => Ok(None),
@@ -54,19 +54,20 @@ impl<'a> Headers<'a> {
         })
     }
 
-    /// Returns the innermost headers, behind up to [`MOST_TUNNELS`] tunnels; those of this packet if it is in none.
+    /// Returns the innermost headers, behind up to [`MOST_TUNNELS`] tunnels; `None` where this packet is in none.
     ///
     /// # Errors
     /// As [`inner`](Self::inner), and [`Skip::DeepTunnel`] where there are more tunnels.
-    pub fn innermost(mut self) -> Result<Self, Skip> {
+    pub fn innermost(&self) -> Result<Option<Self>, Skip> {
+        let mut innermost = None;
         for _ in 0..MOST_TUNNELS {
-            match self.inner()? {
-                Some(inner) => self = inner,
-                None => return Ok(self),
+            match innermost.unwrap_or(*self).inner()? {
+                Some(inner) => innermost = Some(inner),
+                None => return Ok(innermost),
             }
         }
-        match self.inner() {
-            Ok(None) => Ok(self),
+        match innermost.unwrap_or(*self).inner() {
+            Ok(None) => Ok(innermost),
             _ => Err(Skip::DeepTunnel),
         }
     }
@@ -76,12 +77,19 @@ impl<'a> Headers<'a> {
 fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
     // A datagram of which so little was captured is an ordinary one, too.
     let Some((header, payload)) = segment.bytes.split_first_chunk::<8>() else { return Ok(None) };
-    match protocol(header) {
+    let inner = match protocol(header) {
         port if VXLAN.contains(&port) => vxlan(payload),
         GENEVE => geneve(payload),
         GTP_U => gtp(payload),
         MPLS_IN_UDP => frame::mpls(payload).map(Some),
-        _ => Ok(None),
+        _ => return Ok(None),
+    };
+    let is_whole = payload.len() + 8 >= usize::from(u16::from_be_bytes([header[4], header[5]]));
+    match inner {
+        // A port alone makes no tunnel: somebody may look for open ports.
+        Err(Skip::BadHeader) => Ok(None),
+        Err(Skip::CutHeader) if is_whole => Ok(None),
+        inner => inner,
     }
 }
 
@@ -124,8 +132,8 @@ fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
 }
 
 /// RFC 2784 and 2890: flags, version, protocol, then a checksum, a key and a number where the flags say so. Version 1 is that of PPTP
-/// (RFC 2637), which has a number of its own.
-fn gre(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
+/// (RFC 2637), which has a number of its own; without one such a packet carries nothing.
+fn gre(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, rest) = bytes.split_first_chunk::<4>().ok_or(Skip::CutHeader)?;
     let (flags, version) = (header[0], header[1] & 0x07);
     let has = |bit: u8| usize::from(flags & bit != 0);
@@ -133,15 +141,17 @@ fn gre(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
     let options = has(0x80) + has(0x20) + has(0x10);
     let options = match version {
         0 if !is_routed => options,
+        1 if has(0x10) == 0 => return Ok(None),
         1 => options + usize::from(header[1] & 0x80 != 0),
         _ => return Err(Skip::BadHeader),
     };
     let payload = rest.get(4 * options..).ok_or(Skip::CutHeader)?;
-    match protocol(header) {
+    let kind = match protocol(header) {
         // Without a number ERSPAN has no header of its own.
-        ERSPAN_II if has(0x10) == 0 => payload_of(ETHERNET, payload),
-        kind => payload_of(kind, payload),
-    }
+        ERSPAN_II if has(0x10) == 0 => ETHERNET,
+        kind => kind,
+    };
+    payload_of(kind, payload).map(Some)
 }
 
 /// The number in bytes 2 and 3 of a header: an EtherType, or the port of a receiver.
@@ -156,9 +166,12 @@ fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
         PPP => frame::headers(9, payload),
         ERSPAN_II => frame::headers(1, payload.get(8..).ok_or(Skip::CutHeader)?),
         ERSPAN_III => {
-            let has_more = payload.get(11).ok_or(Skip::CutHeader)? & 1 == 1;
-            let header = if has_more { 20 } else { 12 };
-            frame::headers(1, payload.get(header..).ok_or(Skip::CutHeader)?)
+            let (header, rest) = payload.split_first_chunk::<12>().ok_or(Skip::CutHeader)?;
+            let has_more = header[11] & 1 == 1;
+            let frame = rest.get(if has_more { 8 } else { 0 }..).ok_or(Skip::CutHeader)?;
+            // The type of the frame: Ethernet, or IP alone.
+            let link_type = if header[10] >> 2 & 0x1f == 2 { 101 } else { 1 };
+            frame::headers(link_type, frame)
         }
         kind => ether_type(kind, payload),
     }

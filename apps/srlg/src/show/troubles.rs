@@ -162,7 +162,7 @@ impl TroubleKind {
                 "set the clock of the exporter, or give `timestamps = \"received\"`, by which exports count when they come"
             }
             Self::Kernel => {
-                "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer` and a `filter`"
+                "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer`, more `capture-threads` and a `filter`"
             }
             Self::Refused => {
                 "read the log, which names the probes and the reasons; /metrics has the counts by reason"

@@ -44,7 +44,10 @@ pub(super) fn play(
     while verdict.may_change(started.elapsed(), length) {
         match input.next_event()? {
             Some(Event::Contacts(contacts)) => {
-                contacts.iter().try_for_each(|contact| monitor.take(contact))?;
+                for contact in contacts {
+                    monitor.take(contact)?;
+                    take_notices(&mut monitor, verdict, started)?;
+                }
             }
             Some(Event::SetForward { step, now_ns }) => monitor.set_forward(step, now_ns),
             Some(Event::Time(now_ns)) => {
@@ -63,11 +66,13 @@ pub(super) fn play(
                 Board { is_live: true, is_last_reload_good: true, ..monitor.board(&status) };
             boards.send_replace(Arc::new(board));
         }
-        for notice in monitor.notices()? {
-            verdict.take(notice, started.elapsed())?;
-        }
+        take_notices(&mut monitor, verdict, started)?;
     }
     exporter.join().ok().context("the exporter failed")??;
     writeln!(io::stdout(), "\n{}", input.status())?;
     Ok(())
+}
+
+fn take_notices(monitor: &mut Monitor, verdict: &mut Verdict, started: Instant) -> Result<()> {
+    monitor.notices()?.into_iter().try_for_each(|notice| verdict.take(notice, started.elapsed()))
 }
