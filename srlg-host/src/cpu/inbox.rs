@@ -126,7 +126,7 @@ impl<S: CpuScheme> Inbox<S> {
     #[inline(never)]
     fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let Self { lanes, waiting, buckets } = self;
-        let turn = arrays.shards.writers.sole_turn(buckets.writer());
+        let turn = buckets.sole_turn(&arrays.shards);
         let target = Target { arrays, waiting, buckets, is_only_writer: turn.is_some() };
         let lane = P::lane(lanes);
         if target.is_only_writer {
@@ -148,7 +148,7 @@ impl<S: CpuScheme> Inbox<S> {
             return;
         }
         let Self { lanes: Lanes { v4, v6 }, waiting, buckets } = self;
-        let turn = arrays.shards.writers.sole_turn(buckets.writer());
+        let turn = buckets.sole_turn(&arrays.shards);
         let mut target = Target { arrays, waiting, buckets, is_only_writer: turn.is_some() };
         v4.touch_waiting(&mut target);
         if let Some(v6) = v6 {

@@ -283,7 +283,9 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     }
 
     fn age(&mut self, ages: Ages) -> Result<(), Error> {
-        if ages != Ages::default() {
+        if ages == Ages::default() {
+            self.arrays.shards.writers.forget();
+        } else {
             self.age_all(ages, CounterRecorder::<S>::saturated(0u32));
         }
         Ok(())
@@ -292,6 +294,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error> {
         let (limit, threads) = (self.counter_limit(span), self.threads);
         if ages == Ages::default() {
+            self.arrays.shards.writers.forget();
             let counter = &mut self.drained_mut().counter;
             return Ok(counter.frozen(|recorders| count(recorders, limit, threads)));
         }

@@ -15,7 +15,7 @@ use srlg_core::counter::tagged::LINE;
 use srlg_core::counter::{Counter, TouchBatch};
 use srlg_core::{ArrayView, BATCH, Batch};
 
-use super::writers::{WriterId, Writers};
+use super::writers::{SoleTurn, WriterId, Writers};
 
 /// Shards, at most; a power of two.
 const MOST_SHARDS: u32 = 8;
@@ -75,9 +75,18 @@ impl<C: Counter> Buckets<C> {
         Self { counts: [0; MOST_SHARDS as usize], touches, last: None }
     }
 
-    /// Returns the thread that has these buckets.
+    /// Returns the inbox that has these buckets.
     pub(super) fn writer(&self) -> WriterId {
         WriterId(self.touches.as_ptr().addr())
+    }
+
+    /// Returns the turn of the only writer, if this is the only one, and if it needs a turn: touches without a value are applied
+    /// at once, by any number of threads.
+    pub(super) fn sole_turn<'a>(&self, shards: &'a Shards) -> Option<SoleTurn<'a>> {
+        if size_of::<C::Touch>() == 0 {
+            return None;
+        }
+        shards.writers.sole_turn(self.writer())
     }
 
     /// Touches the pairs of a batch, of which only the first `count` need it, `age` epochs ago. Touches that have to be alone
@@ -128,7 +137,7 @@ impl<C: Counter> Buckets<C> {
         }
     }
 
-    /// Sorts what is left of the time of the only writer.
+    /// Sorts the last batch of the only writer into buckets.
     #[cold]
     fn sort_last(&mut self, array: Array<'_, C>, shards: &Shards) {
         if let Some(last) = self.last.take() {

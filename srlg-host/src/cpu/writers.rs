@@ -21,7 +21,7 @@ pub(super) struct Writers {
     first: Mutex<Option<WriterId>>,
 }
 
-/// An address that only one inbox has.
+/// The address of the buckets of an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriterId(pub(super) usize);
 
@@ -33,7 +33,7 @@ pub(super) struct SoleTurn<'a> {
 impl Writers {
     /// Registers `writer`. Returns its turn unless there are other writers.
     pub(super) fn sole_turn(&self, writer: WriterId) -> Option<SoleTurn<'_>> {
-        // What the only writer wrote in its turns is visible to all that see several.
+        // What the only writer wrote in its turns is visible to each thread that reads true.
         if self.are_several.load(Acquire) {
             return None;
         }

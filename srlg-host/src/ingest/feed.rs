@@ -3,7 +3,6 @@
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
 //! `share` holds a share of the backend (an [`Arc`]) while no slice is being closed; a feed locks it while it ingests.
 //! `buffer` holds the pairs that came during a close, and when they were in contact.
-//! Beside them, without a lock, [`FewPairs`](few::FewPairs) has IPv4 pairs of short calls, which cost less together.
 //! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`RunningSlice`].
 //!
 //! ```text
@@ -16,8 +15,8 @@
 //! ```
 //!
 //! A close, in this order:
-//! 1. The closer ingests the buffered pairs and those of short calls, of all feeds, while feeds continue, and notes in each
-//!    `buffer` which slice will run afterwards.
+//! 1. The closer ingests the buffered pairs of all feeds, while feeds continue, and notes in each `buffer` which slice
+//!    will run afterwards.
 //! 2. It sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer` while it is
 //!    set. So the closer waits only for the call that is under way: for [`PAIRS_PER_FEED_CALL`] pairs, and the same number
 //!    from the buffer.
@@ -31,8 +30,7 @@
 //! Invariants:
 //! - While a close has the backend no slot is open, and there is one reference to the backend.
 //! - Pairs of a call that returned before a close began are in the recorders when step 3 is over: either the call
-//!   ingested them, or they were in `buffer` or among the few before step 1. A short call that returns between the steps 1
-//!   and 2 leaves its pairs for the slice that closes, too, though its report may not have them. Pairs that are buffered during a close are ingested after it,
+//!   ingested them, or they were in `buffer` before step 1. Pairs that are buffered during a close are ingested after it,
 //!   while the slice runs that step 1 noted: step 1 of the next close is the last occasion. Pairs with a slice of their own
 //!   are placed by its number, and are ingested as late as they are at that moment.
 //! - A feed that must not wait takes only locks that are free, and never has a turn.
@@ -43,7 +41,6 @@
 //!   are ingested like all others in the buffer.
 
 mod buffer;
-mod few;
 pub(crate) mod lent;
 mod running;
 mod slot;
@@ -56,7 +53,7 @@ use srlg_core::IpPair;
 
 use crate::backend::Pairs;
 use crate::error::Error;
-use crate::ingest::pairs::{Pair, PairSlice};
+use crate::ingest::pairs::Pair;
 pub use running::Arrival;
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
@@ -64,9 +61,6 @@ use slot::{FeedSlot, FeedState, Share};
 /// Pairs that are ingested while a slot is locked, and as many from the buffer: some tenths of a
 /// millisecond, for which a close may have to wait.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
-
-/// Pairs of a short call, at most: those of longer calls gain nothing by waiting for others.
-const PAIRS_PER_SHORT_CALL: usize = 16;
 
 /// A handle by which one thread ingests pairs, as long as the detector is there; see
 /// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
@@ -105,11 +99,6 @@ impl Feed {
     /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports, perhaps about pairs of earlier calls; the
     /// CPU reports nothing else.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
-        if let (1..=PAIRS_PER_SHORT_CALL, PairSlice::V4(pairs)) = (pairs.len(), P::slice(pairs))
-            && self.take_few(pairs)?
-        {
-            return Ok(());
-        }
         self.check::<P>(pairs)?;
         let mut pieces = pairs.chunks(PAIRS_PER_FEED_CALL);
         pieces.try_for_each(|pairs| self.put(Time::Running, pairs).map(drop))
@@ -204,33 +193,6 @@ impl Feed {
         self.running.slice()
     }
 
-    /// Lets the `pairs` of a short call wait, if they may.
-    #[inline]
-    fn take_few(&mut self, pairs: &[IpPair]) -> Result<bool, Error> {
-        if self.may_keep {
-            return Ok(false); // this call ingests some of the buffer
-        }
-        let Some(few) = self.slot.open_few() else { return Ok(false) };
-        let slice = self.running.slice();
-        if !few.has_room(slice, pairs.len()) {
-            self.ingest_few()?;
-            return self.take_few(pairs); // a close may have come
-        }
-        few.append(slice, pairs);
-        Ok(true)
-    }
-
-    /// Ingests the pairs of short calls.
-    #[inline(never)]
-    fn ingest_few(&mut self) -> Result<(), Error> {
-        if let Some(copy) = self.slot.few().copy() {
-            // Closes have ingested those that are too late by now.
-            self.put(copy.time, copy.pairs()).map(drop)?;
-        }
-        self.slot.few().clear();
-        Ok(())
-    }
-
     // First of all: a buffered pair that cannot be ingested would fail every later query.
     fn check<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
         P::slice(pairs).family().check(self.running.params())
@@ -318,13 +280,6 @@ impl Drop for Feed {
     // Pairs that stay in the buffer, because a slice is being closed or the device fails, are ingested by the thread
     // that next reads the recorders, which gets the error as well.
     fn drop(&mut self) {
-        // Where these cannot be ingested at once, the next thread that reads the recorders takes a copy.
-        if let Some(copy) = self.slot.few().copy()
-            && let Ok((_, taken)) = self.try_put(copy.time, copy.pairs())
-            && taken == copy.pairs().len()
-        {
-            self.slot.few().clear();
-        }
         let Self { slot, running, may_keep } = self;
         let nothing: &[IpPair] = &[];
         while *may_keep

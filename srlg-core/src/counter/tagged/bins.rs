@@ -105,7 +105,7 @@ impl Bins {
         let mut grouped = [[0; MOST_GROUPS]; KINDS];
         let (len, ages_per_group) = (grouping.groups() as usize, grouping.ages_per_group());
         for (kind, groups) in grouped.iter_mut().enumerate() {
-            // Ages outside the window have no positions.
+            // Ages outside the window have no positions, and a host has at most 57,344: a sum of two bins fits.
             let [even, odd] = self
                 .tables
                 .each_ref()

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use srlg_core::counter::Lines;
 use srlg_core::finder::cells::CellArray;
-use srlg_core::scheme::TaggedTypes;
+use srlg_core::scheme::{PaperTypes, SchemeTypes, TaggedTypes};
 use srlg_core::{Config, HashFamily, PairIds, Params, ReadRecorder, Recorder, Scheme};
 
 use super::*;
@@ -148,8 +148,7 @@ fn inbox_that_is_not_in_use_is_not_a_writer() {
     let pairs = pairs(&(0, 500, 500, 0, 0, false));
     let ingest = |arrays: &Arrays<TaggedTypes>| inboxes.ingest(arrays, &pairs, Ages::default());
     let has_sole_turn = |arrays: &Arrays<TaggedTypes>| {
-        let writer = lock(inboxes.inboxes.get().unwrap()).buckets.writer();
-        arrays.shards.writers.sole_turn(writer).is_some()
+        lock(inboxes.inboxes.get().unwrap()).buckets.sole_turn(&arrays.shards).is_some()
     };
     ingest(&arrays);
     std::thread::scope(|scope| drop(scope.spawn(|| ingest(&arrays))));
@@ -159,4 +158,11 @@ fn inbox_that_is_not_in_use_is_not_a_writer() {
     ingest(&arrays);
     inboxes.drain(&arrays);
     assert!(has_sole_turn(&arrays));
+}
+
+#[test]
+fn touches_that_are_applied_at_once_need_no_turn() {
+    let shards = Shards::new(1 << 10);
+    assert!(Buckets::<<PaperTypes as SchemeTypes>::Counter>::new().sole_turn(&shards).is_none());
+    assert!(Buckets::<<TaggedTypes as SchemeTypes>::Counter>::new().sole_turn(&shards).is_some());
 }

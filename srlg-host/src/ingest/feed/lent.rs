@@ -53,11 +53,6 @@ impl LentBackend {
         slots.iter().try_for_each(|slot| {
             let mut buffer = slot.buffer();
             buffer.hand_in(self.shared(), &self.running, usize::MAX)?;
-            // With the lock of the buffer: one thread at a time copies.
-            if let Some(copy) = slot.few().copy() {
-                copy.hand_in(self.shared(), &self.running)?;
-                slot.few().set_copied(&copy);
-            }
             buffer.begin(next);
             Ok(())
         })
@@ -104,7 +99,7 @@ impl LentBackend {
 
 /// Whether the slot has a feed, or pairs of one that was dropped.
 fn is_needed(slot: &Arc<FeedSlot>) -> bool {
-    Arc::strong_count(slot) > 1 || !slot.buffer().is_empty() || slot.few().copy().is_some()
+    Arc::strong_count(slot) > 1 || !slot.buffer().is_empty()
 }
 
 impl Drop for LentBackend {

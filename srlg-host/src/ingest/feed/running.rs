@@ -3,10 +3,7 @@
 //! Invariant: it changes only while a close has the backend, so whoever holds a share of the backend
 //! reads the slice that its recorders are in.
 
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use srlg_core::{Ages, Params};
 
@@ -75,12 +72,12 @@ impl RunningSlice {
 
     #[inline]
     pub(super) fn slice(&self) -> u64 {
-        self.slice.load(Acquire)
+        self.slice.load(Relaxed)
     }
 
-    // A feed that sees it appends no pair that a copy made before could have.
+    // What follows a close sees it by way of the locks of the slots.
     pub(super) fn set(&self, slice: u64) {
-        self.slice.store(slice, Release);
+        self.slice.store(slice, Relaxed);
     }
 
     pub(super) fn params(&self) -> &Params {

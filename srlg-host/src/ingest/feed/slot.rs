@@ -1,15 +1,11 @@
 //! [`FeedSlot`]: where one feed and the closing thread meet. [`feed`](super) explains the protocol.
 
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Relaxed, Release},
-};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use super::buffer::FeedBuffer;
-use super::few::FewPairs;
 use crate::backend::Backend;
 
 /// Interval at which a waiting feed checks whether the slice is closed.
@@ -20,9 +16,6 @@ const POLL: Duration = Duration::from_micros(200);
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. A hint: `share` decides.
     wanted: AtomicBool,
-    /// Whether the slot is open and the closer does not want the share: pairs of short calls may wait.
-    open: AtomicBool,
-    few: FewPairs,
     share: Mutex<Share>,
     /// Signalled when a feed that waited has its turn.
     turn: Condvar,
@@ -53,8 +46,6 @@ impl FeedSlot {
         let share = Share { state: FeedState::Open(backend), is_awaited: false };
         Self {
             wanted: AtomicBool::new(false),
-            open: AtomicBool::new(true),
-            few: FewPairs::new(),
             share: Mutex::new(share),
             turn: Condvar::new(),
             buffer: Mutex::new(buffer),
@@ -63,17 +54,6 @@ impl FeedSlot {
 
     pub(super) fn is_wanted(&self) -> bool {
         self.wanted.load(Relaxed)
-    }
-
-    /// The pairs of short calls, if more may wait.
-    #[inline]
-    pub(super) fn open_few(&self) -> Option<&FewPairs> {
-        self.open.load(Acquire).then_some(&self.few)
-    }
-
-    /// The pairs of short calls.
-    pub(super) fn few(&self) -> &FewPairs {
-        &self.few
     }
 
     pub(super) fn share(&self) -> MutexGuard<'_, Share> {
@@ -119,7 +99,6 @@ impl FeedSlot {
 
     /// Asks for the share, as the closer.
     pub(super) fn want(&self) {
-        self.open.store(false, Relaxed);
         self.wanted.store(true, Relaxed);
     }
 
@@ -135,7 +114,6 @@ impl FeedSlot {
     /// Sets the `state` that the feed sees from now on.
     pub(super) fn change(&self, state: FeedState) {
         let mut share = self.share();
-        self.open.store(matches!(state, FeedState::Open(_)), Release);
         share.state = state;
         // With the lock: a feed that waits must not take this close for another.
         self.wanted.store(false, Relaxed);

@@ -1,4 +1,3 @@
-mod few;
 mod speed;
 mod tries;
 
