@@ -53,7 +53,7 @@ reasons! {
         CutTunnel = "cut-tunnel",
         /// A fragment of a packet that carries another through a tunnel: one without the headers of that.
         TunnelFragment = "tunnel-fragment",
-        /// A tunnel carries no packet of IP, such as one of ARP, or one with an impossible header.
+        /// A tunnel of IP, such as GRE, carries no packet of IP, or one with an impossible header.
         TunnelContent = "tunnel-content",
         /// More tunnels than are entered, [`MOST_TUNNELS`].
         DeepTunnel = "deep-tunnel",

@@ -31,7 +31,8 @@ const ERSPAN_III: u16 = 0x22eb;
 
 impl<'a> Headers<'a> {
     /// Returns the headers of the packet that this one carries through a tunnel: IP in IP, GRE, MPLS, VXLAN, Geneve and GTP-U.
-    /// Packets in other tunnels, and encrypted ones, are ordinary packets, and so are later fragments of UDP.
+    /// Packets in other tunnels, and encrypted ones, are ordinary packets. So are later fragments of UDP, and datagrams to the
+    /// ports of tunnels that carry no packet of IP.
     ///
     /// # Errors
     /// [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`], why they cannot be found.
@@ -86,10 +87,9 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
     };
     let is_whole = payload.len() + 8 >= usize::from(u16::from_be_bytes([header[4], header[5]]));
     match inner {
+        Err(Skip::CutHeader) if !is_whole => Err(Skip::CutHeader),
         // A port alone makes no tunnel: somebody may look for open ports.
-        Err(Skip::BadHeader) => Ok(None),
-        Err(Skip::CutHeader) if is_whole => Ok(None),
-        inner => inner,
+        inner => Ok(inner.unwrap_or_default()),
     }
 }
 

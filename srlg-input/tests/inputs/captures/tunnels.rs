@@ -5,6 +5,7 @@ use srlg_input::contact::Host;
 use srlg_input::packet::Tunnels;
 
 use super::drain;
+use crate::reader::build::{self, MICROSECONDS};
 
 const PACKETS: &[u8] = include_bytes!("tunnels/tunnels.pcap");
 const HOSTS: &str = include_str!("tunnels/hosts.csv");
@@ -79,6 +80,28 @@ fn the_hosts_of_packets_in_tunnels_are_those_that_scapy_finds() {
     });
     assert_eq!(both, pairs.collect::<Vec<_>>());
     assert_eq!(skips, SKIPS);
+}
+
+#[test]
+fn datagrams_to_ports_of_tunnels_that_carry_no_packet_are_ordinary() {
+    for port in [4789, 8472, 6081, 2152, 6635_u16] {
+        for payload in [&[][..], &[0; 7], &[0xff; 40]] {
+            let length = 8 + payload.len() as u16;
+            let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0, 0x45, 0];
+            frame.extend((20 + length).to_be_bytes());
+            frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0xc0, 0]);
+            frame.extend([port, length, 0].map(u16::to_be_bytes).concat());
+            frame.extend(payload);
+            let mut file = build::pcap(false, MICROSECONDS, 1);
+            file.record(0, 0, &frame);
+            let mut reader = Reader::new(std::io::Cursor::new(file.bytes)).unwrap();
+            reader = reader.with_tunnels(Tunnels::Inner);
+            let contacts = drain(&mut reader);
+            let hosts: Vec<_> = contacts.iter().map(|it| [it.source, it.destination]).collect();
+            let outer = [[192, 0, 2, 1], [192, 0, 2, 2]].map(Host::from);
+            assert_eq!(hosts, [outer], "port {port}: {}", reader.counts());
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Framing that lies: reading ends at the record that does, and says how. Whatever the bytes, it ends, in order, without a panic.
 
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use srlg_input::capture::{CaptureError, Cause, Format, Reader, Truncation};
@@ -91,6 +93,69 @@ fn a_failing_source_is_an_error_after_the_whole_packets() {
         assert_eq!(reader.next_contacts().unwrap(), None, "reading has ended");
         assert_eq!(reader.truncation(), None);
     }
+}
+
+/// Gives its pieces, one for each read, and fails after the last one. It counts its reads.
+struct Pieces(Vec<Vec<u8>>, Arc<AtomicUsize>);
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.1.fetch_add(1, Relaxed);
+        if self.0.is_empty() {
+            return Err(io::Error::other("cable unplugged"));
+        }
+        let piece = self.0.remove(0);
+        buffer[..piece.len()].copy_from_slice(&piece);
+        Ok(piece.len())
+    }
+}
+
+/// A packet, then a block or a line that is passed over in parts, the second half of which does not come.
+fn passed_over_in_parts() -> [Vec<u8>; 2] {
+    let mut pcapng = Fields::new(false);
+    pcapng.section(false).interface(1, &[]).packet(0, 1, &build::frame(1)).block(5, &[0; 400]);
+    pcapng.bytes.truncate(pcapng.bytes.len() - 200);
+    let csv = format!("time_ms,src,dst\n1,10.0.0.1,10.1.0.1\n{}", "x".repeat(3_000));
+    [pcapng.bytes, csv.into_bytes()]
+}
+
+#[test]
+fn contacts_before_a_failure_come_first_whatever_is_passed_over() {
+    for content in passed_over_in_parts() {
+        let mut reader = Reader::new(Pieces(vec![content], Arc::default())).unwrap();
+        assert_eq!(reader.next_contacts().unwrap().map(<[_]>::len), Some(1));
+        assert!(matches!(reader.next_contacts(), Err(CaptureError::Read(_))));
+        assert_eq!(reader.next_contacts().unwrap(), None, "reading has ended");
+        assert_eq!(reader.counts().contacts, 1);
+    }
+}
+
+#[test]
+fn a_contact_does_not_wait_for_what_follows_a_block_that_is_passed_over() {
+    let mut first = Fields::new(false);
+    first.section(false).interface(1, &[]).packet(0, 1, &build::frame(1)).block(5, &[0; 400]);
+    let mut second = Fields::new(false);
+    second.packet(0, 2, &build::frame(2));
+    let reads = Arc::<AtomicUsize>::default();
+    let pieces = vec![first.bytes, second.bytes];
+    let mut reader = Reader::new(Pieces(pieces, Arc::clone(&reads))).unwrap();
+    let before = reads.load(Relaxed);
+    assert_eq!(reader.next_contacts().unwrap(), Some(&[contact(1_000, 1)][..]));
+    assert_eq!(reads.load(Relaxed), before);
+    assert_eq!(reader.next_contacts().unwrap(), Some(&[contact(2_000, 2)][..]));
+}
+
+#[test]
+fn datagrams_may_follow_contacts() {
+    let mut file = build::pcap(false, MICROSECONDS, 1);
+    file.record(1, 0, &build::frame(1));
+    let mut rest = Fields::new(false);
+    rest.record(2, 0, &build::frame(2));
+    let mut reader = Reader::new(Pieces(vec![file.bytes, rest.bytes], Arc::default())).unwrap();
+    assert_eq!(reader.next_contacts().unwrap().map(<[_]>::len), Some(1));
+    // It holds no whole datagram, and the source fails after it.
+    assert!(matches!(reader.next_datagram(), Err(CaptureError::Read(_))));
+    assert_eq!(reader.counts().packets, 2);
 }
 
 /// Gives one byte at a time and is interrupted before each.

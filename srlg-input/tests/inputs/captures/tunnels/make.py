@@ -69,9 +69,10 @@ packets += [
     v4() / UDP(sport=4789, dport=53) / Raw(b"query"),
     v4() / UDP(sport=50000, dport=2152) / GTP_U_Header(gtp_type=1, teid=0),
     v6() / IPv6ExtHdrDestOpt() / TCP(dport=80),
+    vxlan(v4(), ARP()),
 ]
 # Tunnels without a packet of IP in them, and more tunnels than are entered.
-no_content = [vxlan(v4(), ARP()), v4() / GRE(proto=0x9000) / Raw(b"loopback")]
+no_content = [v4() / GRE() / Raw(b"loopback"), v4() / GRE(proto=0x9000) / Raw(b"loopback")]
 deep = [v4() / v4() / v4() / v4() / v4() / inner(v4())]
 cut = [vxlan(v4(), inner(v4()))]
 later = [v4() / GRE() / inner(v4())]
