@@ -126,7 +126,7 @@ impl Prefixes {
 
 impl Mask {
     /// The network of `host`.
-    #[inline]
+    #[inline(always)]
     fn network_of(self, host: Host) -> Host {
         match host.as_v4() {
             Some(bits) => Host::v4(bits & self.v4),
@@ -209,25 +209,28 @@ impl View {
 
     /// Returns the [`pairs`](Self::pairs) of `contact` by the part of the measured host: the one of its source, and the one
     /// of its destination.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn sent_and_received(&self, contact: &Contact) -> [Option<(Host, Host)>; 2] {
         let Contact { source, destination, .. } = *contact;
         let (sender, receiver) = (self.host.network_of(source), self.host.network_of(destination));
         let counts = sender != receiver && self.counts(contact);
-        let is_measured = |host, opposite, role| {
-            counts
-                && (self.role == Role::Any || self.role == role)
-                && match self.side {
-                    Side::Inside => self.is_inside(host),
-                    Side::Outside => !self.is_inside(host) && self.is_inside(opposite),
-                }
-        };
-        let sent = is_measured(source, destination, Role::Source)
-            .then(|| (sender, self.peer.network_of(destination)));
-        let received = is_measured(destination, source, Role::Destination)
-            .then(|| (receiver, self.peer.network_of(source)));
-        [sent, received]
+        let sent = counts && self.measures(source, destination, Role::Source);
+        let received = counts && self.measures(destination, source, Role::Destination);
+        [
+            sent.then(|| (sender, self.peer.network_of(destination))),
+            received.then(|| (receiver, self.peer.network_of(source))),
+        ]
+    }
+
+    /// Whether `host` is measured by its contact with `opposite`, in which it has this `role`.
+    #[inline(always)]
+    fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
+        (self.role == Role::Any || self.role == role)
+            && match self.side {
+                Side::Inside => self.is_inside(host),
+                Side::Outside => !self.is_inside(host) && self.is_inside(opposite),
+            }
     }
 
     /// Returns whether `host` is inside, by its whole address.

@@ -42,7 +42,7 @@ impl Track {
     }
 
     /// Returns the pairs of `contact` that count by `rules`: hosts of the view, with their opposite hosts.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pairs(
         &mut self,
         contact: &Contact,
