@@ -214,7 +214,7 @@ impl Capture {
                     if time_ns.is_ok_and(|time_ns| time_ns < self.since_ns) {
                         continue;
                     }
-                    // A clock that is set back later is none of its business.
+                    // A clock that is set back later does not matter.
                     self.since_ns = 0;
                     let seen = time_ns.and_then(|time_ns| {
                         let headers = headers(self.link_type, packet.data)?;
