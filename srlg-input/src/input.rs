@@ -117,7 +117,7 @@ enum Source {
     Live(Box<Live>),
 }
 
-/// What a source has next: contacts, which it still holds, or another event.
+/// The next event of a source. Contacts stay with the source.
 #[derive(Debug)]
 pub(crate) enum Next {
     Contacts,

@@ -81,7 +81,7 @@ const SECOND: u64 = 1_000_000_000;
 pub(crate) struct Line {
     belt: Arc<Belt>,
     stop: Stop,
-    /// What each thread last told of itself.
+    /// The last status of each thread, by its number.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
