@@ -247,6 +247,7 @@ impl Reader {
     /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list or a log; reading ends there.
     pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
         let Self { decoder, progress, payload, .. } = self;
+        progress.check()?;
         while !progress.ended {
             let input = &mut progress.input;
             let copy = |time_ns, headers: Headers<'_>| copy_datagram(time_ns, &headers, payload);
@@ -289,9 +290,7 @@ impl Progress {
             &mut PacketCounts,
         ) -> Result<Option<Result<(), Skip>>, Halt>,
     ) -> Result<(), CaptureError> {
-        if let Some(error) = self.failure.take() {
-            return Err(error);
-        }
+        self.check()?;
         while !self.ended && contacts.len() < BLOCK {
             self.input.hold(!contacts.is_empty());
             let seen = next(&mut self.input, contacts, &mut self.counts);
@@ -303,13 +302,12 @@ impl Progress {
             }
         }
         self.input.hold(false);
-        match self.failure.take() {
-            Some(error) if contacts.is_empty() => Err(error),
-            failure => {
-                self.failure = failure;
-                Ok(())
-            }
-        }
+        if contacts.is_empty() { self.check() } else { Ok(()) }
+    }
+
+    /// Returns the error that came after contacts, once.
+    fn check(&mut self) -> Result<(), CaptureError> {
+        self.failure.take().map_or(Ok(()), Err)
     }
 
     /// Counts what came, or remembers how reading ended.

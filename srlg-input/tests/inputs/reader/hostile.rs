@@ -122,7 +122,11 @@ fn passed_over_in_parts() -> [Vec<u8>; 2] {
 #[test]
 fn contacts_before_a_failure_come_first_whatever_is_passed_over() {
     for content in passed_over_in_parts() {
-        let mut reader = Reader::new(Pieces(vec![content], Arc::default())).unwrap();
+        let open = || Reader::new(Pieces(vec![content.clone()], Arc::default())).unwrap();
+        let mut reader = open();
+        assert_eq!(reader.next_contacts().unwrap().map(<[_]>::len), Some(1));
+        assert!(matches!(reader.next_datagram(), Err(CaptureError::Read(_))));
+        let mut reader = open();
         assert_eq!(reader.next_contacts().unwrap().map(<[_]>::len), Some(1));
         assert!(matches!(reader.next_contacts(), Err(CaptureError::Read(_))));
         assert_eq!(reader.next_contacts().unwrap(), None, "reading has ended");
