@@ -59,7 +59,7 @@ struct Holder {
 
 /// The hosts that a search selects as candidates, and how it went.
 pub(crate) struct Shortlist {
-    /// The hosts, each once, those with most cells first.
+    /// The hosts, each once.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
     /// Whether there were more hosts than the limit.
@@ -67,7 +67,8 @@ pub(crate) struct Shortlist {
     pub(crate) is_limited: bool,
 }
 
-/// Returns the hosts that have at least c_min cells, those with most first, no more than the limit; and how the search went.
+/// Returns the hosts that have at least c_min cells, or those with most of them if they are more than the limit; and how the
+/// search went.
 /// `counts` are of all cells in the window. `v4` are the IPv4 hosts that hold c_min cells or more, and how many each holds.
 /// `held` are the cells that IPv6 hosts hold, at least all of those that may be candidates. Reorders `held`.
 pub(crate) fn candidates(
@@ -79,9 +80,6 @@ pub(crate) fn candidates(
     let mut found: Vec<Holder> =
         v4.map(|(owner, cells)| Holder { owner, limbs: [0; 4], cells }).collect();
     spell(params, least_v6(counts.c_min), held, &mut found);
-    // Which of those with as many cells come first is up to chance, whatever family they are of, but always the same.
-    let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
-    found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
     let limit = params.candidate_limit() as usize;
     #[cfg(any(feature = "cuda", test))]
     let is_limited = found.len() > limit;
@@ -98,22 +96,16 @@ pub(crate) fn candidates(
     }
 }
 
-/// Returns the IPv4 hosts that own at least `c_min` of the cells with these `owners`, and how many. Reorders them.
-pub(super) fn holders(owners: &mut [Owner], c_min: u32) -> impl Iterator<Item = (Owner, u32)> {
-    let v4 = v4_first(owners);
-    owners[..v4].sort_unstable();
-    let runs = owners[..v4].chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
-    runs.filter(move |&(_, cells)| cells >= c_min)
+/// Leaves the IPv4 hosts of `owners`, in their order.
+pub(super) fn sort_v4(owners: &mut Vec<Owner>) {
+    owners.retain(|owner| !owner.is_fingerprint());
+    owners.sort_unstable();
 }
 
-/// Moves the owners that are IPv4 hosts to the front, and returns how many: only these are sorted.
-fn v4_first(owners: &mut [Owner]) -> usize {
-    let mut v4 = 0;
-    for at in 0..owners.len() {
-        owners.swap(v4, at);
-        v4 += usize::from(!owners[v4].is_fingerprint());
-    }
-    v4
+/// Returns which of the sorted `owners` are there at least `c_min` times, and how often.
+pub(super) fn holders(owners: &[Owner], c_min: u32) -> impl Iterator<Item = (Owner, u32)> {
+    let runs = owners.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
+    runs.filter(move |&(_, cells)| cells >= c_min)
 }
 
 /// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
@@ -133,10 +125,16 @@ fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Ve
     }
 }
 
-/// Leaves those of `found`, by falling numbers of cells, that the limit accepts. Returns what was asked of them,
-/// `c_min` cells where all stay.
+/// Leaves those of `found` with most cells that the limit accepts. Returns what was asked of them, `c_min` cells where all
+/// stay.
 fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
-    let Some(&Holder { cells: border, .. }) = found.get(limit) else { return c_min.into() };
+    if found.len() <= limit {
+        return c_min.into();
+    }
+    // Which of those with as many cells come first is up to chance, whatever family they are of, but always the same.
+    let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
+    found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
+    let border = found[limit].cells;
     let first = found.partition_point(|holder| holder.cells > border);
     let end = found.partition_point(|holder| holder.cells >= border);
     found.truncate(limit);

@@ -7,18 +7,33 @@ use srlg_core::finder::cells::chance::least_v6;
 use srlg_core::finder::cells::{CellsFinder, Owner};
 use srlg_core::{ArrayParams, BATCH, Params, Span};
 
-use super::cells::{CellCounts, HeldCell, Shortlist, candidates, holders, untouched};
+use super::cells::{CellCounts, HeldCell, Shortlist, candidates, holders, sort_v4, untouched};
 use super::{CpuFinder, CpuSearch, FinderHealth};
+use crate::share::share_chunks;
 use crate::vectors::for_wider_vectors;
 
-/// What a search counts.
+/// Cells that are worth a thread: it takes a quarter of the time of their passes to start.
+const CELLS_PER_THREAD: usize = 1 << 16;
+
+/// What a search keeps, for each part of the cells.
 pub(crate) struct CellSearch {
     params: CellsParams,
+    counts: Vec<Counts>,
+    lists: Vec<Lists>,
+}
+
+/// What the first pass counts.
+struct Counts {
     /// Cells of IPv4 hosts by age, then those of IPv6 hosts; the last number of either is of those that are not in the
     /// window.
     ages: Vec<u32>,
     /// Cells in the window, by the counter of their owners.
     counters: Vec<u8>,
+}
+
+/// What the second pass lists.
+#[derive(Default)]
+struct Lists {
     /// Owners of the cells that may be those of candidates.
     owners: Vec<Owner>,
     /// Those of these cells that IPv6 hosts hold.
@@ -26,11 +41,11 @@ pub(crate) struct CellSearch {
 }
 
 for_wider_vectors! {
-    /// Counts `cells` by age, of IPv4 hosts in the first half of `ages` and of IPv6 hosts in the second, those of no age of
+    /// Counts `cells`, the first of which has the number `first`, by age, of IPv4 hosts in the first half of `ages` and of IPv6 hosts in the second, those of no age of
     /// the window as the last of either; and those of the window by the counter of their owners.
-    fn count(params: &CellsParams, cells: &[u64], ages: &mut [u32], counters: &mut [u8]) {
+    fn count(params: &CellsParams, first: u32, cells: &[u64], ages: &mut [u32], counters: &mut [u8]) {
         let of_one = ages.len() as u32 / 2;
-        for (first, cells) in (0..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
+        for (first, cells) in (first..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
             let owners = params.owners(first, cells);
             let mut bins = [0u32; BATCH];
             for i in 0..BATCH {
@@ -49,13 +64,14 @@ for_wider_vectors! {
     /// is at least `least`.
     fn list(
         params: &CellsParams,
+        first: u32,
         cells: &[u64],
         limit: u64,
         least: u8,
         counters: &[u8],
         listed: &mut Vec<Owner>,
     ) {
-        for (first, cells) in (0..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
+        for (first, cells) in (first..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
             let owners = params.owners(first, cells);
             let (mut kept, mut count) = ([Owner::default(); BATCH], 0);
             for i in 0..BATCH {
@@ -70,13 +86,14 @@ for_wider_vectors! {
     /// Lists the cells that IPv6 hosts hold, of those that [`list`] would list the owners of.
     fn list_held(
         params: &CellsParams,
+        first: u32,
         cells: &[u64],
         limit: u64,
         least: u8,
         counters: &[u8],
         listed: &mut Vec<HeldCell>,
     ) {
-        for (first, cells) in (0..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
+        for (first, cells) in (first..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
             let owners = params.owners(first, cells);
             let (mut kept, mut count) = ([HeldCell::default(); BATCH], 0);
             for i in 0..BATCH {
@@ -99,32 +116,76 @@ impl CpuFinder for CellsFinder {
     }
 }
 
+impl Counts {
+    fn new(params: &CellsParams) -> Self {
+        Self { ages: Vec::new(), counters: vec![0; params.recorders()] }
+    }
+
+    /// Counts `cells`, the first of which has the number `first`, over `span` alone.
+    fn count(&mut self, params: &CellsParams, first: u32, cells: &[u64], span: Span) {
+        self.counters.fill(0);
+        self.ages.clear();
+        self.ages.resize(2 * (span.finder_ages as usize + 1), 0);
+        count(params, first, cells, &mut self.ages, &mut self.counters);
+    }
+
+    /// Adds the counts of other cells.
+    fn add(&mut self, others: &Self) {
+        self.ages.iter_mut().zip(&others.ages).for_each(|(ours, theirs)| *ours += theirs);
+        let counters = self.counters.iter_mut().zip(&others.counters);
+        counters.for_each(|(ours, theirs)| *ours = ours.saturating_add(*theirs));
+    }
+}
+
 impl CpuSearch<u64> for CellSearch {
     fn new(params: &Params) -> Self {
         let params = *params.finder().cells().expect("params of this finder");
-        let counters = vec![0; params.recorders()];
-        let owners = Vec::with_capacity(params.recorders());
-        Self { params, ages: Vec::new(), counters, owners, held: Vec::new() }
+        Self { params, counts: Vec::new(), lists: Vec::new() }
     }
 
-    fn candidates(&mut self, cells: &[u64], span: Span, _: usize) -> (Vec<IpAddr>, FinderHealth) {
-        let Self { params, ages, counters, owners, held } = self;
-        counters.fill(0);
-        ages.clear();
-        let of_window = span.finder_ages as usize;
-        ages.resize(2 * (of_window + 1), 0);
-        count(params, cells, ages, counters);
+    fn candidates(
+        &mut self,
+        cells: &[u64],
+        span: Span,
+        threads: usize,
+    ) -> (Vec<IpAddr>, FinderHealth) {
+        let Self { params, counts, lists } = self;
+        let len = cells.len().div_ceil(threads).next_multiple_of(CELLS_PER_THREAD);
+        let parts: Vec<(u32, &[u64])> = (0..).step_by(len).zip(cells.chunks(len)).collect();
+        counts.resize_with(parts.len(), || Counts::new(params));
+        share_chunks(threads, counts, 1, |part, counts| {
+            let (first, cells) = parts[part];
+            counts[0].count(params, first, cells, span);
+        });
+        let (all, others) = counts.split_first_mut().expect("cells have a part");
+        others.iter().for_each(|others| all.add(others));
+        let Counts { ages, counters } = all;
         // Without those of no age of the window.
+        let of_window = span.finder_ages as usize;
         ages.swap_remove(2 * of_window + 1);
         ages.remove(of_window);
         let counts = CellCounts::new(params, ages, span);
         let c_min = counts.c_min;
-        owners.clear();
-        held.clear();
         let limit = u64::from(span.finder_ages) * params.age_step();
-        list(params, cells, limit, c_min as u8, counters, owners);
-        if counts.may_spell() {
-            list_held(params, cells, limit, least_v6(c_min) as u8, counters, held);
+        lists.resize_with(parts.len(), Lists::default);
+        share_chunks(threads, lists, 1, |part, lists| {
+            let ((first, cells), Lists { owners, held }) = (parts[part], &mut lists[0]);
+            owners.clear();
+            held.clear();
+            list(params, first, cells, limit, c_min as u8, counters, owners);
+            sort_v4(owners);
+            if counts.may_spell() {
+                list_held(params, first, cells, limit, least_v6(c_min) as u8, counters, held);
+            }
+        });
+        let (Lists { owners, held }, others) = lists.split_first_mut().expect("cells have a part");
+        others.iter().for_each(|others| {
+            owners.extend_from_slice(&others.owners);
+            held.extend_from_slice(&others.held);
+        });
+        if !others.is_empty() {
+            // This sort merges what is in order already.
+            owners.sort();
         }
         let Shortlist { hosts, health, .. } =
             candidates(params, counts, holders(owners, c_min), held);

@@ -1,4 +1,4 @@
-//! How long a search takes where hosts of few cells each hold all cells.
+//! Searches where hosts of few cells each hold all cells.
 
 use std::time::Instant;
 
@@ -19,6 +19,27 @@ fn full(params: &CellsParams, contacts: u32, is_v6: bool) -> Vec<Recorder64> {
         CellArray::new(params, &cells).touch(&params.ids(pair), 0);
     }
     cells
+}
+
+#[test]
+fn threads_that_share_a_search_find_what_one_finds() {
+    let config = Config { threshold: 32, linear_width: 512, ..Config::default() };
+    let config =
+        Config { scheme: Scheme::Tagged { cell_bits: 18, lines: 2000, tags: 64 }, ..config };
+    let all = config.validate().unwrap();
+    for is_v6 in [false, true] {
+        let cells = full(all.finder().cells().unwrap(), 20, is_v6);
+        let words: Vec<u64> = cells.iter().map(ReadRecorder::word).collect();
+        // A search after another one, with fewer threads, too.
+        let mut search = CellSearch::new(&all);
+        let [one, four, three, again] = [1, 4, 3, 1].map(|threads| {
+            let (mut hosts, health) = search.candidates(&words, all.span(0, 1), threads);
+            hosts.sort_unstable();
+            (hosts, health)
+        });
+        assert!(one.0.len() > 1000, "{} hosts are found", one.0.len());
+        assert!(four == one && three == one && again == one);
+    }
 }
 
 /// `cargo test --release -p srlg-host times_of_searches -- --ignored --nocapture`

@@ -44,7 +44,7 @@ proptest! {
 
         let (by_age, counters) = on_all_levels!(count as level => {
             let (mut by_age, mut counters) = (vec![0; 2 * (ages + 1)], vec![0; cells.len()]);
-            level(&params, &cells, &mut by_age, &mut counters);
+            level(&params, 0, &cells, &mut by_age, &mut counters);
             (by_age, counters)
         });
         let mut expected_ages = vec![0; 2 * (ages + 1)];
@@ -57,7 +57,7 @@ proptest! {
         let limit = ages as u64 * params.age_step();
         let owners = on_all_levels!(list as level => {
             let mut listed = Vec::new();
-            level(&params, &cells, limit, least, &counters, &mut listed);
+            level(&params, 0, &cells, limit, least, &counters, &mut listed);
             listed
         });
         let one_by_one = (0..).zip(&cells).filter_map(|(place, &word)| {
@@ -68,7 +68,7 @@ proptest! {
         prop_assert!(one_by_one.clone().map(|held| held.0).eq(owners));
         let held = on_all_levels!(list_held as level => {
             let mut listed = Vec::new();
-            level(&params, &cells, limit, least, &counters, &mut listed);
+            level(&params, 0, &cells, limit, least, &counters, &mut listed);
             listed
         });
         prop_assert!(one_by_one.filter(|held| held.0.is_fingerprint()).eq(held));
