@@ -2,7 +2,8 @@
 //!
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
 //! `share` holds a share of the backend (an [`Arc`]) while no slice is being closed; a feed locks it while it ingests.
-//! `buffer` holds the pairs that came during a close, and when they were in contact.
+//! `buffer` holds the pairs that came during a close, and when they were in contact. IPv4 pairs of short calls wait beside
+//! both, without a lock, until they make a batch ([`FewPairs`](few::FewPairs)).
 //! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`RunningSlice`].
 //!
 //! ```text
@@ -15,8 +16,8 @@
 //! ```
 //!
 //! A close, in this order:
-//! 1. The closer ingests the buffered pairs of all feeds, while feeds continue, and notes in each `buffer` which slice
-//!    will run afterwards.
+//! 1. The closer ingests the waiting and the buffered pairs of all feeds, while feeds continue, and notes in each `buffer`
+//!    which slice will run afterwards.
 //! 2. It sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer` while it is
 //!    set. So the closer waits only for the call that is under way: for [`PAIRS_PER_FEED_CALL`] pairs, and the same number
 //!    from the buffer.
@@ -30,7 +31,7 @@
 //! Invariants:
 //! - While a close has the backend no slot is open, and there is one reference to the backend.
 //! - Pairs of a call that returned before a close began are in the recorders when step 3 is over: either the call
-//!   ingested them, or they were in `buffer` before step 1. Pairs that are buffered during a close are ingested after it,
+//!   ingested them, or they waited or were in `buffer` before step 1. Pairs that are buffered during a close are ingested after it,
 //!   while the slice runs that step 1 noted: step 1 of the next close is the last occasion. Pairs with a slice of their own
 //!   are placed by its number, and are ingested as late as they are at that moment.
 //! - A feed that must not wait takes only locks that are free, and never has a turn.
@@ -41,6 +42,7 @@
 //!   are ingested like all others in the buffer.
 
 mod buffer;
+mod few;
 pub(crate) mod lent;
 mod running;
 mod slot;
@@ -53,7 +55,8 @@ use srlg_core::IpPair;
 
 use crate::backend::Pairs;
 use crate::error::Error;
-use crate::ingest::pairs::Pair;
+use crate::ingest::pairs::{Pair, PairSlice};
+use few::FewEnd;
 pub use running::Arrival;
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
@@ -61,6 +64,9 @@ use slot::{FeedSlot, FeedState, Share};
 /// Pairs that are ingested while a slot is locked, and as many from the buffer: some tenths of a
 /// millisecond, for which a close may have to wait.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
+
+/// Pairs of a call that may wait: in longer calls the locks are a small part of the time.
+const PAIRS_OF_SHORT_CALLS: usize = 16;
 
 /// A handle by which one thread ingests pairs, as long as the detector is there; see
 /// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
@@ -70,8 +76,15 @@ const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 pub struct Feed {
     slot: Arc<FeedSlot>,
     running: Arc<RunningSlice>,
-    /// Whether some pairs may be in the buffer of the slot.
+    known: Known,
+}
+
+/// What a feed knows of its slot without a lock.
+struct Known {
+    /// Whether some pairs may be in the buffer.
     may_keep: bool,
+    /// Where the room for pairs of short calls ends.
+    few_end: FewEnd,
 }
 
 impl fmt::Debug for Feed {
@@ -82,7 +95,8 @@ impl fmt::Debug for Feed {
 
 impl Feed {
     fn new(slot: Arc<FeedSlot>, running: Arc<RunningSlice>) -> Self {
-        Self { slot, running, may_keep: false }
+        let known = Known { may_keep: false, few_end: slot.few_end() };
+        Self { slot, running, known }
     }
 
     /// Records that each of `pairs` was in contact in the running slice, as
@@ -99,6 +113,9 @@ impl Feed {
     /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports, perhaps about pairs of earlier calls; the
     /// CPU reports nothing else.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
+        if self.append_few(pairs) {
+            return Ok(());
+        }
         self.check::<P>(pairs)?;
         let mut pieces = pairs.chunks(PAIRS_PER_FEED_CALL);
         pieces.try_for_each(|pairs| self.put(Time::Running, pairs).map(drop))
@@ -169,6 +186,9 @@ impl Feed {
     /// As [`ingest`](Self::ingest). Some pairs may have been ingested before; to give all of them again
     /// does no harm.
     pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<usize, Error> {
+        if self.append_few(pairs) {
+            return Ok(pairs.len());
+        }
         self.try_all(Time::Running, pairs).map(|(_, taken)| taken)
     }
 
@@ -193,6 +213,18 @@ impl Feed {
         self.running.slice()
     }
 
+    /// Lets the pairs of a short call wait. Returns whether it did.
+    #[inline]
+    fn append_few<P: Pair>(&self, pairs: &[P]) -> bool {
+        let Self { slot, known, .. } = self;
+        match P::slice(pairs) {
+            PairSlice::V4(pairs) if pairs.len() <= PAIRS_OF_SHORT_CALLS && !known.may_keep => {
+                slot.append_few(pairs, &known.few_end)
+            }
+            _ => false,
+        }
+    }
+
     // First of all: a buffered pair that cannot be ingested would fail every later query.
     fn check<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
         P::slice(pairs).family().check(self.running.params())
@@ -214,9 +246,9 @@ impl Feed {
 
     /// Ingests `pairs`, of `time`, or buffers them; waits if there is no room for all of them.
     fn put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<Arrival, Error> {
-        let Self { slot, running, may_keep } = self;
+        let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {
-            let done = scan(slot, running, &share, may_keep, time, pairs);
+            let done = scan(slot, running, &share, known, time, pairs);
             drop(share);
             if slot.is_wanted() {
                 // The closer waits for this call: where cores are few, for this core, too.
@@ -225,10 +257,10 @@ impl Feed {
             return done;
         }
         let (arrival, kept) = slot.buffer().keep(running, time, pairs);
-        *may_keep |= kept > 0;
+        known.may_keep |= kept > 0;
         match &pairs[kept..] {
             rest if !rest.is_empty() && arrival.is_ingested() => {
-                scan(slot, running, &slot.wait(), may_keep, time, rest)
+                scan(slot, running, &slot.wait(), known, time, rest)
             }
             _ => Ok(arrival),
         }
@@ -236,32 +268,34 @@ impl Feed {
 
     /// Ingests or buffers as many of `pairs` as it can without waiting. Returns how many.
     fn try_put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
-        let Self { slot, running, may_keep } = self;
+        let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {
-            let arrival = scan(slot, running, &share, may_keep, time, pairs)?;
+            let arrival = scan(slot, running, &share, known, time, pairs)?;
             return Ok((arrival, if arrival.is_ingested() { pairs.len() } else { 0 }));
         }
         let (arrival, kept) = match slot.try_buffer() {
             Some(mut buffer) => buffer.keep(running, time, pairs),
             None => (running.arrival(time, running.slice()), 0),
         };
-        *may_keep |= kept > 0;
+        known.may_keep |= kept > 0;
         Ok((arrival, kept))
     }
 }
 
-/// Ingests some of the buffer of `slot`, and `pairs`, of `time`, if they belong to the window.
+/// Ingests what waits of short calls, some of the buffer of `slot`, and `pairs`, of `time`, if they belong to the window.
 fn scan<P: Pair>(
     slot: &FeedSlot,
     running: &RunningSlice,
     share: &Share,
-    may_keep: &mut bool,
+    known: &mut Known,
     time: Time,
     pairs: &[P],
 ) -> Result<Arrival, Error> {
     let FeedState::Open(backend) = &share.state else { return Err(Error::DetectorDropped) };
-    if *may_keep {
-        *may_keep = match slot.try_buffer() {
+    slot.ingest_few(&**backend)?;
+    known.few_end = slot.few_end();
+    if known.may_keep {
+        known.may_keep = match slot.try_buffer() {
             Some(mut buffer) => {
                 buffer.hand_in(&**backend, running, PAIRS_PER_FEED_CALL)?;
                 !buffer.is_empty()
@@ -280,13 +314,12 @@ impl Drop for Feed {
     // Pairs that stay in the buffer, because a slice is being closed or the device fails, are ingested by the thread
     // that next reads the recorders, which gets the error as well.
     fn drop(&mut self) {
-        let Self { slot, running, may_keep } = self;
+        let Self { slot, running, known } = self;
         let nothing: &[IpPair] = &[];
-        while *may_keep
-            && !slot.is_wanted()
-            && scan(slot, running, &slot.share(), may_keep, Time::Running, nothing).is_ok()
-        {
-        }
+        while !slot.is_wanted()
+            && scan(slot, running, &slot.share(), known, Time::Running, nothing).is_ok()
+            && known.may_keep
+        {}
     }
 }
 

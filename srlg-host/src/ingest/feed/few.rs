@@ -1,132 +1,85 @@
-//! [`FewPairs`]: IPv4 pairs of the short calls of one feed, which wait for one call of the backend.
+//! [`FewPairs`]: IPv4 pairs of the short calls of one feed, which wait until there are enough for one call of the backend.
 //!
-//! The feed alone appends, without a lock. It ingests all that wait when there is no room, when another slice runs, and when
-//! it is dropped. Before that, each thread that closes a slice or reads the recorders ingests a copy.
+//! The feed alone appends, without a lock. Whoever has locked the share of the slot takes all of them out and ingests them in
+//! the running slice: the feed when it has no room, a closer before it takes the shares back, and whoever reads the recorders.
 //!
-//! Pairs are numbered in the order in which they came; number n is in place `n % ROOM`. All pairs that wait are of `slice`, so
-//! that a pair which both sides ingest is touched twice for one slice, which is the same as once.
+//! A pair that waits belongs to no slice yet. A close takes out the pairs of all calls that returned before it began. Pairs of
+//! other calls belong to the slice that runs when they are taken out.
 //!
-//! A copy is made while the feed may go on. It is made again if another slice runs meanwhile, so that all its pairs are of one slice.
-//! It has every pair of a call that returned before, unless the feed has ingested that pair. A place that the feed has filled anew
-//! meanwhile holds a newer pair of the same slice.
+//! Invariants:
+//! - Pairs are numbered as they come, and number n is in place `n % ROOM`. The feed gives that place to another pair only after
+//!   it has read, under the lock, that the pair was taken out.
+//! - The number of pairs that were taken out changes under the lock alone, so no pair is taken out twice.
 
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
-    fence,
 };
 
 use srlg_core::{BATCH, IpPair};
+use zerocopy::transmute;
 
-use super::running::{RunningSlice, Time};
-use crate::backend::{Backend, Pairs};
-use crate::error::Error;
-use crate::ingest::pairs::Sealed as Pair;
+/// Pairs that can wait.
+const ROOM: usize = BATCH;
 
-/// Pairs that may wait.
-pub(super) const ROOM: usize = BATCH;
-
-/// The pairs that wait, and their numbers.
+/// The pairs that wait, in cache lines of their own.
+#[repr(align(128))]
 pub(super) struct FewPairs {
-    /// The slice of all pairs that wait.
-    slice: AtomicU64,
     /// The number of the next pair.
     next: AtomicU64,
-    /// Pairs of lower numbers were ingested by the feed.
-    ingested: AtomicU64,
-    /// Pairs of lower numbers were ingested by other threads, one of which at a time ingests a copy.
-    copied: AtomicU64,
-    pairs: [AtomicU64; ROOM],
+    /// Pairs of lower numbers were taken out.
+    taken: AtomicU64,
+    places: [AtomicU64; ROOM],
 }
 
-/// A copy of the pairs that wait.
-pub(super) struct FewCopy {
-    pub(super) time: Time,
-    pairs: [IpPair; ROOM],
-    count: usize,
-    /// The number of the next pair when the copy was made.
-    next: u64,
-}
+/// The number of the first pair that has no room.
+pub(super) struct FewEnd(u64);
 
 impl FewPairs {
-    /// No pairs.
     pub(super) fn new() -> Self {
-        let [slice, next, ingested, copied] = [const { AtomicU64::new(0) }; 4];
-        Self { slice, next, ingested, copied, pairs: [const { AtomicU64::new(0) }; ROOM] }
+        let [next, taken] = [const { AtomicU64::new(0) }; 2];
+        Self { next, taken, places: [const { AtomicU64::new(0) }; ROOM] }
     }
 
-    /// Whether `count` pairs of `slice` have room, as the feed asks.
+    /// Appends `pairs`, as the feed, if there is room for all of them before `end`. Returns whether there was.
     #[inline]
-    pub(super) fn has_room(&self, slice: u64, count: usize) -> bool {
-        let waiting = (self.next.load(Relaxed) - self.ingested.load(Relaxed)) as usize;
-        waiting == 0 || slice == self.slice.load(Relaxed) && count <= ROOM - waiting
-    }
-
-    /// Appends `pairs` of `slice`, which have room, as the feed.
-    #[inline]
-    pub(super) fn append(&self, slice: u64, pairs: &[IpPair]) {
-        let next = self.next.load(Relaxed);
-        // A copy that sees this slice sees what was ingested before, and does not take those pairs; one that sees a pair of it in a
-        // place sees this slice.
-        self.slice.store(slice, Release);
-        fence(Release);
-        for (number, &pair) in (next..).zip(pairs) {
-            self.pairs[number as usize % ROOM].store(zerocopy::transmute!(pair), Relaxed);
-        }
-        self.next.store(next + pairs.len() as u64, Release);
-    }
-
-    /// Returns a copy of the pairs that neither the feed nor another thread has ingested, if there are any.
-    pub(super) fn copy(&self) -> Option<FewCopy> {
-        loop {
-            let slice = self.slice.load(Acquire);
-            let copy = self.copy_of(slice);
-            fence(Acquire);
-            if self.slice.load(Relaxed) == slice {
-                return copy;
+    pub(super) fn append(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
+        let first = self.next.load(Relaxed);
+        let next = first + pairs.len() as u64;
+        let has_room = next <= end.0;
+        if has_room {
+            for (number, &pair) in (first..).zip(pairs) {
+                self.places[number as usize % ROOM].store(transmute!(pair), Relaxed);
             }
+            self.next.store(next, Release);
         }
+        has_room
     }
 
-    /// Returns a copy of the pairs, which are of `slice` unless another one is found to run afterwards.
-    fn copy_of(&self, slice: u64) -> Option<FewCopy> {
-        let first = self.ingested.load(Acquire).max(self.copied.load(Acquire));
-        let next = self.next.load(Acquire);
-        // The feed has ingested whatever is no longer in its place.
-        let count = next.saturating_sub(first).min(ROOM as u64);
+    /// Takes out all pairs if `ingest` succeeds with them, as the thread that has locked the share.
+    pub(super) fn take<E>(&self, ingest: impl FnOnce(&[IpPair]) -> Result<(), E>) -> Result<(), E> {
+        let (taken, next) = (self.taken.load(Relaxed), self.next.load(Acquire));
+        if taken == next {
+            return Ok(());
+        }
         let mut pairs = [IpPair::default(); ROOM];
-        for (number, pair) in (next - count..next).zip(&mut pairs) {
-            *pair = zerocopy::transmute!(self.pairs[number as usize % ROOM].load(Relaxed));
+        for (number, pair) in (taken..next).zip(&mut pairs) {
+            *pair = transmute!(self.places[number as usize % ROOM].load(Relaxed));
         }
-        let copy = FewCopy { time: Time::Slice(slice), pairs, count: count as usize, next };
-        (count > 0).then_some(copy)
-    }
-
-    /// Notes, as the feed, that all pairs were ingested.
-    pub(super) fn clear(&self) {
-        self.ingested.store(self.next.load(Relaxed), Release);
-    }
-
-    /// Notes that this thread, which is not the feed's, has ingested `copy`.
-    pub(super) fn set_copied(&self, copy: &FewCopy) {
-        self.copied.store(copy.next, Release);
-    }
-}
-
-impl FewCopy {
-    pub(super) fn pairs(&self) -> &[IpPair] {
-        &self.pairs[..self.count]
-    }
-
-    /// Ingests the pairs, if their slice is in the window.
-    pub(super) fn hand_in(
-        &self,
-        backend: &dyn Backend,
-        running: &RunningSlice,
-    ) -> Result<(), Error> {
-        if running.arrival(self.time, running.slice()).is_ingested() {
-            backend.scan(Pairs::Plain(Pair::slice(self.pairs())), running.ages(self.time))?;
-        }
+        ingest(&pairs[..(next - taken) as usize])?;
+        self.taken.store(next, Release);
         Ok(())
+    }
+
+    /// Returns where the room ends, as the thread that has locked the share.
+    pub(super) fn end(&self) -> FewEnd {
+        FewEnd(self.taken.load(Relaxed) + ROOM as u64)
+    }
+
+    /// Returns whether all pairs of calls that returned before were taken out and ingested.
+    pub(super) fn is_empty(&self) -> bool {
+        // In this order: more pairs may come, and be taken out, between the two.
+        let taken = self.taken.load(Acquire);
+        taken == self.next.load(Acquire)
     }
 }

@@ -47,15 +47,10 @@ impl LentBackend {
         Ok(self.shared())
     }
 
-    /// Ingests what feeds kept; what they keep from then on is ingested while `next` runs.
+    /// Ingests what feeds kept, and what waits of short calls. What feeds keep from then on is ingested while `next` runs.
     fn settle(&self, next: u64) -> Result<(), Error> {
         let slots = lock(&self.slots);
-        slots.iter().try_for_each(|slot| {
-            let mut buffer = slot.buffer();
-            buffer.hand_in(self.shared(), &self.running, usize::MAX)?;
-            buffer.begin(next);
-            Ok(())
-        })
+        slots.iter().try_for_each(|slot| slot.settle(self.shared(), &self.running, next))
     }
 
     /// Another feed, which keeps up to `capacity` pairs of each type.
@@ -99,7 +94,7 @@ impl LentBackend {
 
 /// Whether the slot has a feed, or pairs of one that was dropped.
 fn is_needed(slot: &Arc<FeedSlot>) -> bool {
-    Arc::strong_count(slot) > 1 || !slot.buffer().is_empty()
+    Arc::strong_count(slot) > 1 || slot.has_pairs()
 }
 
 impl Drop for LentBackend {

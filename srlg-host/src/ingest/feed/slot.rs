@@ -5,8 +5,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use srlg_core::{Ages, IpPair};
+
 use super::buffer::FeedBuffer;
-use crate::backend::Backend;
+use super::few::{FewEnd, FewPairs};
+use super::running::RunningSlice;
+use crate::backend::{Backend, Pairs};
+use crate::error::Error;
+use crate::ingest::pairs::PairSlice;
 
 /// Interval at which a waiting feed checks whether the slice is closed.
 const POLL: Duration = Duration::from_micros(200);
@@ -16,11 +22,14 @@ const POLL: Duration = Duration::from_micros(200);
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. A hint: `share` decides.
     wanted: AtomicBool,
+    /// Whether there is no detector any more. A hint, too.
+    ended: AtomicBool,
     share: Mutex<Share>,
     /// Signalled when a feed that waited has its turn.
     turn: Condvar,
     /// Pairs that came during a close.
     buffer: Mutex<FeedBuffer>,
+    few: FewPairs,
 }
 
 /// A feed's share of the backend.
@@ -46,10 +55,51 @@ impl FeedSlot {
         let share = Share { state: FeedState::Open(backend), is_awaited: false };
         Self {
             wanted: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             share: Mutex::new(share),
             turn: Condvar::new(),
             buffer: Mutex::new(buffer),
+            few: FewPairs::new(),
         }
+    }
+
+    /// Lets the IPv4 `pairs` of a short call wait, as the feed, if there is room before `end`. Returns whether there was.
+    #[inline]
+    pub(super) fn append_few(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
+        !self.ended.load(Relaxed) && self.few.append(pairs, end)
+    }
+
+    /// Returns where the room for pairs of short calls ends, as the thread that has locked the share.
+    pub(super) fn few_end(&self) -> FewEnd {
+        self.few.end()
+    }
+
+    /// Ingests the pairs of short calls that wait, in the running slice, as the thread that has locked the share.
+    pub(super) fn ingest_few(&self, backend: &dyn Backend) -> Result<(), Error> {
+        self.few.take(|pairs| backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default()))
+    }
+
+    /// Ingests all pairs that wait or are in the buffer. Those that come from now on are buffered for the slice `next`.
+    pub(super) fn settle(
+        &self,
+        backend: &dyn Backend,
+        running: &RunningSlice,
+        next: u64,
+    ) -> Result<(), Error> {
+        // A feed of long calls, of which none waits, has the lock nearly all the time.
+        if !self.few.is_empty() {
+            let _share = self.share();
+            self.ingest_few(backend)?;
+        }
+        let mut buffer = self.buffer();
+        buffer.hand_in(backend, running, usize::MAX)?;
+        buffer.begin(next);
+        Ok(())
+    }
+
+    /// Returns whether any pairs wait or are in the buffer.
+    pub(super) fn has_pairs(&self) -> bool {
+        !self.few.is_empty() || !self.buffer().is_empty()
     }
 
     pub(super) fn is_wanted(&self) -> bool {
@@ -114,6 +164,7 @@ impl FeedSlot {
     /// Sets the `state` that the feed sees from now on.
     pub(super) fn change(&self, state: FeedState) {
         let mut share = self.share();
+        self.ended.store(matches!(state, FeedState::Ended), Relaxed);
         share.state = state;
         // With the lock: a feed that waits must not take this close for another.
         self.wanted.store(false, Relaxed);
