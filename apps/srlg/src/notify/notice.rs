@@ -303,6 +303,11 @@ impl Context {
 }
 
 impl Notice {
+    /// Returns a notice that has all fields, to try templates with.
+    pub(crate) fn sample() -> Self {
+        serde_json::from_str(include_str!("notice/sample.json")).expect("a test reads it")
+    }
+
     /// Makes the notice of `alert`, of which `context` is known besides.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {

@@ -10,11 +10,14 @@
 //! counted and told.
 
 mod alertmanager;
+mod body;
 mod exec;
 mod file;
 mod hold;
+mod http;
 mod options;
 mod syslog;
+mod tls;
 mod webhook;
 mod worker;
 
@@ -28,7 +31,9 @@ use tracing::warn;
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 use crate::show::board::SinkBoard;
+pub use http::Credentials;
 pub use options::{SinkKind, SinkOptions};
+pub use tls::TlsFiles;
 use worker::{Wake, Worker};
 
 /// Tells why a notice was not taken.

@@ -18,11 +18,20 @@ pub(crate) fn serve(answers: &'static [&'static str]) -> (SocketAddr, Receiver<R
 }
 
 pub(crate) fn answer(listener: &TcpListener, answers: &[&str], sender: &Sender<Request>) {
+    let streams = listener.incoming().map(Result::unwrap);
+    answer_all(streams, answers, sender);
+}
+
+/// Answers what comes by `streams`.
+pub(crate) fn answer_all(
+    streams: impl Iterator<Item = impl Read + Write>,
+    answers: &[&str],
+    sender: &Sender<Request>,
+) {
     let mut answers = answers.iter().copied();
     let mut last = "204 No Content";
-    for stream in listener.incoming() {
-        let mut stream = stream.unwrap();
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
+    for stream in streams {
+        let mut reader = BufReader::new(stream);
         let (mut head, mut length) = (String::new(), 0);
         loop {
             let mut line = String::new();
@@ -40,7 +49,8 @@ pub(crate) fn answer(listener: &TcpListener, answers: &[&str], sender: &Sender<R
         }
         last = answers.next().unwrap_or(last);
         let text = format!("HTTP/1.1 {last}\r\nContent-Length: 3\r\nConnection: close\r\n\r\nwhy");
-        let _gone = stream.write_all(text.as_bytes());
+        let _gone =
+            reader.get_mut().write_all(text.as_bytes()).and_then(|()| reader.get_mut().flush());
         if sender.send((head, String::from_utf8(body).unwrap())).is_err() {
             return;
         }

@@ -108,9 +108,9 @@ const FILES: &[Wrong] = &[
     // No input.
     wrong(Machine, "slice = '1s'\n[input]\n", &[2]),
     // Files.
-    wrong(Machine, "[input]\ninput = ['DIR/none', 'DIR']\n[[sink]]\nname = 'a'\ntype = 'webhook'\nurl = 'http://localhost'\nheaders-file = 'DIR/none'\n\
-        [[sink]]\nname = 'b'\ntype = 'webhook'\nurl = 'http://localhost'\nheaders-file = 'DIR/open'\n\
-        [[sink]]\nname = 'c'\ntype = 'webhook'\nurl = 'http://localhost'\nheaders-file = 'DIR/secret'\n", &[2, 2, 7, 12, 17]),
+    wrong(Machine, "[input]\ninput = ['DIR/none', 'DIR']\n[[sink]]\nname = 'a'\ntype = 'webhook'\nurl = 'http://localhost'\ncredentials.headers-file = 'DIR/none'\n\
+        [[sink]]\nname = 'b'\ntype = 'webhook'\nurl = 'http://localhost'\ncredentials.headers-file = 'DIR/open'\n\
+        [[sink]]\nname = 'c'\ntype = 'webhook'\nurl = 'http://localhost'\ncredentials.headers-file = 'DIR/secret'\n", &[2, 2, 7, 12, 17]),
     // Folders.
     wrong(Machine, "state = 'DIR/open/state'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\ntemplates = 'DIR/none/templates'\n\
         [[sink]]\nname = 'a'\ntype = 'file'\npath = 'DIR/none/alerts'\n[[sink]]\nname = 'b'\ntype = 'file'\npath = 'DIR'\n", &[1, 5, 9, 13]),
@@ -209,7 +209,7 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
     let site = format!(
         "state = 'DIR/a/b/state'\n[input]\nlisten = ['{address}']\nexporters = ['127.0.0.1']\ntemplates = 'DIR/a/b/state/templates'\n\
          [[sink]]\ntype = 'file'\npath = 'DIR/alerts'\n[[sink]]\ntype = 'exec'\ncommand = ['true']\n\
-         [[sink]]\ntype = 'webhook'\nurl = 'http://localhost:1'\nheaders-file = 'DIR/open'\n"
+         [[sink]]\ntype = 'webhook'\nurl = 'http://localhost:1'\ncredentials.headers-file = 'DIR/open'\n"
     );
     let network = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/good'\n";
     for (text, is_in_use) in [(site.as_str(), true), (network, false)] {

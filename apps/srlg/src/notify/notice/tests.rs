@@ -79,3 +79,15 @@ fn a_notice_without_sites_is_written_without_them() {
     assert!(!fields.contains_key("sites") && !fields.contains_key("sites_without_details"));
     assert_eq!(serde_json::from_value::<Notice>(written).unwrap(), notice);
 }
+
+#[test]
+fn a_sample_has_every_field() {
+    let sample = serde_json::to_value(Notice::sample()).unwrap();
+    let written: serde_json::Value = serde_json::from_str(include_str!("sample.json")).unwrap();
+    assert_eq!(sample, written);
+    // Without a struct update, a field that the sample leaves out would be named here.
+    let Notice { network, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
+        Notice::sample();
+    assert!(network.is_some() && label.is_some() && until_ms.is_some() && opposite.is_some());
+    assert!(detail_since_ms.is_some() && syn_only.is_some());
+}

@@ -11,9 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::alerts::{AlertId, Severity, Status};
 use anyhow::Result;
 use serde_json::{Value, json};
-use ureq::Agent;
 
-use super::webhook::{agent, post};
+use super::http::Client;
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 
@@ -21,8 +20,7 @@ use crate::notify::notice::Notice;
 const BATCH: usize = 512;
 
 pub(super) struct Alertmanager {
-    agent: Agent,
-    url: String,
+    client: Client,
     resend: Duration,
     told: Option<Instant>,
     /// As which each alert that goes on was told.
@@ -30,9 +28,8 @@ pub(super) struct Alertmanager {
 }
 
 impl Alertmanager {
-    pub(super) fn new(url: &str, resend: Duration, timeout: Duration) -> Self {
-        let url = format!("{}/api/v2/alerts", url.trim_end_matches('/'));
-        Self { agent: agent(timeout), url, resend, told: None, severities: HashMap::new() }
+    pub(super) fn new(client: Client, resend: Duration) -> Self {
+        Self { client, resend, told: None, severities: HashMap::new() }
     }
 
     /// Posts `notices`; none is of the same alert as another.
@@ -52,7 +49,7 @@ impl Alertmanager {
             let ends = if notice.status == Status::End { now } else { now + 3 * self.resend };
             alerts.push(alert(notice, severity, now, ends));
         }
-        post(&self.agent, &self.url, &[], &alerts)?;
+        self.client.post(&serde_json::to_vec(&alerts)?, &[])?;
         for notice in notices {
             if notice.status == Status::End {
                 self.severities.remove(&notice.id);

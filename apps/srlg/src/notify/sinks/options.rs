@@ -8,10 +8,13 @@ use serde::Deserialize;
 
 use super::Channel;
 use super::alertmanager::Alertmanager;
+use super::body::Body;
 use super::exec::Exec;
 use super::file::{File, Rotation};
-use super::syslog::Syslog;
-use super::webhook::{Webhook, check_url, read_headers};
+use super::http::{Client, Credentials, check_url};
+use super::syslog::{Syslog, check_address};
+use super::tls::TlsFiles;
+use super::webhook::{Webhook, read_key};
 use crate::alerts::Tracker;
 use crate::machine;
 use crate::notify::store::Store;
@@ -60,9 +63,18 @@ pub enum SinkKind {
         /// The address.
         #[serde(default)]
         url: String,
-        /// A file of header lines, as `Authorization: Bearer ...`.
+        /// Files with which the client says who it is.
         #[serde(default)]
-        headers_file: Option<PathBuf>,
+        credentials: Credentials,
+        /// Files by which server and client know each other.
+        #[serde(default)]
+        tls: TlsFiles,
+        /// A template that makes JSON of a notice, which is the body without one.
+        #[serde(default)]
+        body_file: Option<PathBuf>,
+        /// A file with a secret. The header `X-Signature-SHA256` has the HMAC-SHA256 of the body by this secret.
+        #[serde(default)]
+        signature_file: Option<PathBuf>,
         /// The longest that an answer may take.
         #[serde(default = "timeout", with = "humantime_serde")]
         timeout: Duration,
@@ -72,6 +84,12 @@ pub enum SinkKind {
         /// The address of the server, without the path of the API.
         #[serde(default)]
         url: String,
+        /// Files with which the client says who it is.
+        #[serde(default)]
+        credentials: Credentials,
+        /// Files by which server and client know each other.
+        #[serde(default)]
+        tls: TlsFiles,
         /// Time after which active alerts are sent again. Alertmanager ends them after three times that.
         #[serde(default = "resend", with = "humantime_serde")]
         resend: Duration,
@@ -81,9 +99,12 @@ pub enum SinkKind {
     },
     /// A collector of syslog, in the form of RFC 5424.
     Syslog {
-        /// `udp://HOST:PORT`, `tcp://HOST:PORT` or `unix:///dev/log`.
+        /// `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT` or `unix:///dev/log`.
         #[serde(default)]
         address: String,
+        /// Files by which collector and client know each other.
+        #[serde(default)]
+        tls: TlsFiles,
     },
     /// A program that is started for each notification and reads it as JSON from its standard input.
     Exec {
@@ -156,13 +177,16 @@ impl SinkOptions {
                 let rotation = Rotation { bytes: *rotate_bytes, keep: *keep };
                 Box::new(File::open(path, rotation, done, store)?)
             }
-            SinkKind::Webhook { url, headers_file, timeout } => {
-                Box::new(Webhook::new(url, headers_file.as_deref(), *timeout)?)
+            SinkKind::Webhook { url, credentials, tls, body_file, signature_file, timeout } => {
+                let client = Client::new(url.clone(), credentials, tls, *timeout)?;
+                Box::new(Webhook::new(client, body_file.as_deref(), signature_file.as_deref())?)
             }
-            SinkKind::Alertmanager { url, resend, timeout } => {
-                Box::new(Alertmanager::new(url, *resend, *timeout))
+            SinkKind::Alertmanager { url, credentials, tls, resend, timeout } => {
+                let url = format!("{}/api/v2/alerts", url.trim_end_matches('/'));
+                let client = Client::new(url, credentials, tls, *timeout)?;
+                Box::new(Alertmanager::new(client, *resend))
             }
-            SinkKind::Syslog { address } => Box::new(Syslog::new(address)?),
+            SinkKind::Syslog { address, tls } => Box::new(Syslog::new(address, tls)?),
             SinkKind::Exec { command, timeout } => Box::new(Exec::new(command, *timeout)?),
         })
     }
@@ -199,14 +223,23 @@ impl SinkOptions {
                 check(*resend >= SECOND, "resend", &text);
                 check_url(url).map_err(|error| ("url", error))
             }
-            SinkKind::Syslog { address } => {
-                Syslog::new(address).map(drop).map_err(|error| ("address", error))
+            SinkKind::Syslog { address, tls } => {
+                check_address(address, tls).map_err(|error| ("address", error))
             }
             SinkKind::Exec { command, timeout } => {
                 Exec::new(command, *timeout).map(drop).map_err(|error| ("command", error))
             }
         };
-        problems.extend(checked.err().map(|(key, error)| (key, format!("{error:#}"))));
+        let (credentials, tls) = match &self.kind {
+            SinkKind::Webhook { credentials, tls, .. }
+            | SinkKind::Alertmanager { credentials, tls, .. } => (credentials.check(), tls.check()),
+            SinkKind::Syslog { tls, .. } => (Ok(()), tls.check()),
+            _ => (Ok(()), Ok(())),
+        };
+        let credentials = credentials.map_err(|error| ("credentials", error));
+        let tls = tls.map_err(|error| ("tls", error));
+        let wrong = [checked, credentials, tls].into_iter().filter_map(Result::err);
+        problems.extend(wrong.map(|(key, error)| (key, format!("{error:#}"))));
         problems
     }
 
@@ -217,9 +250,18 @@ impl SinkOptions {
             SinkKind::File { path, .. } if path != Path::new("-") => {
                 ("path", machine::try_file(path, state).and_then(|()| File::check(path)))
             }
-            SinkKind::Webhook { headers_file: Some(path), .. } => {
-                ("headers-file", read_headers(path).map(drop))
+            SinkKind::Webhook { credentials, tls, body_file, signature_file, .. } => {
+                let key = signature_file.as_deref().map(read_key).transpose();
+                key.map_err(|error| ("signature-file", error))?;
+                Body::open(body_file.as_deref()).map_err(|error| ("body-file", error))?;
+                credentials.headers().map_err(|error| ("credentials", error))?;
+                ("tls", tls.http().map(drop))
             }
+            SinkKind::Alertmanager { credentials, tls, .. } => {
+                credentials.headers().map_err(|error| ("credentials", error))?;
+                ("tls", tls.http().map(drop))
+            }
+            SinkKind::Syslog { tls, .. } => ("tls", tls.http().map(drop)),
             SinkKind::Exec { command, .. } => match command.first() {
                 Some(program) if !program.is_empty() => ("command", machine::try_program(program)),
                 _ => return Ok(()),

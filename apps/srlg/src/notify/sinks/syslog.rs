@@ -1,4 +1,4 @@
-//! Messages of syslog, RFC 5424, over UDP (RFC 5426), TCP (RFC 6587, octets counted) or a socket of this machine.
+//! Messages of syslog, RFC 5424, over UDP (RFC 5426), TCP (RFC 6587, octets counted), TLS (RFC 5425) or a socket of this machine.
 //!
 //! The crate `syslog` frames messages over TCP by their ends, which receivers of counted octets do not read, and takes no
 //! IPv6 address of its own side; the form itself is one line.
@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use crate::alerts::{Severity, Status};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 
@@ -26,30 +27,32 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Syslog {
     to: To,
-    stream: Option<TcpStream>,
+    stream: Option<Box<dyn Connection>>,
 }
 
 enum To {
     Udp(String),
-    Tcp(String),
     Unix(PathBuf),
+    Stream { host: String, tls: Option<TlsClient> },
+}
+
+/// A connection to a collector.
+pub(super) trait Connection: Write + Send {
+    /// Returns whether the other side has not closed it: what is written to one that is closed is lost without an error.
+    fn is_open(&mut self) -> Result<bool>;
 }
 
 impl Syslog {
-    pub(super) fn new(address: &str) -> Result<Self> {
+    pub(super) fn new(address: &str, tls: &TlsFiles) -> Result<Self> {
+        check_address(address, tls)?;
         let to = match address.split_once("://") {
             Some(("udp", host)) => To::Udp(host.to_owned()),
-            Some(("tcp", host)) => To::Tcp(host.to_owned()),
+            Some(("tls", host)) => {
+                To::Stream { host: host.to_owned(), tls: Some(TlsClient::new(host, tls)?) }
+            }
             Some(("unix", path)) => To::Unix(path.into()),
-            _ => bail!(
-                "the address is {address:?}: give udp://HOST:PORT, tcp://HOST:PORT or unix:///PATH"
-            ),
+            _ => To::Stream { host: address.replace("tcp://", ""), tls: None },
         };
-        if let To::Udp(host) | To::Tcp(host) = &to
-            && host.rsplit_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_err())
-        {
-            bail!("the address is {address:?}: give a port, as in udp://[2001:db8::1]:514");
-        }
         Ok(Self { to, stream: None })
     }
 
@@ -68,18 +71,44 @@ impl Syslog {
                 let sent = socket.send_to(message.as_bytes(), path);
                 sent.with_context(|| format!("cannot send to {}", path.display()))?;
             }
-            To::Tcp(host) => {
-                let mut stream = match self.stream.take() {
-                    Some(stream) if is_open(&stream)? => stream,
-                    _ => connect(host)?,
+            To::Stream { host, tls } => {
+                let mut open = self.stream.take();
+                let is_open = open.as_mut().map_or(Ok(false), |stream| stream.is_open())?;
+                let mut stream = match open.filter(|_| is_open) {
+                    Some(stream) => stream,
+                    None => connect(host, tls.as_ref())?,
                 };
                 let frame = format!("{} {message}", message.len());
-                stream.write_all(frame.as_bytes())?;
+                let written = stream.write_all(frame.as_bytes()).and_then(|()| stream.flush());
+                written.map_err(|error| anyhow!("cannot send to {host}: {}", io_cause(&error)))?;
                 self.stream = Some(stream);
             }
         }
         Ok(())
     }
+}
+
+/// Returns what is wrong with an address of a collector, and with the files of TLS for it.
+pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
+    let Some((scheme @ ("udp" | "tcp" | "tls" | "unix"), host)) = address.split_once("://") else {
+        bail!(
+            "the address is {address:?}: give udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH"
+        )
+    };
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    ensure!(
+        scheme == "unix" || has_port,
+        "the address is {address:?}: give a port, as in udp://[2001:db8::1]:514"
+    );
+    ensure!(
+        scheme == "tls" || *tls == TlsFiles::default(),
+        "there are files of TLS, and the address is {address:?}: give tls://HOST:PORT"
+    );
+    ensure!(
+        scheme != "tls" || tls.ca.is_some(),
+        "there is no ca: give the file of the authority that signs the certificate of {host}"
+    );
+    Ok(())
 }
 
 impl Channel for Syslog {
@@ -98,13 +127,19 @@ fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
 }
 
 /// Connects to the first address of `host` that answers.
-fn connect(host: &str) -> Result<TcpStream> {
+fn connect(host: &str, tls: Option<&TlsClient>) -> Result<Box<dyn Connection>> {
     let mut error = anyhow!("{host} has no address");
     for address in resolve(host)? {
         match TcpStream::connect_timeout(&address, TIMEOUT) {
             Ok(stream) => {
+                stream.set_read_timeout(Some(TIMEOUT))?;
                 stream.set_write_timeout(Some(TIMEOUT))?;
-                return Ok(stream);
+                return match tls {
+                    Some(tls) => {
+                        tls.connect(stream).with_context(|| format!("cannot connect to {host}"))
+                    }
+                    None => Ok(Box::new(stream)),
+                };
             }
             Err(failed) => error = failed.into(),
         }
@@ -112,15 +147,16 @@ fn connect(host: &str) -> Result<TcpStream> {
     Err(error.context(format!("cannot connect to {host}")))
 }
 
-/// Whether the other side has not closed `stream`: what is written to one that is closed is lost without an error.
-fn is_open(stream: &TcpStream) -> Result<bool> {
-    stream.set_nonblocking(true)?;
-    let is_open = match stream.peek(&mut [0]) {
-        Ok(bytes) => bytes > 0,
-        Err(error) => error.kind() == io::ErrorKind::WouldBlock,
-    };
-    stream.set_nonblocking(false)?;
-    Ok(is_open)
+impl Connection for TcpStream {
+    fn is_open(&mut self) -> Result<bool> {
+        self.set_nonblocking(true)?;
+        let is_open = match self.peek(&mut [0]) {
+            Ok(bytes) => bytes > 0,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        self.set_nonblocking(false)?;
+        Ok(is_open)
+    }
 }
 
 fn message(notice: &Notice, now: SystemTime) -> String {
@@ -173,7 +209,7 @@ fn form(severity: u8, id: &str, text: &str, now: SystemTime) -> String {
 mod tests {
     use std::time::SystemTime;
 
-    use super::{Syslog, form, quoted};
+    use super::{TlsFiles, check_address, form, quoted};
 
     #[test]
     fn messages_have_the_form_of_the_standard() {
@@ -199,10 +235,10 @@ mod tests {
     #[test]
     fn addresses_that_are_none_are_refused() {
         for address in ["", "localhost:514", "udp://localhost", "http://localhost:1"] {
-            assert!(Syslog::new(address).is_err(), "{address}");
+            assert!(check_address(address, &TlsFiles::default()).is_err(), "{address}");
         }
         for address in ["udp://localhost:514", "tcp://[::1]:601", "unix:///dev/log"] {
-            assert!(Syslog::new(address).is_ok(), "{address}");
+            assert!(check_address(address, &TlsFiles::default()).is_ok(), "{address}");
         }
     }
 }

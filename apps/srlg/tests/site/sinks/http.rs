@@ -142,8 +142,10 @@ fn headers_come_from_a_file_and_are_checked_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("headers");
     let (address, requests) = serve(&["200 OK"]);
-    let text =
-        format!("type = 'webhook'\nurl = 'http://{address}'\nheaders-file = '{}'", path.display());
+    let text = format!(
+        "type = 'webhook'\nurl = 'http://{address}'\ncredentials.headers-file = '{}'",
+        path.display()
+    );
     write_secret(&path, "").unwrap();
     for bad in ["no colon word", "a name: word", "name: wo\u{1}rd"] {
         std::fs::write(&path, format!("\n{bad}\n")).unwrap();

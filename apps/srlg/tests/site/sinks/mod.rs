@@ -1,5 +1,6 @@
 //! Sinks against real files, sockets and programs.
 
+mod access;
 mod alertmanager;
 mod files;
 mod http;

@@ -1,0 +1,166 @@
+//! The bodies of a webhook: notices as JSON, or what a template makes of them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use minijinja::{Environment, UndefinedBehavior};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::notify::notice::Notice;
+
+/// A maker of bodies.
+pub(super) enum Body {
+    /// The notice as JSON on one line.
+    Notice,
+    /// A template in the language of Jinja, whose variables are the fields of a notice.
+    Template { template: Box<Environment<'static>>, path: PathBuf },
+}
+
+/// The name of the only template.
+const NAME: &str = "body";
+
+impl Body {
+    /// Reads the template at `path`, if there is one. It must make JSON of a notice and of a count of notices that were held.
+    pub(super) fn open(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self::Notice) };
+        let text = std::fs::read_to_string(path);
+        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        // The name has no ending of HTML, so values are written as they are, and `tojson` makes strings of them.
+        let mut template = Environment::new();
+        template.set_undefined_behavior(UndefinedBehavior::Chainable);
+        template
+            .add_template_owned(NAME, text)
+            .with_context(|| format!("{}: cannot read the template", path.display()))?;
+        // Other notices leave out fields without a value; the sample has all.
+        let samples = [serde_json::to_value(Notice::sample())?, held(1)];
+        for name in template.get_template(NAME)?.undeclared_variables(false) {
+            let is_known = samples.iter().any(|sample| sample.get(&name).is_some());
+            ensure!(is_known, "{}: a notice has no field {name}", path.display());
+        }
+        let body = Self::Template { template: Box::new(template), path: path.to_owned() };
+        samples.iter().try_for_each(|sample| body.of(sample).map(drop))?;
+        Ok(body)
+    }
+
+    /// Returns the body of `notice`.
+    pub(super) fn of(&self, notice: &impl Serialize) -> Result<Vec<u8>> {
+        match self {
+            Self::Notice => Ok(serde_json::to_vec(notice)?),
+            Self::Template { template, path } => {
+                let place = || path.display().to_string();
+                let text = template.get_template(NAME)?.render(notice).with_context(place)?;
+                let value: Value = serde_json::from_str(&text)
+                    .with_context(|| format!("{}: the template makes no JSON", place()))?;
+                ensure!(value.is_object(), "{}: the template makes no object of JSON", place());
+                Ok(serde_json::to_vec(&value)?)
+            }
+        }
+    }
+}
+
+/// Returns what is told of `count` notices that were held back.
+pub(super) fn held(count: u64) -> Value {
+    json!({ "held": count, "text": format!("and {count} more notices in the last minute") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A notice without any field that may be missing.
+    fn short() -> Notice {
+        let mut notice = Notice::sample();
+        (notice.network, notice.label, notice.until_ms) = (None, None, None);
+        notice.top_ports.clear();
+        notice
+    }
+
+    /// What a template of this project makes of `notice`.
+    fn made(template: &str, notice: &impl Serialize) -> Value {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/templates").join(template);
+        let body = Body::open(Some(&path)).unwrap();
+        serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
+    }
+
+    /// A template that cannot be used, as it is said.
+    fn refusal(text: &str) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let error = Body::open(Some(file.path())).err().expect("a refusal");
+        format!("{error:#}").replace(file.path().to_str().unwrap(), "PATH")
+    }
+
+    #[test]
+    fn slack_has_a_text_and_a_line_for_each_window() {
+        let mut notice = short();
+        notice.text = "a \"quoted\" text".to_owned();
+        notice.windows = vec![
+            notice.main,
+            crate::notify::notice::WindowNotice { window_ms: 300_000, ..notice.main },
+        ];
+        let made_of_notice = made("slack.json", &notice);
+        assert_eq!(made_of_notice["text"], notice.text);
+        let elements = made_of_notice["blocks"][1]["elements"].as_array().unwrap();
+        let texts: Vec<_> = elements.iter().map(|it| it["text"].as_str().unwrap()).collect();
+        assert_eq!(
+            texts,
+            [
+                "critical flood, start, rule servers of fan-in",
+                "60 s: 12034 hosts, at most 12034, threshold 1024",
+                "300 s: 12034 hosts, at most 12034, threshold 1024",
+            ]
+        );
+        let held = made("slack.json", &held(7));
+        assert_eq!(held["text"], "and 7 more notices in the last minute");
+        assert_eq!(held["blocks"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn pagerduty_has_an_event_that_is_resolved_at_the_end() {
+        let start = made("pagerduty.json", &short());
+        let end = made("pagerduty.json", &Notice { status: crate::alerts::Status::End, ..short() });
+        assert_eq!(
+            (&start["event_action"], &end["event_action"]),
+            (&"trigger".into(), &"resolve".into())
+        );
+        assert_eq!(
+            (&start["dedup_key"], &end["dedup_key"]),
+            (&short().id.to_string().into(), &start["dedup_key"])
+        );
+        let payload = &start["payload"];
+        assert_eq!(
+            (&payload["severity"], &payload["source"]),
+            (&"critical".into(), &"192.0.2.7".into())
+        );
+        assert_eq!(payload["custom_details"]["top_ports"], json!([]));
+        let held = made("pagerduty.json", &held(7));
+        assert_eq!(
+            (&held["event_action"], &held["payload"]["source"]),
+            (&"trigger".into(), &"srlg".into())
+        );
+    }
+
+    #[test]
+    fn teams_has_a_card() {
+        let card = &made("teams.json", &short())["attachments"][0]["content"];
+        assert_eq!(
+            (&card["type"], &card["body"][0]["text"]),
+            (&"AdaptiveCard".into(), &short().text.into())
+        );
+        assert_eq!(card["body"][1]["facts"][1], json!({ "title": "Kind", "value": "flood" }));
+        let held = &made("teams.json", &held(7))["attachments"][0]["content"];
+        assert_eq!(held["body"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_template_with_a_wrong_name_or_no_json_is_refused() {
+        let texts = [
+            "{\"host\": {{ hots | tojson }}}",
+            "{\"host\": {{ host }}}",
+            "{{ text | tojson }}",
+            "{% if x %}",
+        ];
+        insta::assert_snapshot!(texts.map(refusal).join("\n"));
+    }
+}

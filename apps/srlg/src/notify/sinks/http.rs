@@ -1,0 +1,164 @@
+//! The client of sinks that post over HTTP.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use data_encoding::BASE64;
+use serde::Deserialize;
+use ureq::http::{HeaderName, HeaderValue, Uri, header};
+use ureq::{Agent, Error};
+
+use super::Failure;
+use super::tls::{self, TlsFiles};
+use crate::network::read_secret;
+
+/// Bytes of an answer that are read.
+const ANSWER: u64 = 1 << 10;
+
+pub(super) type Header = (HeaderName, HeaderValue);
+
+/// The files with which a client of HTTP says who it is.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Credentials {
+    /// A file with a token, sent as `Authorization: Bearer TOKEN`.
+    pub bearer_file: Option<PathBuf>,
+    /// A file with a line `USER:PASSWORD`, sent as `Authorization: Basic ...`.
+    pub basic_file: Option<PathBuf>,
+    /// A file of header lines, as `X-Api-Key: ...`.
+    pub headers_file: Option<PathBuf>,
+}
+
+/// A client of one server.
+pub(super) struct Client {
+    agent: Agent,
+    url: String,
+    host: String,
+    headers: Vec<Header>,
+    timeout: Duration,
+}
+
+impl Credentials {
+    /// Returns what is wrong with the choice of files.
+    pub(super) fn check(&self) -> Result<()> {
+        ensure!(
+            self.bearer_file.is_none() || self.basic_file.is_none(),
+            "there are bearer-file and basic-file: give one of them"
+        );
+        Ok(())
+    }
+
+    /// Reads the headers of each request.
+    pub(super) fn headers(&self) -> Result<Vec<Header>> {
+        self.check()?;
+        let mut headers = match &self.headers_file {
+            Some(path) => read_headers(path)?,
+            None => Vec::new(),
+        };
+        let credentials = match (&self.bearer_file, &self.basic_file) {
+            (Some(path), _) => Some((path, format!("Bearer {}", read_secret(path)?.trim()))),
+            (_, Some(path)) => {
+                let secret = read_secret(path)?;
+                let pair = secret.trim_end_matches(['\r', '\n']);
+                ensure!(pair.contains(':'), "{}: give a line USER:PASSWORD", path.display());
+                Some((path, format!("Basic {}", BASE64.encode(pair.as_bytes()))))
+            }
+            _ => None,
+        };
+        if let Some((path, credentials)) = credentials {
+            let value = HeaderValue::from_str(&credentials);
+            let mut value = value.with_context(|| format!("{}: cannot be sent", path.display()))?;
+            value.set_sensitive(true);
+            headers.push((header::AUTHORIZATION, value));
+        }
+        Ok(headers)
+    }
+}
+
+impl Client {
+    pub(super) fn new(
+        url: String,
+        credentials: &Credentials,
+        tls: &TlsFiles,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let config = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            // Nobody is sent elsewhere, and an answer is looked at here.
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .tls_config(tls.http()?)
+            .user_agent(concat!("srlg/", env!("CARGO_PKG_VERSION")));
+        // The rest of an address, and what is before the host, may be secret.
+        let host = url.parse::<Uri>()?.host().map(ToOwned::to_owned).unwrap_or_default();
+        Ok(Self {
+            agent: config.build().into(),
+            url,
+            host,
+            headers: credentials.headers()?,
+            timeout,
+        })
+    }
+
+    /// Posts the JSON `body` with `headers`. What the server says is wrong with the body is a refusal, everything else may pass.
+    pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<(), Failure> {
+        let mut request =
+            self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in self.headers.iter().chain(headers) {
+            request = request.header(name, value);
+        }
+        let sent = request.send(body);
+        let mut response = sent.map_err(|error| {
+            anyhow!("cannot reach {}: {}", self.host, cause(&error, self.timeout))
+        })?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let answer = response.body_mut().with_config().limit(ANSWER).read_to_string();
+        let answer = answer.unwrap_or_default();
+        let error = anyhow!("{} answers {status} {:?}", self.host, answer.trim());
+        let is_for_good = status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429);
+        Err(if is_for_good { Failure::Refused(error) } else { Failure::Failed(error) })
+    }
+}
+
+/// Whether `url` is one of HTTP.
+pub(super) fn check_url(url: &str) -> Result<()> {
+    ensure!(
+        url.starts_with("http://") || url.starts_with("https://"),
+        "the url is {url:?}: give one that begins with http:// or https://"
+    );
+    let parsed = url.parse::<Uri>().with_context(|| format!("the url is {url:?}"))?;
+    ensure!(parsed.host().is_some_and(|host| !host.is_empty()), "the url {url:?} has no host");
+    Ok(())
+}
+
+/// The reason that an operator can act on.
+fn cause(error: &Error, timeout: Duration) -> String {
+    match error {
+        Error::Timeout(_) => format!("timeout after {}", humantime::format_duration(timeout)),
+        Error::HostNotFound => "there is no such host".to_owned(),
+        Error::Io(error) => tls::io_cause(error),
+        Error::Rustls(error) => tls::cause(error),
+        error => error.to_string(),
+    }
+}
+
+/// Reads a file of header lines `NAME: VALUE`. Values are not told, as they may be secret.
+fn read_headers(path: &Path) -> Result<Vec<Header>> {
+    let text = read_secret(path)?;
+    let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
+    let split = |(at, line): (usize, &str)| {
+        let header = line.split_once(':').and_then(|(name, value)| {
+            let mut value = HeaderValue::from_str(value.trim()).ok()?;
+            value.set_sensitive(true);
+            Some((name.trim().parse().ok()?, value))
+        });
+        header.with_context(|| {
+            format!("{}:{}: this is no header: give lines as NAME: VALUE", path.display(), at + 1)
+        })
+    };
+    lines.map(split).collect()
+}

@@ -1,0 +1,166 @@
+//! TLS of sinks: the files that both sides know each other by, and the causes of failures.
+
+use std::io::{self, ErrorKind, Read};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use async_nats::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
+use async_nats::rustls::{
+    self, AlertDescription, CertificateError, ClientConfig, ClientConnection, RootCertStore,
+    StreamOwned,
+};
+use serde::Deserialize;
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+
+use super::syslog::Connection;
+use crate::network::read_secret;
+
+/// The files by which a server and this client know each other.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TlsFiles {
+    /// A PEM file of the authorities that sign the certificate of the server, in place of those that browsers know.
+    pub ca: Option<PathBuf>,
+    /// A PEM file of the certificate of this client, and of those between it and its authority.
+    pub certificate: Option<PathBuf>,
+    /// A PEM file of the key of this certificate.
+    pub key: Option<PathBuf>,
+}
+
+/// The certificate of this client, with those between it and its authority, and its key as PEM.
+type Identity = (Vec<CertificateDer<'static>>, String);
+
+impl TlsFiles {
+    /// Returns what is wrong with the choice of files.
+    pub(super) fn check(&self) -> Result<()> {
+        ensure!(
+            self.certificate.is_some() == self.key.is_some(),
+            "there is one of certificate and key: give both or neither"
+        );
+        Ok(())
+    }
+
+    /// Reads the files for a client of HTTP.
+    pub(super) fn http(&self) -> Result<TlsConfig> {
+        let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
+        let mut tls = TlsConfig::builder();
+        if let Some(authorities) = self.authorities()? {
+            let authorities: Vec<_> = authorities.iter().map(certificate).collect();
+            tls = tls.root_certs(RootCerts::new_with_certs(&authorities));
+        }
+        if let Some((chain, key)) = self.identity()? {
+            let chain: Vec<_> = chain.iter().map(certificate).collect();
+            let key = PrivateKey::from_pem(key.as_bytes()).context("there is no key in key")?;
+            tls = tls.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
+        }
+        Ok(tls.build())
+    }
+
+    /// Reads the authorities of servers.
+    fn authorities(&self) -> Result<Option<Vec<CertificateDer<'static>>>> {
+        self.ca.as_deref().map(certificates).transpose()
+    }
+
+    fn identity(&self) -> Result<Option<Identity>> {
+        self.check()?;
+        let (Some(certificate), Some(key)) = (&self.certificate, &self.key) else {
+            return Ok(None);
+        };
+        Ok(Some((certificates(certificate)?, read_secret(key)?)))
+    }
+}
+
+/// Reads the certificates in a PEM file, of which there is one at least.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let place = || path.display().to_string();
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", place()))?;
+    let certificates = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
+    let certificates = certificates.with_context(place)?;
+    ensure!(!certificates.is_empty(), "{}: there is no certificate", place());
+    Ok(certificates)
+}
+
+/// A client of one server that speaks TLS alone.
+pub(super) struct TlsClient {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl TlsClient {
+    /// Makes a client of the server at `host`, which is `HOST:PORT`.
+    pub(super) fn new(host: &str, files: &TlsFiles) -> Result<Self> {
+        let mut roots = RootCertStore::empty();
+        for authority in files.authorities()?.unwrap_or_default() {
+            roots.add(authority).context("an authority in ca cannot be used")?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+        let builder = builder.with_root_certificates(roots);
+        let config = match files.identity()? {
+            Some((chain, key)) => {
+                let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+                let key = key.context("there is no key in key")?;
+                let builder = builder.with_client_auth_cert(chain, key);
+                builder.context("certificate and key do not belong together")?
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let (name, _) = host.rsplit_once(':').with_context(|| format!("{host} has no port"))?;
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(name).with_context(|| format!("{host} has no name"))?;
+        Ok(Self { config: Arc::new(config), name })
+    }
+
+    /// Shakes hands over `stream`.
+    pub(super) fn connect(&self, mut stream: TcpStream) -> Result<Box<dyn Connection>> {
+        let mut connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream).map_err(|error| anyhow!(io_cause(&error)))?;
+        }
+        Ok(Box::new(StreamOwned::new(connection, stream)))
+    }
+}
+
+impl Connection for StreamOwned<ClientConnection, TcpStream> {
+    // A server of TLS 1.3 may refuse the certificate of a client after the client has shaken hands, and says so in what it sends.
+    fn is_open(&mut self) -> Result<bool> {
+        self.sock.set_nonblocking(true)?;
+        let read = self.read(&mut [0]);
+        self.sock.set_nonblocking(false)?;
+        match read {
+            Ok(bytes) => Ok(bytes > 0),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(true),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(anyhow!(io_cause(&error))),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+/// The reason of a failure of input or output that an operator can act on.
+pub(super) fn io_cause(error: &io::Error) -> String {
+    let inner = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
+    inner.map_or_else(|| error.to_string(), cause)
+}
+
+/// The same, of a failure of TLS.
+pub(super) fn cause(error: &rustls::Error) -> String {
+    let text = match error {
+        rustls::Error::InvalidCertificate(
+            CertificateError::UnknownIssuer | CertificateError::BadSignature,
+        ) => "the certificate of the server is of an unknown authority: give its authority as ca",
+        rustls::Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => "the certificate of the server is for another name",
+        rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => "the certificate of the server has expired",
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the server asks for a certificate of this client: give certificate and key"
+        }
+        error => return error.to_string(),
+    };
+    text.to_owned()
+}
