@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::http::Client;
 use super::{Channel, Failure};
-use crate::notify::notice::Notice;
+use crate::notify::notice::{Direction, Notice};
 
 /// Alerts of one request.
 const BATCH: usize = 512;
@@ -65,15 +65,21 @@ impl Alertmanager {
 fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime) -> Value {
     let starts = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.start_ms);
     let time = |time: SystemTime| humantime::format_rfc3339_millis(time).to_string();
+    let mut labels = json!({
+        "alertname": "SrlgSuperPoint",
+        "rule": notice.rule,
+        "view": notice.view,
+        "direction": notice.direction,
+        "host": notice.subject(),
+        "severity": severity,
+    });
+    // What programs that announce routes ask for. Not by the kind, which may change: another label is another alert.
+    if notice.direction == Direction::FanIn && notice.is_inside && notice.network.is_none() {
+        labels["victim_ip"] = notice.subject().into();
+        labels["vector"] = "flood".into();
+    }
     json!({
-        "labels": {
-            "alertname": "SrlgSuperPoint",
-            "rule": notice.rule,
-            "view": notice.view,
-            "direction": notice.direction,
-            "host": notice.subject(),
-            "severity": severity,
-        },
+        "labels": labels,
         "annotations": {
             "summary": notice.text,
             "id": notice.id,

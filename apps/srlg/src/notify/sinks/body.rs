@@ -153,6 +153,27 @@ mod tests {
         assert_eq!(held["body"].as_array().unwrap().len(), 1);
     }
 
+    // https://github.com/lance0/prefixd, docs/detectors/generic-webhook.md: the fields are mapped by JSONPath.
+    #[test]
+    fn prefixd_has_a_signal_that_is_withdrawn_at_the_end() {
+        let start = made("prefixd.json", &short());
+        let mut end = short();
+        (end.status, end.severity, end.syn_only) =
+            (crate::alerts::Status::End, crate::alerts::Severity::Major, Some(0.9));
+        let end = made("prefixd.json", &end);
+        let fields = |signal: &Value| {
+            ["victim_ip", "source_id", "action", "vector"]
+                .map(|name| signal[name].as_str().unwrap().to_owned())
+        };
+        assert_eq!(fields(&start), ["192.0.2.7", "0123456789abcdef", "ban", "unknown"]);
+        assert_eq!(fields(&end), ["192.0.2.7", "0123456789abcdef", "unban", "syn_flood"]);
+        assert_eq!((&start["confidence"], &end["confidence"]), (&95.into(), &80.into()));
+        let mut udp = short();
+        udp.top_ports = vec![("udp/53".to_owned(), 0.9)];
+        assert_eq!(made("prefixd.json", &udp)["vector"], "udp_flood");
+        assert_eq!(made("prefixd.json", &held(7)), json!({ "text": held(7)["text"] }));
+    }
+
     #[test]
     fn a_template_with_a_wrong_name_or_no_json_is_refused() {
         let texts = [

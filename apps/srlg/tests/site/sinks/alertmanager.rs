@@ -57,7 +57,9 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     wait_for(&server, &["warning"]);
     let labels = alerts(&server).remove(0);
     let names: Vec<&String> = labels.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["alertname", "direction", "host", "rule", "severity", "view"]);
+    let expected =
+        ["alertname", "direction", "host", "rule", "severity", "vector", "victim_ip", "view"];
+    assert_eq!(names, expected);
     assert_eq!((&labels["rule"], &labels["direction"]), (&"r\"] x".into(), &"fan-in".into()));
     assert_eq!(told(&requests), pair("firing", "warning"));
 

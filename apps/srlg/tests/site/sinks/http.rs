@@ -102,6 +102,8 @@ fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
         assert!(head.starts_with("POST /x/api/v2/alerts HTTP/1.1\r\n"), "{head}");
         let alert = &body[0];
         assert_eq!(alert["labels"]["host"], "10.0.0.1");
+        assert_eq!(alert["labels"]["victim_ip"], "10.0.0.1");
+        assert_eq!(alert["labels"]["vector"], "flood");
         assert_eq!(alert["labels"]["alertname"], "SrlgSuperPoint");
         assert!(time(alert, "endsAt") > now + Duration::from_secs(1));
         assert_eq!(alert["startsAt"], "2023-11-14T22:13:20.000Z");

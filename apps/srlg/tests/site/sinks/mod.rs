@@ -3,6 +3,7 @@
 mod access;
 mod alertmanager;
 mod files;
+mod gobgp;
 mod http;
 mod made;
 mod others;
