@@ -7,15 +7,20 @@ use std::path::PathBuf;
 use crate::capture::CaptureError;
 #[cfg(feature = "flow")]
 use crate::flow::BadOptions;
+#[cfg(feature = "kafka")]
+use crate::kafka::SchemaError;
 #[cfg(feature = "live")]
 use crate::live::LiveError;
+use crate::options::BadOption;
 
 /// The reason why an input cannot be opened, or read further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
     /// No input is named.
-    #[error("no input is named: give a file, an address to listen at, or an interface")]
+    #[error(
+        "no input is named: give a file, an address to listen at, an interface, or a topic of Kafka"
+    )]
     None,
     /// A file cannot be opened.
     #[error("cannot open {}: {error}", path.display())]
@@ -88,6 +93,31 @@ pub enum InputError {
         path: PathBuf,
         /// Why not.
         error: io::Error,
+    },
+    /// An option is out of range, or lacks another one.
+    #[error(transparent)]
+    Option(#[from] BadOption),
+    /// The schema of flows in Kafka cannot be used.
+    #[cfg(feature = "kafka")]
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// A file with certificates or a password for Kafka cannot be used.
+    #[error("cannot read {}: {cause}", path.display())]
+    KafkaFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        cause: String,
+    },
+    /// The certificates of the system cannot be used.
+    #[error("cannot read the certificates of the system: {0}; give kafka-ca")]
+    Certificates(String),
+    /// The program does not read Kafka.
+    #[cfg(not(feature = "kafka"))]
+    #[error("{topic}: Kafka is not part of this program: build it with the feature kafka")]
+    NoKafka {
+        /// The topic that was asked for.
+        topic: String,
     },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]

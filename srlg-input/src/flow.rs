@@ -42,6 +42,8 @@ pub use exporter::{Backlog, Exporter, ExporterStatus, Undecodable};
 pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
+#[cfg(feature = "kafka")]
+pub(crate) use sink::Details;
 pub use state::BadState;
 pub(crate) use state::is_state;
 

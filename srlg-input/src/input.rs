@@ -14,6 +14,7 @@ use crate::files::Files;
 use crate::flow::{ExporterStatus, FlowCounts};
 use crate::live::{Drops, Live};
 use crate::options::InputOptions;
+use crate::position::Position;
 
 /// An event of an input.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +107,7 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Yields the contacts of files, sockets or an interface.
+/// Yields the contacts of files, sockets, an interface or a topic of Kafka.
 pub struct Input {
     source: Source,
     stop: Stop,
@@ -130,9 +131,18 @@ impl Input {
     /// # Errors
     /// [`InputError`], which says what to do about it.
     pub fn open(options: &InputOptions) -> Result<Self, InputError> {
+        Self::resume(options, None)
+    }
+
+    /// Opens the input that `options` name. If it is a topic of Kafka, it is read from `position` on, which an input before has
+    /// [stated](Self::position). Without a position only messages that are new are read, unless the options ask for the earliest.
+    ///
+    /// # Errors
+    /// [`InputError`], which says what to do about it. A broker that is not there is no error: it is tried again.
+    pub fn resume(options: &InputOptions, position: Option<Position>) -> Result<Self, InputError> {
         let stop = Stop::default();
         let source = if options.is_live() {
-            Source::Live(Box::new(Live::open(options, &stop)?))
+            Source::Live(Box::new(Live::open(options, position, &stop)?))
         } else {
             Source::Files(Box::new(Files::open(options, &stop)?))
         };
@@ -192,6 +202,16 @@ impl Input {
         }
     }
 
+    /// Returns how far a topic of Kafka has been read. All contacts of the messages before this position have been yielded. Other
+    /// inputs have no position.
+    #[must_use]
+    pub fn position(&self) -> Option<&Position> {
+        match &self.source {
+            Source::Files(_) => None,
+            Source::Live(live) => live.position(),
+        }
+    }
+
     /// Returns the addresses at which exports are received, with the ports that the system has chosen.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
@@ -229,6 +249,8 @@ pub struct Status {
     pub sockets: Option<SocketStatus>,
     /// Packets of an interface that were lost.
     pub drops: Option<Drops>,
+    /// Topic of Kafka.
+    pub kafka: Option<KafkaStatus>,
     /// All exporters that are remembered.
     #[cfg(feature = "flow")]
     pub exporters: Vec<ExporterStatus>,
@@ -258,16 +280,47 @@ pub struct SocketStatus {
     pub dropped: Option<u64>,
 }
 
+/// Counters of a topic of Kafka. What became of its messages is counted as that of datagrams of exports is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KafkaStatus {
+    /// Topic with its brokers, as it is configured.
+    pub topic: String,
+    /// Partitions that are read.
+    pub partitions: usize,
+    /// Messages that were read.
+    pub messages: u64,
+    /// Messages that the brokers have beyond those.
+    pub lag: u64,
+    /// Messages that Kafka had deleted before they were read.
+    pub expired: u64,
+    /// Attempts to reach a broker again after an error.
+    pub retries: u64,
+    /// Why some partition is not read now, or the topic.
+    pub error: Option<String>,
+}
+
+impl fmt::Display for KafkaStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { topic, partitions, messages, lag, expired, retries, error } = self;
+        write!(
+            f,
+            "{topic}: {messages} messages read of {partitions} partitions, {lag} to read, {expired} deleted before, {retries} retries"
+        )?;
+        error.iter().try_for_each(|error| write!(f, "; {error}"))
+    }
+}
+
 /// A line for each source of contacts; exporters are not among them.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { packets, sockets, drops, .. } = self;
+        let Self { packets, sockets, drops, kafka, .. } = self;
         let mut lines = Vec::new();
         lines.extend(packets.as_ref().map(ToString::to_string));
         #[cfg(feature = "flow")]
         lines.extend(self.flows.as_ref().map(ToString::to_string));
         lines.extend(sockets.as_ref().map(ToString::to_string));
         lines.extend(drops.as_ref().map(ToString::to_string));
+        lines.extend(kafka.as_ref().map(ToString::to_string));
         f.write_str(&lines.join("\n"))
     }
 }

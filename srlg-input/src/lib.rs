@@ -1,10 +1,11 @@
-//! Contacts between hosts, read from files, flow exports and network interfaces.
+//! Contacts between hosts, read from files, flow exports, network interfaces and Kafka.
 //!
 //! ```text
 //! files -------------------Reader--------------------> contacts, in their order                    [files]
 //! captures of exports -----Reader--> Decoder --------> contacts, in their order                    [files]
 //! UDP sockets -------------permitted? --> Decoder ---> |                                           [sockets]
 //! an interface ------------libpcap ------------------> | batches, a thread for each -> contacts    [live]
+//! a topic of Kafka --------schema -------------------> |                                           [kafka]
 //! a file that is written --Reader -------------------> |
 //! ```
 //!
@@ -18,12 +19,14 @@
 //! | [`capture`] | pcap, pcapng, CSV, IPFIX files; with features logs and gzip |
 //! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
 //! | [`live`] | sockets, and interfaces by libpcap |
+//! | `kafka` | flows in a topic of Kafka, as Akvorado and goflow2 write them |
 //!
 //! # Features
 //! - `gzip`: compressed files.
 //! - `logs`: logs of Zeek, Suricata and AWS VPCs.
 //! - `flow`: flow exports, in captures and at UDP sockets.
 //! - `live`: capture on interfaces by libpcap, the headers of which are needed to build.
+//! - `kafka`: flows in a topic of Kafka.
 //! - `clap`: [`InputOptions`] and [`ViewOptions`] as options of a command, and numbers such as `500k`.
 //! - `serde`: [`InputOptions`] and [`ViewOptions`] from configuration files, sampling rates as JSON.
 //!
@@ -54,6 +57,8 @@ pub mod capture;
 pub mod contact;
 #[cfg(feature = "flow")]
 pub mod flow;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 pub mod live;
 #[cfg(feature = "clap")]
 pub mod number;
@@ -65,9 +70,11 @@ mod exports;
 mod files;
 mod input;
 mod options;
+mod position;
 mod reason;
 
 pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
-pub use input::{Event, Input, LogLevel, LogLine, Progress, Status, Stop};
+pub use input::{Event, Input, KafkaStatus, LogLevel, LogLine, Progress, Status, Stop};
 pub use options::{BadOption, InputOptions};
+pub use position::Position;

@@ -42,6 +42,7 @@ use crate::error::InputError;
 use crate::exports::Sockets;
 use crate::input::{Event, LogLine, Next, Status, Stop};
 use crate::options::InputOptions;
+use crate::position::Position;
 
 use belt::Belt;
 use drops::DropWarning;
@@ -57,7 +58,9 @@ pub use opening::LiveError;
 pub use sockets::check_templates;
 
 pub use crate::input::SocketStatus;
-pub use crate::options::{CaptureOptions, CaptureSplit, SocketOptions};
+pub use crate::options::{
+    BadTopic, CaptureOptions, CaptureSplit, KafkaOptions, Mechanism, SocketOptions, Topic,
+};
 
 /// How often drops are counted, the status is updated, and a quiet interface is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -79,8 +82,8 @@ const SECOND: u64 = 1_000_000_000;
 /// What the threads of a source share with the one that asks.
 #[derive(Clone)]
 pub(crate) struct Line {
-    belt: Arc<Belt>,
-    stop: Stop,
+    pub(crate) belt: Arc<Belt>,
+    pub(crate) stop: Stop,
     /// The last status of each thread, by its number.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
@@ -90,6 +93,10 @@ pub(crate) struct Live {
     contacts: Vec<Contact>,
     /// Whether the contacts are yet to be yielded.
     is_loaded: bool,
+    /// How far a topic of Kafka was read for the contacts that have been yielded.
+    position: Position,
+    /// The offsets after the contacts that are yet to be yielded.
+    next_position: Position,
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
     watch: Watch,
@@ -106,7 +113,7 @@ pub(crate) struct Live {
 
 impl Line {
     /// Starts a thread, which puts contacts on the belt until `work` ends.
-    fn spawn(
+    pub(crate) fn spawn(
         &self,
         name: &str,
         work: impl FnOnce(&Self) -> Result<(), InputError> + Send + 'static,
@@ -126,7 +133,7 @@ impl Line {
     }
 
     /// Notes the status of the thread of number `part`.
-    fn set_status(&self, part: usize, status: Status) {
+    pub(crate) fn set_status(&self, part: usize, status: Status) {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
     }
 
@@ -141,7 +148,15 @@ impl Line {
 }
 
 impl Live {
-    pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
+    pub(crate) fn open(
+        options: &InputOptions,
+        #[cfg_attr(
+            not(feature = "kafka"),
+            allow(unused_variables, reason = "others have no position")
+        )]
+        start: Option<Position>,
+        stop: &Stop,
+    ) -> Result<Self, InputError> {
         let line = Line { belt: Arc::default(), stop: stop.clone(), status: Arc::default() };
         // An error drops it, which ends the threads that have been started.
         let mut live = Self::of(line);
@@ -152,6 +167,11 @@ impl Live {
             capture::open(name, options, &live.line)?;
             #[cfg(not(feature = "live"))]
             return Err(InputError::NoLive { interface: name.clone() });
+        } else if let Some(topic) = &options.kafka.kafka {
+            #[cfg(feature = "kafka")]
+            crate::kafka::open(topic, options, start, &live.line)?;
+            #[cfg(not(feature = "kafka"))]
+            return Err(InputError::NoKafka { topic: topic.to_string() });
         } else {
             follow::open(options, &live.line)?;
         }
@@ -163,6 +183,8 @@ impl Live {
             line,
             contacts: Vec::new(),
             is_loaded: false,
+            position: Position::default(),
+            next_position: Position::default(),
             time: Some(now_ns()),
             watch: Watch::default(),
             reading: ClockReading::now(),
@@ -178,8 +200,11 @@ impl Live {
     /// Waits for the next event, 20 ms at most.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         loop {
-            if mem::take(&mut self.is_loaded) && !self.contacts.is_empty() {
-                return Ok(Some(Next::Contacts));
+            if mem::take(&mut self.is_loaded) {
+                self.position.advance(&mut self.next_position);
+                if !self.contacts.is_empty() {
+                    return Ok(Some(Next::Contacts));
+                }
             }
             if let Some(now) = self.time.take() {
                 return Ok(Some(Next::Event(Event::Time(now))));
@@ -213,6 +238,7 @@ impl Live {
                 return self.finish();
             }
             (self.contacts, self.is_loaded) = (load.contacts, true);
+            self.next_position.advance(&mut load.position);
             // The event comes before the contacts, which would let the skipped time pass.
             if step >= STEP {
                 if let Some(sockets) = &self.sockets {
@@ -249,6 +275,10 @@ impl Live {
         Ok(self.log.pop_front().map(|line| Next::Event(Event::Log(line))))
     }
 
+    pub(crate) fn position(&self) -> Option<&Position> {
+        Some(&self.position).filter(|position| !position.offsets.is_empty())
+    }
+
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets.as_ref().map(Sockets::addresses).unwrap_or_default()
     }
@@ -275,7 +305,7 @@ fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact>
 }
 
 /// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

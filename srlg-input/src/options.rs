@@ -9,18 +9,22 @@ use ipnet::IpNet;
 
 use crate::contact::named;
 
-/// Options of an [`Input`](crate::Input): files, sockets or an interface.
+mod kafka;
+
+pub use kafka::{BadTopic, KafkaOptions, Mechanism, Topic};
+
+/// Options of an [`Input`](crate::Input): files, sockets, an interface or a topic of Kafka.
 ///
 /// With the feature `clap` they are options of a command. These have a group `contacts`, of which one may be given: `input`,
-/// `listen` or `interface`; and a group `decoded`, the options by which flow exports are read.
+/// `listen`, `interface` or `kafka`; and a group `decoded`, the options by which flow exports are read.
 ///
 /// With the feature `serde` they are read from a map with the same names as keys; [`check`](Self::check) then says what a command
 /// would.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface"]))))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "kafka"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka"]))))]
 pub struct InputOptions {
     /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
@@ -35,7 +39,7 @@ pub struct InputOptions {
     pub live: bool,
 
     /// Hosts of a captured packet in a tunnel (VXLAN, Geneve, GRE, GTP-U, IP in IP): the ends of the tunnel (outer), those of the packet in it (inner), or both
-    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports"]))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka"]))]
     pub tunnels: Tunnels,
 
     /// Sockets that receive flow exports.
@@ -51,6 +55,11 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub capture: CaptureOptions,
+
+    /// Topic of Kafka.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub kafka: KafkaOptions,
 
     /// Settings of the decoder of flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -142,7 +151,10 @@ pub struct CaptureOptions {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
 pub struct ExportOptions {
     /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
-    #[cfg_attr(feature = "clap", arg(long, value_name = "pre|post", default_value_t))]
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "kafka")
+    )]
     pub nat: Nat,
 
     /// Times of exporters: corrected by the skew of their clocks, trusted, or not used (received)
@@ -273,13 +285,16 @@ impl InputOptions {
     /// Returns whether slices end by the time of day.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.live || !self.sockets.listen.is_empty() || self.interface.is_some()
+        self.live
+            || !self.sockets.listen.is_empty()
+            || self.interface.is_some()
+            || self.kafka.kafka.is_some()
     }
 
     /// Returns whether contacts come out of exports of flows.
     #[must_use]
     pub fn is_exports(&self) -> bool {
-        self.exports || !self.sockets.listen.is_empty()
+        self.exports || !self.sockets.listen.is_empty() || self.kafka.kafka.is_some()
     }
 
     /// Checks values and combinations of options that do not come from a command, which checks them by itself.
@@ -287,7 +302,7 @@ impl InputOptions {
     /// # Errors
     /// [`BadOption`]: the first option that is out of range, or lacks one that it needs.
     pub fn check(&self) -> Result<(), BadOption> {
-        let Self { sockets, interface, capture, .. } = self;
+        let Self { sockets, interface, capture, kafka, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });
         for (option, value, range) in [
             ("receive-buffer", sockets.receive_buffer, SocketOptions::RECEIVE_BUFFERS),
@@ -309,7 +324,26 @@ impl InputOptions {
         let sockets = *sockets != SocketOptions::default();
         let capture = *capture != CaptureOptions::default();
         let decoding = self.decoding != ExportOptions::default();
+        let topic = kafka.kafka.is_some();
+        let is_secret = kafka.kafka_user.is_some();
+        let is_half = is_secret != kafka.kafka_password.is_some();
+        let is_clear = is_secret && kafka.kafka_mechanism == Mechanism::Plain && !kafka.is_tls();
+        let kafka = *kafka != KafkaOptions::default();
+        let nat = self.decoding.nat != Nat::Pre;
         let rules = [
+            (topic && (files || listen || captures), "kafka", "cannot be given with another input"),
+            (!topic && kafka, "kafka", "is missing beside options of Kafka"),
+            (is_half, "kafka-user", "needs kafka-password, and the other way round"),
+            (
+                is_clear,
+                "kafka-mechanism",
+                "plain would send the password in clear: give kafka-tls or kafka-ca",
+            ),
+            (
+                topic && nat,
+                "nat",
+                "has no effect on a topic of Kafka, whose flows have been decoded",
+            ),
             (listen && files, "listen", "cannot be given with input"),
             (captures && (files || listen), "interface", "cannot be given with input or listen"),
             (listen && !exporters, "listen", "needs exporters"),

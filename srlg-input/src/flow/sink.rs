@@ -52,18 +52,32 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
     #[inline(always)]
     pub(crate) fn contact(&mut self, time_ns: u64, hosts: [Host; 2], details: &Details) {
         self.counts.contacts += 1;
+        (self.take)(details.contact(time_ns, hosts, self.exporter, self.options.sampling));
+    }
+}
+
+impl Details {
+    /// Makes the contact of `hosts` that `exporter` reports, which is sampled at the rate `sampling` if the details state none.
+    #[inline(always)]
+    pub(crate) fn contact(
+        &self,
+        time_ns: u64,
+        hosts: [Host; 2],
+        exporter: Host,
+        sampling: Option<NonZeroU32>,
+    ) -> Contact {
         let mut contact = Contact::new(time_ns, hosts[0], hosts[1]);
-        contact.packets = details.packets;
-        contact.protocol = details.protocol;
+        contact.packets = self.packets;
+        contact.protocol = self.protocol;
         // Some write 0 for what a protocol has not, or types of ICMP for ports.
-        let is_tcp = details.protocol.is_none_or(|protocol| protocol == TCP);
-        contact.tcp_flags = details.tcp_flags.filter(|_| is_tcp);
-        let has_ports = details.protocol.is_none_or(|it| matches!(it, TCP | 17 | 33 | 132 | 136));
-        contact.destination_port = details.destination_port.filter(|_| has_ports);
-        contact.initiated = details.initiated;
-        contact.sampling = details.sampling.or(self.options.sampling);
-        contact.exporter = Some(self.exporter);
-        (self.take)(contact);
+        let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
+        contact.tcp_flags = self.tcp_flags.filter(|_| is_tcp);
+        let has_ports = self.protocol.is_none_or(|it| matches!(it, TCP | 17 | 33 | 132 | 136));
+        contact.destination_port = self.destination_port.filter(|_| has_ports);
+        contact.initiated = self.initiated;
+        contact.sampling = self.sampling.or(sampling);
+        contact.exporter = Some(exporter);
+        contact
     }
 }
 

@@ -11,6 +11,7 @@ use crate::contact::Contact;
 
 use crate::error::InputError;
 use crate::input::LogLine;
+use crate::position::Position;
 
 /// Contacts that may lie on the belt, but for those of one block or datagram.
 const MOST: usize = 1 << 16;
@@ -32,6 +33,8 @@ pub(crate) struct Belt {
 #[derive(Default)]
 pub(crate) struct Load {
     pub(crate) contacts: Vec<Contact>,
+    /// Offsets after the messages of the contacts.
+    pub(crate) position: Position,
     pub(crate) log: Vec<LogLine>,
     pub(crate) failures: Vec<InputError>,
     /// Threads that have not ended.
@@ -43,6 +46,26 @@ pub(crate) struct Load {
 impl Belt {
     /// Puts contacts on the belt, when there is room; `false` where nobody will take them any more.
     pub(crate) fn put(&self, contacts: impl IntoIterator<Item = Contact>) -> bool {
+        self.put_with(contacts, |_| {})
+    }
+
+    /// Puts contacts on the belt as [`put`](Self::put) does, and the offset after the messages that they are of.
+    #[cfg(feature = "kafka")]
+    pub(crate) fn put_until(
+        &self,
+        contacts: impl IntoIterator<Item = Contact>,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+    ) -> bool {
+        self.put_with(contacts, |load| load.position.set(topic, partition, offset))
+    }
+
+    fn put_with(
+        &self,
+        contacts: impl IntoIterator<Item = Contact>,
+        note: impl FnOnce(&mut Load),
+    ) -> bool {
         let mut load = self.lock();
         while load.contacts.len() >= MOST && !load.is_left {
             load = self.emptied.wait(load).unwrap_or_else(PoisonError::into_inner);
@@ -52,6 +75,7 @@ impl Belt {
         }
         let before = load.contacts.len();
         load.contacts.extend(contacts);
+        note(&mut load);
         let is_enough = before < ENOUGH && load.contacts.len() >= ENOUGH;
         drop(load);
         if is_enough {

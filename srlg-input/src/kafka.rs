@@ -1,0 +1,54 @@
+//! Flows in a topic of Kafka, as Akvorado and goflow2 write them.
+//!
+//! ```text
+//! .proto --[schema]--> Layout
+//! broker --[cluster, partition]--> messages --[message]--> contacts and offsets --> Belt
+//! ```
+//!
+//! One thread reads all partitions of the topic, without a consumer group. Offsets go onto the belt with the contacts of the messages
+//! before them, so that a [`Position`] is never ahead of the contacts that were yielded.
+//! Invariant: a message is read, or counted as one that cannot be decoded or that Kafka has deleted.
+
+mod cluster;
+mod message;
+mod news;
+mod origin;
+mod partition;
+mod reader;
+mod schema;
+
+use crate::error::InputError;
+use crate::live::Line;
+use crate::options::{InputOptions, Topic};
+use crate::position::Position;
+
+use cluster::Cluster;
+use reader::Reader;
+use schema::Source;
+
+pub use message::FlowReader;
+pub use schema::{Layout, SchemaError};
+
+/// Starts the thread that reads `topic`, from the position `start` on if there is one.
+pub(crate) fn open(
+    topic: &Topic,
+    options: &InputOptions,
+    start: Option<Position>,
+    line: &Line,
+) -> Result<(), InputError> {
+    options.check()?;
+    let source = Source::open(options.kafka.kafka_schema.as_deref())?;
+    let cluster = Cluster::new(topic, &options.kafka)?;
+    let reader = Reader::new(topic, source, cluster, options, start);
+    line.spawn("kafka", move |line| reader.run(line))
+}
+
+/// Checks the files that `options` name: the schema, certificates and the password.
+///
+/// # Errors
+/// [`InputError`], as from [`Input::open`](crate::Input::open).
+pub fn check(options: &InputOptions) -> Result<(), InputError> {
+    let Some(topic) = &options.kafka.kafka else { return Ok(()) };
+    Source::open(options.kafka.kafka_schema.as_deref())?;
+    Cluster::new(topic, &options.kafka).map(drop)
+}

@@ -1,0 +1,186 @@
+//! Connections to the brokers of a topic.
+//!
+//! Shape: one client is shared by all partitions. After an error it is dropped, and the next attempt makes a new one.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rskafka::BackoffConfig;
+use rskafka::client::error::Error as KafkaError;
+use rskafka::client::partition::{PartitionClient, UnknownTopicHandling};
+use rskafka::client::{Client, ClientBuilder, Credentials, SaslConfig};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::error::InputError;
+use crate::options::{KafkaOptions, Mechanism, Topic};
+
+/// Time that a broker has for an answer.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of an answer, at most. A batch of messages that is larger than what was asked for comes all the same.
+const MOST_BYTES: usize = 32 << 20;
+
+/// The brokers that know a topic.
+pub(super) struct Cluster {
+    brokers: Vec<String>,
+    tls: Option<Arc<ClientConfig>>,
+    sasl: Option<SaslConfig>,
+    client: Mutex<Option<Arc<Client>>>,
+}
+
+/// Why a broker cannot be asked.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ClusterError {
+    #[error(transparent)]
+    Kafka(#[from] KafkaError),
+    #[error("no answer for {} s", PATIENCE.as_secs())]
+    Silent,
+    #[error("no topic {0}")]
+    NoTopic(String),
+}
+
+impl Cluster {
+    /// Makes the cluster of `topic`, and reads the files that `options` name.
+    pub(super) fn new(topic: &Topic, options: &KafkaOptions) -> Result<Self, InputError> {
+        let tls = options.is_tls().then(|| tls(options.kafka_ca.as_deref())).transpose()?;
+        let sasl = match (&options.kafka_user, &options.kafka_password) {
+            (Some(user), Some(path)) => {
+                let credentials = Credentials::new(user.clone(), password(path)?);
+                Some(match options.kafka_mechanism {
+                    Mechanism::Plain => SaslConfig::Plain(credentials),
+                    Mechanism::ScramSha256 => SaslConfig::ScramSha256(credentials),
+                    Mechanism::ScramSha512 => SaslConfig::ScramSha512(credentials),
+                })
+            }
+            _ => None,
+        };
+        Ok(Self { brokers: topic.brokers.clone(), tls, sasl, client: Mutex::new(None) })
+    }
+
+    /// Returns the numbers of the partitions of `topic`.
+    pub(super) async fn partitions(&self, topic: &str) -> Result<Vec<i32>, ClusterError> {
+        let topics = self.ask(async |client| Ok(client.list_topics().await?)).await?;
+        let found = topics.into_iter().find(|it| it.name == topic);
+        let found = found.filter(|it| !it.partitions.is_empty());
+        let found = found.ok_or_else(|| ClusterError::NoTopic(topic.to_owned()))?;
+        Ok(found.partitions.into_iter().collect())
+    }
+
+    /// Connects to the leader of the partition `number` of `topic`.
+    pub(super) async fn leader(
+        &self,
+        topic: &str,
+        number: i32,
+    ) -> Result<PartitionClient, ClusterError> {
+        let handling = UnknownTopicHandling::Error;
+        self.ask(async |client| Ok(client.partition_client(topic, number, handling).await?)).await
+    }
+
+    /// Asks a client, which is forgotten if it fails.
+    async fn ask<T>(
+        &self,
+        ask: impl AsyncFnOnce(&Client) -> Result<T, ClusterError>,
+    ) -> Result<T, ClusterError> {
+        let client = self.client().await?;
+        let answer = patiently(async { ask(&client).await }).await;
+        if answer.is_err() {
+            let mut current = self.client.lock().await;
+            if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, &client)) {
+                *current = None;
+            }
+        }
+        answer
+    }
+
+    async fn client(&self) -> Result<Arc<Client>, ClusterError> {
+        let mut client = self.client.lock().await;
+        if let Some(client) = &*client {
+            return Ok(Arc::clone(client));
+        }
+        let mut builder = ClientBuilder::new(self.brokers.clone())
+            .client_id("srlg")
+            .max_message_size(MOST_BYTES)
+            // Whoever asks tries again and says so.
+            .backoff_config(BackoffConfig {
+                init_backoff: Duration::from_millis(100),
+                max_backoff: Duration::from_secs(1),
+                base: 2.0,
+                deadline: Some(Duration::from_secs(1)),
+            });
+        if let Some(tls) = &self.tls {
+            builder = builder.tls_config(Arc::clone(tls));
+        }
+        if let Some(sasl) = &self.sasl {
+            builder = builder.sasl_config(sasl.clone());
+        }
+        let made = patiently(async { Ok(builder.build().await?) }).await?;
+        Ok(Arc::clone(client.insert(Arc::new(made))))
+    }
+}
+
+/// Waits for an answer of a broker, but no longer than [`PATIENCE`].
+pub(super) async fn patiently<T>(
+    answer: impl Future<Output = Result<T, ClusterError>>,
+) -> Result<T, ClusterError> {
+    timeout(PATIENCE, answer).await.unwrap_or(Err(ClusterError::Silent))
+}
+
+/// Trusts the certificates in the file `ca`, or those of the system.
+fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
+    let mut roots = RootCertStore::empty();
+    match ca {
+        Some(path) => {
+            let fail = |cause: String| InputError::KafkaFile { path: path.to_owned(), cause };
+            let certificates = CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|error| fail(error.to_string()))?;
+            for certificate in certificates {
+                roots.add(certificate).map_err(|error| fail(error.to_string()))?;
+            }
+            if roots.is_empty() {
+                return Err(fail("no certificate in it".to_owned()));
+            }
+        }
+        None => {
+            let system = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(system.certs);
+            if roots.is_empty() {
+                let cause = system.errors.first().map(ToString::to_string);
+                let cause = cause.unwrap_or_else(|| "there are none".to_owned());
+                return Err(InputError::Certificates(cause));
+            }
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| InputError::Certificates(error.to_string()))?;
+    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+/// Reads a password from the first line of a file that other users cannot read.
+fn password(path: &Path) -> Result<String, InputError> {
+    let fail = |cause: String| InputError::KafkaFile { path: path.to_owned(), cause };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode =
+            fs::metadata(path).map_err(|error| fail(error.to_string()))?.permissions().mode();
+        if mode & 0o007 != 0 {
+            return Err(fail(
+                "all users can read it; take that right away (chmod o-rwx)".to_owned(),
+            ));
+        }
+    }
+    let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    match text.lines().next() {
+        Some(password) if !password.is_empty() => Ok(password.to_owned()),
+        _ => Err(fail("no password in its first line".to_owned())),
+    }
+}

@@ -1,0 +1,88 @@
+//! Where a topic is read from.
+
+use crate::kafka::partition::Start;
+use crate::position::Position;
+
+/// Where a topic is read from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The offsets in a state; partitions without one are new.
+    Position(Position),
+    /// The topic takes the place of this one, which a state knows.
+    Successor,
+    /// A state knows another topic.
+    Other(String, Start),
+    New(Start),
+}
+
+impl Origin {
+    /// Returns the origin of the topic `name`, which `configured` stands for, if the state has the position `start`.
+    pub(super) fn of(
+        start: Option<Position>,
+        configured: &str,
+        name: &str,
+        is_earliest: bool,
+    ) -> Self {
+        let default = if is_earliest { Start::Earliest } else { Start::End };
+        match start {
+            None => Self::New(default),
+            Some(position) if position.topic == name => Self::Position(position),
+            Some(position) => {
+                let hash = position.topic.strip_prefix(configured);
+                let is_former = hash.is_some_and(|hash| hash.starts_with('-'));
+                let is_former = is_former && configured != name;
+                if is_former { Self::Successor } else { Self::Other(position.topic, default) }
+            }
+        }
+    }
+
+    /// Returns where `partition` starts. One that appears later is read from its earliest message on.
+    pub(super) fn start(&self, partition: i32, is_first_look: bool) -> Start {
+        match self {
+            Self::Position(position) => {
+                position.offsets.get(&partition).map_or(Start::Earliest, |it| Start::At(*it))
+            }
+            Self::Successor => Start::Earliest,
+            Self::Other(_, start) | Self::New(start) if is_first_look => *start,
+            Self::Other(..) | Self::New(_) => Start::Earliest,
+        }
+    }
+
+    pub(super) fn warning(&self, name: &str) -> Option<String> {
+        let Self::Other(other, start) = self else { return None };
+        let from = if *start == Start::End { "end" } else { "earliest message" };
+        Some(format!(
+            "the state has a position in the topic {other}, and not in {name}, which is read from its {from} on"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(topic: &str, is_earliest: bool) -> Origin {
+        let mut position = Position { topic: topic.to_owned(), ..Position::default() };
+        position.offsets.insert(1, 70);
+        Origin::of(Some(position), "flows", "flows-B", is_earliest)
+    }
+
+    fn starts(origin: &Origin) -> [Start; 3] {
+        [(1, true), (2, true), (3, false)].map(|(partition, first)| origin.start(partition, first))
+    }
+
+    #[test]
+    fn a_position_counts_in_its_topic_and_says_what_is_new() {
+        use Start::{At, Earliest, End};
+        assert_eq!(starts(&origin("flows-B", false)), [At(70), Earliest, Earliest]);
+        assert_eq!(origin("flows-A", false), Origin::Successor);
+        assert_eq!(starts(&origin("flows-A", false)), [Earliest; 3]);
+        assert_eq!(starts(&origin("other", false)), [End, End, Earliest]);
+        assert_eq!(starts(&origin("other", true)), [Earliest; 3]);
+        let new = |is_earliest| Origin::of(None, "flows", "flows", is_earliest);
+        assert_eq!(starts(&new(false)), [End, End, Earliest]);
+        assert_eq!(starts(&new(true)), [Earliest; 3]);
+        assert!(origin("other", false).warning("flows-B").is_some());
+        assert_eq!(origin("flows-A", false).warning("flows-B"), None);
+    }
+}

@@ -1,0 +1,348 @@
+//! From the schema of flows to the numbers of the fields that make a contact.
+//!
+//! Fields are found by their names, without regard to case and underscores: those of Akvorado, goflow2 and goflow.
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use prost_types::DescriptorProto;
+use prost_types::field_descriptor_proto::Type;
+
+use crate::error::InputError;
+
+/// Bytes of a schema, at most.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The largest number of a field that is read. Numbers are an index.
+const MOST_NUMBER: i32 = 65_535;
+
+/// Time that a server has for its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The part of a contact that a field has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Source,
+    Destination,
+    Exporter,
+    Sampling,
+    ReceivedSeconds,
+    ReceivedNs,
+    EndSeconds,
+    EndNs,
+    Packets,
+    Protocol,
+    DestinationPort,
+    TcpFlags,
+}
+
+/// Names of fields, without underscores and in lower case.
+const NAMES: [(&str, Part); 14] = [
+    ("srcaddr", Part::Source),
+    ("dstaddr", Part::Destination),
+    ("exporteraddress", Part::Exporter),
+    ("sampleraddress", Part::Exporter),
+    ("samplingrate", Part::Sampling),
+    ("timereceived", Part::ReceivedSeconds),
+    ("timereceivedns", Part::ReceivedNs),
+    ("timeflowend", Part::EndSeconds),
+    ("timeflowendns", Part::EndNs),
+    ("packets", Part::Packets),
+    ("proto", Part::Protocol),
+    ("dstport", Part::DestinationPort),
+    ("tcpflags", Part::TcpFlags),
+    ("tcpflag", Part::TcpFlags),
+];
+
+/// Numbers of the fields of goflow2, and of the seconds that goflow had in their place.
+const GOFLOW2: [(i32, Part); 12] = [
+    (2, Part::ReceivedSeconds),
+    (3, Part::Sampling),
+    (5, Part::EndSeconds),
+    (6, Part::Source),
+    (7, Part::Destination),
+    (10, Part::Packets),
+    (11, Part::Exporter),
+    (20, Part::Protocol),
+    (22, Part::DestinationPort),
+    (26, Part::TcpFlags),
+    (110, Part::ReceivedNs),
+    (112, Part::EndNs),
+];
+
+/// Where the parts of a contact are in a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    message: String,
+    /// By number of the field.
+    parts: Vec<Option<Part>>,
+}
+
+/// Why a schema cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// The schema cannot be read.
+    #[error("cannot read the schema {name}: {cause}")]
+    Read {
+        /// File or URL.
+        name: String,
+        /// Why not.
+        cause: String,
+    },
+    /// The text is no schema.
+    #[error("the schema does not parse: {0}")]
+    Syntax(String),
+    /// No message has the two addresses of a flow.
+    #[error(
+        "no message of the schema has the fields SrcAddr and DstAddr, or src_addr and dst_addr"
+    )]
+    NoMessage,
+    /// Several messages have them.
+    #[error("several messages of the schema are flows: {}; leave one", .0.join(", "))]
+    Ambiguous(Vec<String>),
+    /// A field is of a type in which its value cannot be.
+    #[error("the field {field} of the message {message} is of a type that is not read")]
+    Type {
+        /// Name of the message.
+        message: String,
+        /// Name of the field.
+        field: String,
+    },
+    /// The number of a field is too large.
+    #[error("the field {field} of the message {message} has a number above {MOST_NUMBER}")]
+    Number {
+        /// Name of the message.
+        message: String,
+        /// Name of the field.
+        field: String,
+    },
+}
+
+impl Layout {
+    /// Returns the layout of goflow2's `FlowMessage`.
+    #[must_use]
+    pub fn goflow2() -> Self {
+        let mut layout = Self { message: "FlowMessage".to_owned(), parts: Vec::new() };
+        GOFLOW2.into_iter().for_each(|(number, part)| layout.put(number as usize, part));
+        layout
+    }
+
+    /// Parses `schema`, the text of a .proto file with one message of flows.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if there is no such message, or if its fields are of other types.
+    pub fn parse(schema: &str) -> Result<Self, SchemaError> {
+        let file = protox_parse::parse("schema.proto", schema)
+            .map_err(|error| SchemaError::Syntax(error.to_string()))?;
+        let mut flows = Vec::new();
+        file.message_type.iter().for_each(|message| find_flows(message, &mut flows));
+        match &flows[..] {
+            [] => Err(SchemaError::NoMessage),
+            [message] => Self::of(message),
+            several => Err(SchemaError::Ambiguous(
+                several.iter().map(|message| message.name().to_owned()).collect(),
+            )),
+        }
+    }
+
+    fn of(message: &DescriptorProto) -> Result<Self, SchemaError> {
+        let name = message.name();
+        let mut layout = Self { message: name.to_owned(), parts: Vec::new() };
+        for field in &message.field {
+            let Some(part) = part(field.name()) else { continue };
+            let is_address = matches!(part, Part::Source | Part::Destination | Part::Exporter);
+            let is_right = match field.r#type() {
+                Type::Bytes => is_address,
+                Type::Uint32
+                | Type::Uint64
+                | Type::Int32
+                | Type::Int64
+                | Type::Fixed32
+                | Type::Fixed64 => !is_address,
+                _ => false,
+            };
+            let (message, field_name) = (name.to_owned(), field.name().to_owned());
+            // A field without a type is of one that is defined elsewhere.
+            if !is_right || field.r#type.is_none() {
+                return Err(SchemaError::Type { message, field: field_name });
+            }
+            match usize::try_from(field.number()) {
+                Ok(number) if field.number() <= MOST_NUMBER => layout.put(number, part),
+                _ => return Err(SchemaError::Number { message, field: field_name }),
+            }
+        }
+        Ok(layout)
+    }
+
+    fn put(&mut self, number: usize, part: Part) {
+        if self.parts.len() <= number {
+            self.parts.resize(number + 1, None);
+        }
+        self.parts[number] = Some(part);
+    }
+
+    /// Returns the name of the message.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Returns the part of a contact that is in the field of `number`.
+    #[inline(always)]
+    pub(super) fn part(&self, number: u64) -> Option<Part> {
+        self.parts.get(number as usize).copied().flatten()
+    }
+
+    /// Returns the topic in which Akvorado writes messages of this schema, if `name` is only the first part of it.
+    pub(super) fn topic(&self, name: &str) -> String {
+        match self.message.strip_prefix("FlowMessagev") {
+            Some(hash) if !hash.is_empty() && !name.ends_with(hash) => format!("{name}-{hash}"),
+            _ => name.to_owned(),
+        }
+    }
+}
+
+/// Adds the messages in `message`, itself included, that have both addresses.
+fn find_flows<'a>(message: &'a DescriptorProto, flows: &mut Vec<&'a DescriptorProto>) {
+    let has = |wanted| message.field.iter().any(|field| part(field.name()) == Some(wanted));
+    if has(Part::Source) && has(Part::Destination) {
+        flows.push(message);
+    }
+    message.nested_type.iter().for_each(|message| find_flows(message, flows));
+}
+
+fn part(field: &str) -> Option<Part> {
+    let name = field.replace('_', "").to_ascii_lowercase();
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, part)| *part)
+}
+
+/// Where the schema comes from.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    Known(Layout),
+    Url(String),
+}
+
+impl Source {
+    /// Reads the schema in the file `name`. One at a URL is read later.
+    pub(super) fn open(name: Option<&str>) -> Result<Self, InputError> {
+        let Some(name) = name else { return Ok(Self::Known(Layout::goflow2())) };
+        if is_url(name) {
+            return Ok(Self::Url(name.to_owned()));
+        }
+        let path = PathBuf::from(name);
+        let cause = |cause: String| SchemaError::Read { name: name.to_owned(), cause };
+        let read = fs::File::open(path).and_then(|file| {
+            let mut text = String::new();
+            file.take(MOST_BYTES).read_to_string(&mut text).map(|_| text)
+        });
+        let text = read.map_err(|error| cause(error.to_string()))?;
+        Ok(Self::Known(Layout::parse(&text)?))
+    }
+
+    /// Returns the schema, which is read if it is at a URL.
+    pub(super) fn read(&self) -> Result<Layout, SchemaError> {
+        match self {
+            Self::Known(layout) => Ok(layout.clone()),
+            Self::Url(url) => {
+                let cause = |error: ureq::Error| SchemaError::Read {
+                    name: url.clone(),
+                    cause: error.to_string(),
+                };
+                let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+                let agent = ureq::Agent::new_with_config(config.build());
+                let mut answer = agent.get(url).call().map_err(cause)?;
+                let body = answer.body_mut().with_config().limit(MOST_BYTES);
+                Layout::parse(&body.read_to_string().map_err(cause)?)
+            }
+        }
+    }
+
+    pub(super) const fn is_url(&self) -> bool {
+        matches!(self, Self::Url(_))
+    }
+}
+
+fn is_url(name: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A schema with the names of fields that Akvorado has.
+    const ENRICHED: &str = r#"
+        syntax = "proto3";
+        message FlowMessagevABC {
+          enum Boundary { UNDEFINED = 0; EXTERNAL = 1; INTERNAL = 2; }
+          uint64 TimeReceived = 1;
+          uint64 SamplingRate = 2;
+          bytes ExporterAddress = 3;
+          string ExporterName = 4;
+          bytes SrcAddr = 9;
+          bytes DstAddr = 10;
+          Boundary InIfBoundary = 30;
+          repeated uint32 DstASPath = 31;
+          uint32 Proto = 40;
+          uint32 DstPort = 42;
+          uint64 Packets = 44;
+          uint32 TCPFlags = 50;
+        }"#;
+
+    #[test]
+    fn fields_are_found_by_their_names() {
+        let layout = Layout::parse(ENRICHED).unwrap();
+        let parts: Vec<_> =
+            (0..60).filter_map(|number| Some((number, layout.part(number)?))).collect();
+        assert_eq!(
+            parts,
+            [
+                (1, Part::ReceivedSeconds),
+                (2, Part::Sampling),
+                (3, Part::Exporter),
+                (9, Part::Source),
+                (10, Part::Destination),
+                (40, Part::Protocol),
+                (42, Part::DestinationPort),
+                (44, Part::Packets),
+                (50, Part::TcpFlags),
+            ]
+        );
+        assert_eq!(layout.message(), "FlowMessagevABC");
+        assert_eq!(layout.topic("flows-enriched"), "flows-enriched-ABC");
+        assert_eq!(layout.topic("flows-enriched-ABC"), "flows-enriched-ABC");
+        assert_eq!(Layout::goflow2().topic("flows"), "flows");
+    }
+
+    #[test]
+    fn goflow2_is_a_schema_like_others() {
+        let schema = r#"syntax = "proto3"; package flowpb;
+            message FlowMessage { uint64 time_received = 2; uint64 sampling_rate = 3; uint64 time_flow_end = 5;
+            bytes src_addr = 6; bytes dst_addr = 7; uint64 packets = 10; bytes sampler_address = 11; uint32 proto = 20;
+            uint32 dst_port = 22; uint32 tcp_flags = 26; uint64 time_received_ns = 110; uint64 time_flow_end_ns = 112; }"#;
+        assert_eq!(Layout::parse(schema).unwrap(), Layout::goflow2());
+    }
+
+    #[test]
+    fn schemas_without_one_flow_are_errors() {
+        let of =
+            |fields: &str| Layout::parse(&format!("syntax = \"proto3\"; message M {{ {fields} }}"));
+        assert!(matches!(Layout::parse("no schema"), Err(SchemaError::Syntax(_))));
+        assert!(matches!(of("bytes SrcAddr = 1;"), Err(SchemaError::NoMessage)));
+        let flow = "bytes SrcAddr = 1; bytes DstAddr = 2;";
+        assert!(of(flow).is_ok());
+        let two = of(&format!("{flow} message N {{ {flow} }}"));
+        assert!(matches!(two, Err(SchemaError::Ambiguous(names)) if names == ["M", "N"]));
+        for field in ["string ExporterAddress", "bytes SamplingRate", "sint64 Packets", "M Proto"] {
+            let error = of(&format!("{flow} {field} = 3;")).unwrap_err();
+            let SchemaError::Type { message, field: name } = error else { panic!("{error}") };
+            assert_eq!((message.as_str(), Some(name.as_str())), ("M", field.split(' ').nth(1)));
+        }
+        let large = of(&format!("{flow} uint64 Packets = 65536;"));
+        assert!(matches!(large, Err(SchemaError::Number { .. })));
+    }
+}

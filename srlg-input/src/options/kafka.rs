@@ -1,0 +1,182 @@
+//! Options of a topic of Kafka.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::contact::named;
+
+/// Options of flows in a topic of Kafka.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(default, rename_all = "kebab-case")
+)]
+pub struct KafkaOptions {
+    /// Kafka topic of flows by Akvorado or goflow2: kafka://broker[:9092][,broker]/topic
+    #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
+    pub kafka: Option<Topic>,
+
+    /// Schema of the flows, a .proto file or its URL [default: that of goflow2]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "kafka"))]
+    pub kafka_schema: Option<String>,
+
+    /// Without a position in the state, start with the earliest flow of the topic [default: with the next one]
+    #[cfg_attr(feature = "clap", arg(long, requires = "kafka"))]
+    pub kafka_earliest: bool,
+
+    /// Connect to the brokers by TLS, with the certificates of the system
+    #[cfg_attr(feature = "clap", arg(long, requires = "kafka"))]
+    pub kafka_tls: bool,
+
+    /// Connect to the brokers by TLS, with the certificates in this PEM file
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "kafka"))]
+    pub kafka_ca: Option<PathBuf>,
+
+    /// User name for SASL
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", requires = "kafka_password"))]
+    pub kafka_user: Option<String>,
+
+    /// File with the password for SASL, which other users cannot read
+    #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "kafka_user"))]
+    pub kafka_password: Option<PathBuf>,
+
+    /// Mechanism of SASL; plain needs TLS
+    #[cfg_attr(
+        feature = "clap",
+        arg(
+            long,
+            value_name = "plain|scram-sha-256|scram-sha-512",
+            default_value_t,
+            requires = "kafka_user"
+        )
+    )]
+    pub kafka_mechanism: Mechanism,
+}
+
+named! {
+    /// How a broker checks a password (SASL).
+    #[non_exhaustive]
+    Mechanism {
+        /// The password itself is sent, for which TLS is required.
+        Plain = "plain",
+        /// RFC 7677.
+        ScramSha256 = "scram-sha-256",
+        /// The same with SHA-512.
+        #[default]
+        ScramSha512 = "scram-sha-512",
+    }
+}
+
+impl KafkaOptions {
+    /// Returns whether the brokers are connected to by TLS.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        self.kafka_tls || self.kafka_ca.is_some()
+    }
+}
+
+/// A topic and the brokers that know it: `kafka://broker:9092,broker/topic`.
+///
+/// ```
+/// use srlg_input::live::Topic;
+///
+/// let topic: Topic = "kafka://192.0.2.1,192.0.2.2:9093/flows".parse()?;
+/// assert_eq!(topic.brokers, ["192.0.2.1:9092", "192.0.2.2:9093"]);
+/// assert_eq!(topic.name, "flows");
+/// # Ok::<(), srlg_input::live::BadTopic>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(try_from = "String"))]
+pub struct Topic {
+    /// Host names or IPv4 addresses, each with a port.
+    pub brokers: Vec<String>,
+    /// Name of the topic.
+    pub name: String,
+}
+
+/// A text that names no topic of Kafka.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is not a Kafka topic: give kafka://broker:9092/topic, with commas between several brokers"
+)]
+pub struct BadTopic(pub String);
+
+/// The port of a broker for which none is given.
+const PORT: u16 = 9092;
+
+impl Topic {
+    fn parse(text: &str) -> Option<Self> {
+        let (brokers, name) = text.strip_prefix("kafka://")?.split_once('/')?;
+        let is_topic = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if !(1..=249).contains(&name.len()) || !name.bytes().all(is_topic) {
+            return None;
+        }
+        let brokers = brokers.split(',').map(broker).collect::<Option<_>>()?;
+        Some(Self { brokers, name: name.to_owned() })
+    }
+}
+
+/// Returns the broker of `text` with its port.
+fn broker(text: &str) -> Option<String> {
+    let (host, port) = match text.split_once(':') {
+        Some((host, port)) => (host, port.parse().ok().filter(|port| *port > 0)?),
+        None => (text, PORT),
+    };
+    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    (!host.is_empty() && host.bytes().all(is_host)).then(|| format!("{host}:{port}"))
+}
+
+impl FromStr for Topic {
+    type Err = BadTopic;
+
+    fn from_str(text: &str) -> Result<Self, BadTopic> {
+        Self::parse(text).ok_or_else(|| BadTopic(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Topic {
+    type Error = BadTopic;
+
+    fn try_from(text: String) -> Result<Self, BadTopic> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kafka://{}/{}", self.brokers.join(","), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_topic_is_written_as_it_is_read() {
+        for (text, expected) in [
+            ("kafka://broker/flows", Some("kafka://broker:9092/flows")),
+            (
+                "kafka://a.example:9093,b/flows-v1.x_2",
+                Some("kafka://a.example:9093,b:9092/flows-v1.x_2"),
+            ),
+            ("kafka://192.0.2.1/t", Some("kafka://192.0.2.1:9092/t")),
+            ("broker/flows", None),
+            ("kafka://broker", None),
+            ("kafka://broker/", None),
+            ("kafka:///flows", None),
+            ("kafka://a,,b/flows", None),
+            ("kafka://a:0/flows", None),
+            ("kafka://a:x/flows", None),
+            ("kafka://user@a/flows", None),
+            ("kafka://[::1]/flows", None),
+            ("kafka://a/flows/more", None),
+        ] {
+            let topic = text.parse::<Topic>().ok().map(|topic| topic.to_string());
+            assert_eq!(topic.as_deref(), expected, "{text}");
+        }
+    }
+}
