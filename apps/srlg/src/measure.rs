@@ -2,6 +2,7 @@
 
 pub mod checkpoints;
 pub mod monitor;
+pub(crate) mod positions;
 pub mod run;
 pub(crate) mod track;
 pub(crate) mod watch;

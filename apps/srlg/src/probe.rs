@@ -68,7 +68,7 @@ pub struct Args {
     pub input: input::Args,
 
     /// How fast slices end: real, or this many per second [default: as fast as the input comes]
-    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface"])]
+    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "kafka"])]
     pub pace: Option<pace::Pace>,
 
     /// Where to measure: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
@@ -76,7 +76,7 @@ pub struct Args {
     pub device: Device,
 
     /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
-    #[arg(long, value_name = "TIME", value_parser = parse_silence, requires = "listen")]
+    #[arg(long, value_name = "TIME", value_parser = parse_silence, conflicts_with_all = ["input", "interface", "generate"])]
     pub silent_after: Option<Duration>,
 
     /// At the end, wait until the collector has everything on its disk
@@ -171,8 +171,9 @@ fn start_measuring(
         let (is_live, exporters) = (source.is_live(), source.sockets.exporters.clone());
         let options = SiteOptions { is_live, pace, device, exporters, silent_after };
         let slice_ms = versions.borrow().network.slice_ms;
+        let position = outbox.position();
         let site = Site::new(options, versions, outbox);
-        let measured = site.and_then(|site| input.read(slice_ms, site));
+        let measured = site.and_then(|site| input.read(slice_ms, position, site));
         // Whoever asked has gone when a signal came.
         let _nobody_waits = sender.send(measured);
     };

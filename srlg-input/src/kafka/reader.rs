@@ -196,7 +196,6 @@ impl Session {
                             let partition = Partition::new(number, origin.start(number, is_first_look));
                             self.fetch(partition, bytes);
                         }
-                        news.status.partitions = known.len();
                     }
                     Err(error) => {
                         failed_lookups += 1;
@@ -253,6 +252,7 @@ impl Session {
         }
         news.status.messages += messages.len() as u64;
         self.lags.insert(number, lag);
+        news.status.partitions = self.lags.len();
         self.position.set(&self.name, number, next);
         news.line.belt.put_until(self.contacts.drain(..), &self.name, number, next)
     }

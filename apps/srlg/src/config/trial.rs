@@ -80,7 +80,7 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input is named: give [input] a file, an address to listen at, or an interface, or give [network], or name the input by an option, as for `srlg run`";
+            let text = "no input is named: give [input] a file, an address to listen at, an interface or a topic of Kafka, or give [network], or name the input by an option, as for `srlg run`";
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
@@ -98,6 +98,9 @@ impl Trial<'_, '_> {
             let state = self.file.general.state.as_deref();
             let tried = machine::try_file(path, state);
             self.add(span("templates"), tried.and_then(|()| Ok(check_templates(path)?)));
+        }
+        if input.kafka.kafka.is_some() {
+            self.add(span("kafka"), try_kafka(input));
         }
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {
@@ -120,6 +123,17 @@ impl Trial<'_, '_> {
             self.problems.add(self.file.span_in("network", ""), text);
         }
     }
+}
+
+/// Checks the files that a topic of Kafka needs.
+#[cfg(feature = "kafka")]
+fn try_kafka(input: &InputOptions) -> Result<()> {
+    Ok(srlg_input::kafka::check(input)?)
+}
+
+#[cfg(not(feature = "kafka"))]
+fn try_kafka(_: &InputOptions) -> Result<()> {
+    anyhow::bail!("Kafka is not part of this program: build it with the feature kafka")
 }
 
 /// Checks that the folder `state` can be used, and that a database in it is one of this program.

@@ -17,11 +17,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use srlg_host::Error as HostError;
 use srlg_host::state::{Checkpoints, Snapshot};
+use srlg_input::Position;
 use tracing::{info, warn};
 
 use crate::alerts::{Every, OnChange};
 use crate::config::{Config, ViewConfig};
 use crate::measure::monitor::Monitor;
+use crate::measure::watch::InputState;
 use crate::notify::ledger::Ledger;
 use crate::notify::notice::Notice;
 use crate::now_ms;
@@ -55,6 +57,8 @@ pub struct Continued {
     pub checkpoints: ViewCheckpoints,
     /// The ends of alerts whose view is no more.
     pub ended: Vec<Notice>,
+    /// The position in a topic of Kafka before which all contacts are in the detectors of all views.
+    pub position: Option<Position>,
 }
 
 impl Continued {
@@ -68,8 +72,11 @@ impl Continued {
         }
         let mut ledger = Ledger::open(config.general.state.as_deref())?;
         let mut monitor = Monitor::new(config, ledger.seed()?)?;
+        let mut position: Option<Position> = None;
         for (at, (view, checkpoints)) in config.views.iter().zip(&mut checkpoints).enumerate() {
-            restore(&mut monitor, at, view, checkpoints, config)?;
+            if let Some(next) = restore(&mut monitor, at, view, checkpoints, config)? {
+                position = Some(position.map_or(next.clone(), |position| position.before(&next)));
+            }
         }
         let (watches, desk) = monitor.parts();
         let ended = ledger.restore(desk)?;
@@ -82,22 +89,22 @@ impl Continued {
         let checkpoint = config.general.checkpoint;
         let save = Every::from_now(checkpoint / u32::try_from(config.views.len())?);
         let checkpoints = ViewCheckpoints { writer, checkpoint, save, next: 0 };
-        Ok(Self { monitor, ledger, checkpoints, ended })
+        Ok(Self { monitor, ledger, checkpoints, ended, position })
     }
 }
 
-/// Continues the view number `at` from its newest checkpoint, if there is one for it.
+/// Continues the view number `at` from its newest checkpoint, if there is one for it, and returns the position of the input in it.
 fn restore(
     monitor: &mut Monitor,
     at: usize,
     view: &ViewConfig,
     checkpoints: &mut Checkpoints,
     config: &Config,
-) -> Result<()> {
+) -> Result<Option<Position>> {
     let watch = &mut monitor.parts().0[at];
     let name = &view.name;
     let Some(snapshot) = latest(checkpoints, watch.detector().params(), name)? else {
-        return Ok(());
+        return Ok(None);
     };
     let slice_ms = u64::try_from(config.general.slice.as_millis())?;
     let end_ms = snapshot.slice().saturating_mul(slice_ms);
@@ -105,16 +112,20 @@ fn restore(
         warn!(
             "the window of the view {name} begins anew, as its checkpoint is of a time to come: the clock of this machine was set back, or slice was changed"
         );
-        return Ok(());
+        return Ok(None);
     }
-    let exporters = watch.restore(&snapshot)?;
+    let InputState { exporters, position } = watch.restore(&snapshot)?;
     monitor.restore_exporters(&exporters);
     let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
+    let ago = humantime::format_duration(ago);
+    let since = match (&position, &config.source.kafka.kafka) {
+        (Some(_), Some(_)) => "flows since then are read again from Kafka",
+        _ => "contacts since then are missing",
+    };
     info!(
-        "the view {name} continues from a checkpoint of {} ago: contacts since then are missing, and no alert ends before its window has passed",
-        humantime::format_duration(ago)
+        "the view {name} continues from a checkpoint of {ago} ago: {since}, and no alert ends before its window has passed"
     );
-    Ok(())
+    Ok(position)
 }
 
 impl ViewCheckpoints {
@@ -135,6 +146,11 @@ impl ViewCheckpoints {
         let at = self.next;
         self.next = (at + 1) % monitor.parts().0.len();
         writer.save(at, monitor)
+    }
+
+    /// Returns whether there is a folder for checkpoints.
+    pub fn are_kept(&self) -> bool {
+        self.writer.is_some()
     }
 
     /// Returns whether the last checkpoint of any view could not be written.

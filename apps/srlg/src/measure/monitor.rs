@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use anyhow::Result;
 use srlg_host::state::Snapshot;
-use srlg_input::Status as InputStatus;
 use srlg_input::contact::{Contact, Host, Sampling};
-use srlg_input::flow::ExporterStatus;
+use srlg_input::flow::{ExporterStatus, Reason};
 use srlg_input::live::Drops;
+use srlg_input::{Position, Status as InputStatus};
 
 use crate::alerts::Miss;
 use crate::alerts::desk::Desk;
 use crate::alerts::witnesses::table::last_datagrams;
 use crate::alerts::witnesses::{TableState, WitnessTable};
 use crate::config::Config;
+use crate::measure::positions::Positions;
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
 use crate::now_ms;
-use crate::show::board::{Board, ExporterBoard, InputBoard};
+use crate::show::board::{Board, ExporterBoard, InputBoard, KafkaBoard};
 use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
 /// All views of one input.
@@ -28,6 +29,9 @@ pub struct Monitor {
     desk: Desk,
     slice_ms: u64,
     contacts: u64,
+    /// The time of the newest contact.
+    newest_ns: u64,
+    positions: Positions,
     samplings: Samplings,
     misplaced: Misplaced,
     exporters: WitnessTable,
@@ -91,6 +95,8 @@ impl Monitor {
             desk: Desk::new(config),
             slice_ms,
             contacts: 0,
+            newest_ns: 0,
+            positions: Positions::default(),
             samplings: Samplings::default(),
             misplaced: Misplaced::default(),
             exporters: WitnessTable::new(permitted, silent_after, slice_ms, now_ms()),
@@ -143,6 +149,7 @@ impl Monitor {
     #[inline]
     pub fn take(&mut self, contact: &Contact) -> Result<()> {
         self.contacts += 1;
+        self.newest_ns = self.newest_ns.max(contact.time_ns);
         self.samplings.take(contact);
         let mut misplaced = None;
         for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
@@ -152,6 +159,11 @@ impl Monitor {
             self.misplaced.add(contact.exporter.map(IpAddr::from), kind);
         }
         Ok(())
+    }
+
+    /// Notes that all contacts before `position` have been taken.
+    pub fn note_position(&mut self, position: &Position) {
+        self.positions.note(self.newest_ns / 1_000_000 / self.slice_ms, position);
     }
 
     /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
@@ -201,7 +213,8 @@ impl Monitor {
 
     /// Returns a snapshot of the view number `at`.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
-        self.watches[at].snapshot(&mut self.desk.books[at], &self.exporters)
+        let Self { watches, desk, exporters, positions, .. } = self;
+        watches[at].snapshot(&mut desk.books[at], exporters, positions)
     }
 
     /// Returns the board of this moment, with the status of `input`. Exporters that `input` has forgotten are forgotten, so that
@@ -222,6 +235,12 @@ impl Monitor {
         let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
         let mut troubles = self.misplaced.of(None);
         troubles.add(TroubleKind::Kernel, dropped);
+        if let Some(kafka) = &input.kafka {
+            // A message that cannot be decoded names no exporter.
+            let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
+            troubles.add(TroubleKind::Message, malformed);
+            troubles.add(TroubleKind::Expired, kafka.expired);
+        }
         Board {
             now_ms: self.now_ms(),
             slice_ms: self.slice_ms,
@@ -237,6 +256,7 @@ impl Monitor {
                 troubles,
             },
             exporters: self.exporter_boards(input),
+            kafka: KafkaBoard::of(input),
             ..Board::default()
         }
     }

@@ -29,9 +29,9 @@ pub fn run(options: &Options) -> Result<()> {
         config.network.is_none(),
         "the configuration has a network and no input: `srlg collect` takes it"
     );
-    let Continued { monitor, ledger, checkpoints, ended } = Continued::open(&config)?;
+    let Continued { monitor, ledger, checkpoints, ended, position } = Continued::open(&config)?;
     let delivery = Delivery::start(ledger, &config.sinks)?;
-    let mut input = Input::open(&config.source)?;
+    let mut input = Input::resume(&config.source, position)?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
     let started_ms = now_ms();
@@ -122,6 +122,10 @@ impl Loop<'_> {
                     if self.look.is_due() {
                         self.input = input.status();
                         self.monitor.look_at(&self.input, now_ns);
+                    }
+                    if let Some(position) = input.position().filter(|_| self.checkpoints.are_kept())
+                    {
+                        self.monitor.note_position(position);
                     }
                     self.monitor.pass(now_ns)?;
                     self.look_around()?;

@@ -16,6 +16,7 @@ use srlg_host::ingest::PairBatch;
 use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Config, SliceReport, SlidingDetector};
+use srlg_input::Position;
 use srlg_input::contact::{Contact, Sampling, SamplingWindow};
 
 use crate::alerts::Condition;
@@ -25,6 +26,7 @@ use crate::alerts::details::{Details, HostExporters};
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::config::{General, ViewConfig};
+use crate::measure::positions::Positions;
 use crate::measure::track::Track;
 use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
@@ -62,6 +64,18 @@ struct Attachment {
     /// The exporters that saw the hosts with alerts.
     hosts: Vec<HostExporters>,
     exporters: TableState,
+    /// Position in a topic of Kafka before which all contacts are in the detector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<Position>,
+}
+
+/// What a checkpoint has for the input.
+#[derive(Debug)]
+pub(crate) struct InputState {
+    /// Times of the exporters.
+    pub(crate) exporters: TableState,
+    /// Position in a topic of Kafka.
+    pub(crate) position: Option<Position>,
 }
 
 /// The slices of a view, the book that takes them, and the exporters that see its hosts.
@@ -161,25 +175,30 @@ impl Watch {
         peers_within(&mut self.slices.detector, hosts, slices)
     }
 
-    /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled.
+    /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled and the last of
+    /// `positions` before which all contacts are in the detector.
     pub(crate) fn snapshot(
         &mut self,
         book: &mut Book,
         exporters: &WitnessTable,
+        positions: &mut Positions,
     ) -> Result<Snapshot> {
         self.track.flush(&mut Entries { slices: &mut self.slices, book, exporters })?;
+        // Pairs of later slices still wait.
+        let position = positions.reach(self.detector().slice()).cloned();
         let attachment = Attachment {
             sampling: self.slices.sampling.slices().collect(),
             hosts: self.slices.details.all_exporters(),
             exporters: exporters.state(),
+            position,
         };
         let attachment = serde_json::to_vec(&attachment)?;
         Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Continues from `snapshot`, and returns the times of exporters that it has.
-    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<TableState> {
-        let Attachment { sampling, hosts, exporters } =
+    /// Continues from `snapshot`, and returns what it has for the input.
+    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<InputState> {
+        let Attachment { sampling, hosts, exporters, position } =
             serde_json::from_slice(snapshot.attachment())
                 .context("the checkpoint is of another program")?;
         self.slices.detector.restore(snapshot)?;
@@ -187,7 +206,7 @@ impl Watch {
             self.slices.sampling.merge(slice, sampling);
         }
         self.slices.details.resume(hosts);
-        Ok(exporters)
+        Ok(InputState { exporters, position })
     }
 
     /// Notes that contacts are missing until now: no window ends that reaches so far back.

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use clap::ArgGroup;
-use srlg_input::{Contact, Event, Input, InputOptions, LogLevel, LogLine, Status};
+use srlg_input::{Contact, Event, Input, InputOptions, LogLevel, LogLine, Position, Status};
 use tracing::{info, warn};
 
 use super::InputSummary;
@@ -19,7 +19,7 @@ use crate::alerts::witnesses::LOOK;
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
-#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "generate"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "generate"])))]
 pub struct Args {
     /// Source of contacts.
     #[command(flatten)]
@@ -31,12 +31,17 @@ pub struct Args {
 }
 
 impl Args {
-    /// Takes the site through the whole input. Generated slices take `slice_ms` milliseconds.
-    pub(super) fn read(&self, slice_ms: u64, mut site: Site) -> Result<InputSummary> {
+    /// Takes the site through the whole input, or that after `position`. Generated slices take `slice_ms` milliseconds.
+    pub(super) fn read(
+        &self,
+        slice_ms: u64,
+        position: Option<Position>,
+        mut site: Site,
+    ) -> Result<InputSummary> {
         if self.generated.generate.is_some() {
             return self.generate(slice_ms, site);
         }
-        let (mut input, mut look) = (Input::open(&self.source)?, Every::new(LOOK));
+        let (mut input, mut look) = (Input::resume(&self.source, position)?, Every::new(LOOK));
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contacts(contacts) => {
@@ -52,6 +57,9 @@ impl Args {
                 Event::Time(now_ns) => {
                     if look.is_due() {
                         site.look_at(&input.status(), now_ns);
+                    }
+                    if let Some(position) = input.position() {
+                        site.note_position(position);
                     }
                     site.pass(now_ns)?;
                 }

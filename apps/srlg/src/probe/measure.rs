@@ -18,8 +18,8 @@ use bytes::Bytes;
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Device, SlidingDetector};
-use srlg_input::Status;
 use srlg_input::contact::{Contact, Sampling};
+use srlg_input::{Position, Status};
 use tracing::{info, warn};
 
 use super::outbox::Outbox;
@@ -29,6 +29,7 @@ use crate::alerts::details::{Details, HostDetails};
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::WitnessTable;
 use crate::alerts::witnesses::table::last_datagrams;
+use crate::measure::positions::Positions;
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
@@ -83,6 +84,9 @@ struct Slices {
     /// Sampling of the contacts by slice, of slices that have not been sent.
     sampling: BTreeMap<u64, Sampling>,
     exporters: WitnessTable,
+    /// The newest slice that a contact was of.
+    newest: u64,
+    positions: Positions,
     totals: Totals,
 }
 
@@ -143,6 +147,8 @@ impl Measurement {
             slice_ms: network.slice_ms,
             sampling: BTreeMap::new(),
             exporters,
+            newest: 0,
+            positions: Positions::default(),
             totals: Totals::default(),
         };
         Ok(Self { views, slices, pairs: 0, log_dropped: Every::new(SILENCE) })
@@ -164,6 +170,7 @@ impl Measurement {
                 _ => slice = Some(track.clock().slice_of(contact.time_ns)),
             }
         }
+        slices.newest = slices.newest.max(slice.unwrap_or(0));
         if let (Some(slice), Some(_)) = (slice, contact.exporter) {
             slices.sampling.entry(slice).or_default().add(contact);
         }
@@ -171,6 +178,11 @@ impl Measurement {
             self.tell_dropped(why);
         }
         Ok(())
+    }
+
+    /// Notes that all contacts before `position` have been taken.
+    pub(super) fn note_position(&mut self, position: &Position) {
+        self.slices.positions.note(self.slices.newest, position);
     }
 
     /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
@@ -353,6 +365,9 @@ impl Slices {
         self.totals.slices += 1;
         self.totals.bytes += parts.iter().map(|part| part.len() as u64).sum::<u64>();
         self.outbox.put(slice, &parts, sampling)?;
+        if let Some(position) = self.positions.reach(slice) {
+            self.outbox.put_position(position)?;
+        }
         Ok(())
     }
 

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use srlg_input::Position;
 use srlg_input::contact::Sampling;
 use tokio::sync::{Notify, watch};
 use tracing::{info, warn};
@@ -151,6 +152,18 @@ impl Outbox {
         }
         self.news.notify_one();
         self.make_room(state)
+    }
+
+    /// Stores the position of the input before which all contacts are in the slices of the spool, or were in former ones. It waits
+    /// as long as the disk is full.
+    pub(super) fn put_position(&self, position: &Position) -> Result<(), Interruption> {
+        let what = format_args!("the position in {} stays in memory", position.topic);
+        self.write(&what, |spool| spool.put_position(position)).map(drop)
+    }
+
+    /// The position that was stored last.
+    pub(super) fn position(&self) -> Option<Position> {
+        self.state().spool.position().cloned()
     }
 
     fn make_room(&self, mut state: MutexGuard<'_, State>) -> Result<(), Interruption> {

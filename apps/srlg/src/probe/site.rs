@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_host::Device;
 use srlg_input::contact::IpNet;
-use srlg_input::{Contact, Status};
+use srlg_input::{Contact, Position, Status};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -67,6 +67,11 @@ impl Site {
     #[inline]
     pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
         if contact.time_ns < self.from_ns { Ok(()) } else { self.measurement.take(contact) }
+    }
+
+    /// Notes that all contacts before `position` have been taken.
+    pub(super) fn note_position(&mut self, position: &Position) {
+        self.measurement.note_position(position);
     }
 
     /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.

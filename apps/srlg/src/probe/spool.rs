@@ -1,6 +1,6 @@
 //! What a probe has measured and nobody else has on disk yet: a file per slice.
 //!
-//! Shape: a folder that one probe locks; in it a folder of the version of the network, with `NUMBER.delta` for each slice
+//! Shape: a folder that one probe locks; in it the position of an input that has one, and a folder of the version of the network, with `NUMBER.delta` for each slice
 //! (`file` has its bytes). Slices of other versions are of no use and are removed.
 //! Invariants: a file with the name of a slice is whole, because it is written under another name and brought to disk
 //! before it is renamed. The newest file stays, so that its number, the [mark](Spool::mark), says how
@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use srlg_input::Position;
 use srlg_input::contact::Sampling;
 
 use crate::network::{NetworkError, VersionId};
@@ -21,6 +22,8 @@ mod file;
 const WHOLE: &str = "delta";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
+/// The file with the position of the input.
+const POSITION: &str = "position";
 
 /// Deltas on disk, by slice.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(super) struct Spool {
     version: VersionId,
     folder: PathBuf,
     slices: BTreeSet<u64>,
+    /// How far the input has been read for the slices that were put here.
+    position: Option<Position>,
 }
 
 /// The folder of a spool, which no other probe can use.
@@ -60,6 +65,10 @@ pub(super) enum SpoolError {
         "slice {slice} is damaged in the spool ({why}); the file is kept as {path}, and not sent"
     )]
     Damaged { slice: u64, why: &'static str, path: PathBuf },
+    #[error(
+        "the position in {path} is damaged ({cause}): remove the file to start at the end of the topic"
+    )]
+    Position { path: PathBuf, cause: serde_json::Error },
     #[error(transparent)]
     Folder(#[from] NetworkError),
 }
@@ -87,7 +96,8 @@ impl Spool {
         version: VersionId,
     ) -> Result<(Self, Vec<SpoolError>), SpoolError> {
         let folder = version.make_only_folder(&lock.root)?;
-        let mut spool = Self { lock, version, folder, slices: BTreeSet::new() };
+        let position = read_position(&lock.root.join(POSITION))?;
+        let mut spool = Self { lock, version, folder, slices: BTreeSet::new(), position };
         for entry in fs::read_dir(&spool.folder).map_err(cannot("read", &spool.folder))? {
             let path = entry.map_err(cannot("read", &spool.folder))?.path();
             if path.extension().is_some_and(|extension| extension == TORN) {
@@ -137,6 +147,30 @@ impl Spool {
         self.sync()?;
         self.slices.insert(slice);
         Ok(())
+    }
+
+    /// Puts the position of the input on disk, which belongs to the slices that were put before.
+    pub(super) fn put_position(&mut self, position: &Position) -> Result<(), SpoolError> {
+        if self.position.as_ref() == Some(position) {
+            return Ok(());
+        }
+        let path = self.lock.root.join(POSITION);
+        let torn = path.with_extension(TORN);
+        let write = || {
+            let mut file = File::create(&torn)?;
+            serde_json::to_writer(&mut file, position)?;
+            file.sync_all()?;
+            fs::rename(&torn, &path)?;
+            File::open(&self.lock.root)?.sync_all()
+        };
+        write().map_err(cannot("write", &path))?;
+        self.position = Some(position.clone());
+        Ok(())
+    }
+
+    /// The position that was put here last.
+    pub(super) fn position(&self) -> Option<&Position> {
+        self.position.as_ref()
     }
 
     /// Returns what there is of `slice`, without a part where the slice is not in the spool.
@@ -207,6 +241,17 @@ impl Spool {
     fn sync(&self) -> Result<(), SpoolError> {
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
         synced.map_err(cannot("bring to disk", &self.folder))
+    }
+}
+
+/// Reads the position in the file `path`, if it is there.
+fn read_position(path: &Path) -> Result<Option<Position>, SpoolError> {
+    match fs::read(path) {
+        Ok(text) => serde_json::from_slice(&text)
+            .map(Some)
+            .map_err(|cause| SpoolError::Position { path: path.to_owned(), cause }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(cannot("read", path)(error)),
     }
 }
 

@@ -13,6 +13,8 @@ use serde::{Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::Sampling;
+use srlg_input::flow::Reason;
+use srlg_input::{KafkaStatus, Status as InputStatus};
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
@@ -56,6 +58,9 @@ pub struct Board {
     pub exporters: Vec<ExporterBoard>,
     /// Input that is not used, or not at once.
     pub troubles: Vec<TroubleBoard>,
+    /// The topic of Kafka that flows are read from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kafka: Option<KafkaBoard>,
     /// The sites of a network, and the stream of their messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkBoard>,
@@ -154,6 +159,40 @@ pub struct InputBoard {
     pub dropped: u64,
     /// Input that was not used and came from no exporter.
     pub troubles: TroubleCounts,
+}
+
+/// A topic of Kafka.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct KafkaBoard {
+    /// URL of the topic.
+    pub topic: String,
+    /// Partitions that are read.
+    pub partitions: usize,
+    /// Messages that were read.
+    pub messages: u64,
+    /// Messages that are not a contact, by reason.
+    pub unused: BTreeMap<&'static str, u64>,
+    /// Messages that are yet to be read.
+    pub lag: u64,
+    /// Messages that Kafka had deleted before they were read.
+    pub expired: u64,
+    /// Attempts to reach a broker again after an error.
+    pub retries: u64,
+    /// Why some partition or the whole topic is not read now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl KafkaBoard {
+    /// Makes the board of the topic that `input` reads, if it reads one.
+    pub(crate) fn of(input: &InputStatus) -> Option<Self> {
+        let KafkaStatus { topic, partitions, messages, lag, expired, retries, error } =
+            input.kafka.clone()?;
+        let flows = input.flows.as_ref();
+        let counts = Reason::ALL.map(|it| (it.name(), flows.map_or(0, |flows| flows.of(it))));
+        let unused = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        Some(Self { topic, partitions, messages, unused, lag, expired, retries, error })
+    }
 }
 
 /// An exporter.

@@ -42,6 +42,9 @@ impl Health {
                 "the state cannot be written: {waiting} notifications are not stored yet"
             ));
         }
+        if let Some(error) = board.kafka.as_ref().and_then(|kafka| kafka.error.as_ref()) {
+            problems.push(format!("Kafka cannot be read: {error}"));
+        }
         let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
         if let Some(names) = named(exporters.map(|exporter| exporter.address)) {
             problems.push(format!("no flow record comes from the exporters {names}"));

@@ -52,6 +52,10 @@ pub enum TroubleKind {
     Future,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
+    /// Messages of Kafka that are not flows of the schema.
+    Message,
+    /// Messages that Kafka had deleted before they were read.
+    Expired,
     /// Messages of the probes of a network that were refused.
     Refused,
 }
@@ -81,7 +85,7 @@ pub struct TroubleBoard {
 
 impl TroubleKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Version,
         Self::Malformed,
         Self::Held,
@@ -91,6 +95,8 @@ impl TroubleKind {
         Self::TooLate,
         Self::Future,
         Self::Kernel,
+        Self::Message,
+        Self::Expired,
         Self::Refused,
     ];
 
@@ -101,6 +107,8 @@ impl TroubleKind {
             (Some(reason), _) => reason.name(),
             (None, Self::TooLate) => "too-late",
             (None, Self::Kernel) => "kernel",
+            (None, Self::Message) => "message",
+            (None, Self::Expired) => "expired",
             (None, Self::Refused) => "refused",
             (None, _) => "future",
         }
@@ -108,7 +116,7 @@ impl TroubleKind {
 
     /// Returns whether it is counted by exporter.
     pub(crate) const fn is_of_exporters(self) -> bool {
-        !matches!(self, Self::Kernel | Self::Refused)
+        !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Refused)
     }
 
     /// Returns the reason by which the decoder of exports counts it, if it does.
@@ -120,7 +128,12 @@ impl TroubleKind {
             Self::Dropped => Some(Reason::Dropped),
             Self::Undecodable => Some(Reason::Undecodable),
             Self::BadClock => Some(Reason::BadClock),
-            Self::TooLate | Self::Future | Self::Kernel | Self::Refused => None,
+            Self::TooLate
+            | Self::Future
+            | Self::Kernel
+            | Self::Message
+            | Self::Expired
+            | Self::Refused => None,
         }
     }
 
@@ -136,6 +149,8 @@ impl TroubleKind {
             Self::TooLate => ("contacts", "are too late: they are older than the window"),
             Self::Future => ("contacts", "are more than a day ahead of the system clock"),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
+            Self::Message => ("messages of Kafka", "cannot be decoded by the schema"),
+            Self::Expired => ("messages of Kafka", "were deleted before they were read"),
             Self::Refused => ("messages of probes", "were refused"),
         }
     }
@@ -164,6 +179,10 @@ impl TroubleKind {
             Self::Kernel => {
                 "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer`, more `capture-threads` and a `filter`"
             }
+            Self::Message => {
+                "let goflow2 write `-format bin`, or give `kafka-schema` the schema by which the topic is written"
+            }
+            Self::Expired => "give the topic a longer retention, or srlg a faster machine",
             Self::Refused => {
                 "read the log, which names the probes and the reasons; /metrics has the counts by reason"
             }

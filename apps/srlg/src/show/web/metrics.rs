@@ -10,7 +10,8 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::api::WebState;
 use crate::show::board::{
-    Board, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, ViewBoard,
+    Board, ExporterBoard, KafkaBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
+    SpoolBoard, ViewBoard,
 };
 use crate::show::troubles::TroubleKind;
 
@@ -49,6 +50,7 @@ fn record(board: &Board) {
         gauge!("srlg_trouble", "reason" => kind.name()).set(count as f64);
     }
     board.sinks.iter().for_each(sink);
+    board.kafka.iter().for_each(kafka);
     board.network.iter().for_each(network);
 }
 
@@ -103,6 +105,18 @@ fn sink(sink: &SinkBoard) {
     }
     gauge!("srlg_sink_queue", "sink" => of()).set(sink.queue as f64);
     gauge!("srlg_sink_failing", "sink" => of()).set(f64::from(u8::from(sink.error.is_some())));
+}
+
+fn kafka(board: &KafkaBoard) {
+    counter!("srlg_kafka_messages_total").absolute(board.messages);
+    counter!("srlg_kafka_expired_total").absolute(board.expired);
+    counter!("srlg_kafka_retries_total").absolute(board.retries);
+    for (reason, count) in &board.unused {
+        counter!("srlg_kafka_unused_total", "reason" => *reason).absolute(*count);
+    }
+    gauge!("srlg_kafka_partitions").set(board.partitions as f64);
+    gauge!("srlg_kafka_lag_messages").set(board.lag as f64);
+    gauge!("srlg_kafka_failing").set(f64::from(u8::from(board.error.is_some())));
 }
 
 fn network(board: &NetworkBoard) {

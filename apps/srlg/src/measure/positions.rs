@@ -1,0 +1,56 @@
+//! Positions of an input that wait until the slices of their contacts are stored.
+//!
+//! Invariant: all contacts before a position that was reached are of slices up to the one that was stored.
+
+use std::collections::VecDeque;
+
+use srlg_input::Position;
+
+/// Positions in a topic of Kafka, each with the newest slice of the contacts before it.
+#[derive(Debug, Default)]
+pub(crate) struct Positions {
+    /// Both rise.
+    waiting: VecDeque<(u64, Position)>,
+    reached: Option<Position>,
+}
+
+impl Positions {
+    /// Notes that all contacts before `position` have been taken, the newest of which is of `slice`.
+    pub(crate) fn note(&mut self, slice: u64, position: &Position) {
+        match self.waiting.back_mut() {
+            Some((newest, last)) if *newest == slice => last.clone_from(position),
+            _ => self.waiting.push_back((slice, position.clone())),
+        }
+    }
+
+    /// Notes that every contact of slices up to `slice` that was taken is stored, and returns the position before which all are.
+    pub(crate) fn reach(&mut self, slice: u64) -> Option<&Position> {
+        while let Some((_, position)) = self.waiting.pop_front_if(|(newest, _)| *newest <= slice) {
+            self.reached = Some(position);
+        }
+        self.reached.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_is_reached_with_the_newest_slice_before_it() {
+        let position = |offset| {
+            let offsets = [(0, offset)].into();
+            Position { topic: "flows".to_owned(), offsets }
+        };
+        let mut positions = Positions::default();
+        for (slice, offset) in [(10, 100), (10, 110), (11, 120), (13, 130)] {
+            positions.note(slice, &position(offset));
+        }
+        for (slice, offset) in
+            [(9, None), (10, Some(110)), (12, Some(120)), (12, Some(120)), (13, Some(130))]
+        {
+            assert_eq!(positions.reach(slice), offset.map(position).as_ref(), "{slice}");
+        }
+        assert!(positions.waiting.is_empty());
+    }
+}

@@ -1,0 +1,88 @@
+//! Brokers for tests, which librdkafka has in it, and a producer: both are `kcat` (`scripts/kafka.sh`).
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// What is between two messages for the producer, and in none.
+const BETWEEN: &str = "<|between two messages|>";
+
+/// The partitions of a topic that the brokers make.
+pub(crate) const PARTITIONS: usize = 4;
+
+/// Two brokers, which die with this value.
+pub(crate) struct Broker {
+    child: Child,
+    _folder: TempDir,
+    /// Addresses with commas between them.
+    pub(crate) addresses: String,
+}
+
+/// Returns whether there is a `kcat`. Says so where there is none, and fails where there must be one.
+pub(crate) fn has_kcat() -> bool {
+    let kcat = Command::new("kcat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if kcat.is_err() {
+        assert!(std::env::var_os("SRLG_REQUIRE_KAFKA").is_none(), "there is no kcat");
+        eprintln!("SKIPPED: there is no kcat on PATH (apt-get install kcat)");
+    }
+    kcat.is_ok()
+}
+
+impl Broker {
+    /// Starts brokers that have the topic `name`.
+    pub(crate) fn start(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let child = Command::new("kcat")
+            .args(["-C", "-b", "mock", "-X", "test.mock.num.brokers=2", "-d", "mock", "-o", "end"])
+            .args(["-t", name])
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let started = Instant::now();
+        let addresses = loop {
+            let text = fs::read_to_string(&log).unwrap();
+            let line = text.lines().find_map(|line| line.split_once("bootstrap.servers="));
+            // The line may not be whole yet.
+            if let Some((_, addresses)) = line.filter(|_| text.lines().count() > 1) {
+                break addresses.to_owned();
+            }
+            assert!(started.elapsed() < Duration::from_secs(30), "{text}");
+            thread::sleep(Duration::from_millis(20));
+        };
+        Self { child, _folder: folder, addresses }
+    }
+
+    /// Writes messages to a partition.
+    pub(crate) fn produce(&self, topic: &str, partition: usize, messages: &[Vec<u8>]) {
+        let mut producer = Command::new("kcat")
+            .args(["-P", "-b", &self.addresses, "-t", topic, "-p", &partition.to_string()])
+            .args(["-D", BETWEEN, "-z", ["none", "gzip", "snappy", "lz4"][partition % 4]])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut pipe = producer.stdin.take().unwrap();
+        pipe.write_all(&messages.join(BETWEEN.as_bytes())).unwrap();
+        drop(pipe);
+        assert!(producer.wait().unwrap().success());
+    }
+
+    /// Sends a signal to the brokers: `STOP` lets them answer no more, and `CONT` again.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        let _gone = self.child.kill();
+        let _gone = self.child.wait();
+    }
+}

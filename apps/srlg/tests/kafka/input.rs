@@ -1,0 +1,310 @@
+//! The input: contacts, counts, positions, and brokers that are away.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use srlg_cli::now_ms;
+use srlg_input::flow::{Decoder, DecoderOptions, Reason};
+use srlg_input::live::KafkaOptions;
+use srlg_input::{
+    Contact, Event, Input, InputOptions, KafkaStatus, LogLevel, LogLine, Position, Status,
+};
+
+use crate::broker::{Broker, PARTITIONS, has_kcat};
+use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, netflow};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An input, and everything that it has yielded.
+struct Reading {
+    input: Input,
+    contacts: Vec<Contact>,
+    log: Vec<LogLine>,
+}
+
+impl Reading {
+    fn open(options: KafkaOptions, position: Option<Position>) -> Self {
+        let options = InputOptions { kafka: options, ..InputOptions::default() };
+        let input = Input::resume(&options, position).unwrap();
+        Self { input, contacts: Vec::new(), log: Vec::new() }
+    }
+
+    /// Reads until `is_so`.
+    fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> &mut Self {
+        let started = Instant::now();
+        while !is_so(self) {
+            let status = self.input.status();
+            assert!(
+                started.elapsed() < PATIENCE,
+                "{} {:?} {status:?}",
+                self.contacts.len(),
+                self.log
+            );
+            match self.input.next_event().unwrap().expect("the input has ended") {
+                Event::Contacts(contacts) => self.contacts.extend(contacts),
+                Event::Log(line) => self.log.push(line),
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// Reads until there are so many contacts.
+    fn contacts(&mut self, count: usize) -> &mut Self {
+        self.until(|it| it.contacts.len() >= count)
+    }
+
+    fn kafka(&self) -> KafkaStatus {
+        self.input.status().kafka.unwrap_or_default()
+    }
+
+    fn warnings(&self) -> usize {
+        self.log.iter().filter(|line| line.level == LogLevel::Warning).count()
+    }
+
+    fn peers(&self) -> BTreeSet<String> {
+        self.contacts.iter().map(|contact| contact.source.to_string()).collect()
+    }
+}
+
+fn options(addresses: &str, topic: &str) -> KafkaOptions {
+    let kafka = format!("kafka://{addresses}/{topic}").parse().ok();
+    assert!(kafka.is_some());
+    KafkaOptions { kafka, kafka_earliest: true, ..KafkaOptions::default() }
+}
+
+/// Everything of a contact but its time.
+fn told(contacts: &[Contact]) -> Vec<Contact> {
+    let mut told = contacts.to_vec();
+    told.iter_mut().for_each(|contact| contact.time_ns = 0);
+    told.sort_by_key(|contact| (contact.source, contact.destination));
+    told
+}
+
+#[test]
+fn flows_in_a_topic_are_the_contacts_that_netflow_has() {
+    if !has_kcat() {
+        return;
+    }
+    let all = flows(0, 2_000);
+    let (mut decoder, mut exported) =
+        (Decoder::new(DecoderOptions::default()).unwrap(), Vec::new());
+    for datagram in netflow(&all) {
+        let exporter = (EXPORTER, 2055).into();
+        decoder.decode(exporter, now_ms() * 1_000_000, &datagram, |contact| exported.push(contact));
+    }
+    assert_eq!(exported.len(), all.len());
+    let broker = Broker::start("flows");
+    for (partition, flows) in all.chunks(500).enumerate() {
+        let messages: Vec<_> = flows.iter().map(|flow| goflow2(flow, partition < 2)).collect();
+        broker.produce("flows", partition, &messages);
+        let messages: Vec<_> = flows.iter().map(enriched).collect();
+        broker.produce("enriched-TESTHASH", partition, &messages);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("schema.proto");
+    fs::write(&schema, ENRICHED).unwrap();
+    let of_akvorado = KafkaOptions {
+        kafka_schema: Some(schema.to_str().unwrap().to_owned()),
+        ..options(&broker.addresses, "enriched")
+    };
+    for options in [options(&broker.addresses, "flows"), of_akvorado] {
+        let before = now_ms();
+        let mut reading = Reading::open(options, None);
+        reading.contacts(all.len());
+        assert_eq!(told(&reading.contacts), told(&exported));
+        let times = reading.contacts.iter().map(|contact| contact.time_ns / 1_000_000);
+        assert!(times.clone().all(|ms| (before - 60_000..=now_ms()).contains(&ms)));
+        reading.until(|it| it.kafka().messages == 2_000);
+        let Status { flows, exporters, kafka, .. } = reading.input.status();
+        let [exporter] = &exporters[..] else { panic!("{exporters:?}") };
+        assert_eq!(exporter.address.ip(), EXPORTER);
+        assert_eq!((exporter.counts.records, flows.unwrap().contacts), (2_000, 2_000));
+        let kafka = kafka.unwrap();
+        assert_eq!(
+            (kafka.partitions, kafka.lag, kafka.expired, kafka.retries),
+            (PARTITIONS, 0, 0, 0)
+        );
+        assert_eq!((kafka.error, reading.warnings()), (None, 0));
+        let position = reading.input.position().unwrap();
+        assert_eq!(position.offsets.values().sum::<i64>(), 2_000);
+    }
+}
+
+#[test]
+fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("flows");
+    let produce = |partition, first, count| {
+        let messages: Vec<_> = flows(first, count).iter().map(|flow| goflow2(flow, true)).collect();
+        broker.produce("flows", partition, &messages);
+    };
+    produce(0, 0, 300);
+    let from_end = || KafkaOptions { kafka_earliest: false, ..options(&broker.addresses, "flows") };
+    let mut reading = Reading::open(from_end(), None);
+    reading.until(|it| it.kafka().partitions == PARTITIONS);
+    produce(1, 300, 300);
+    let position = reading.contacts(300).input.position().unwrap().clone();
+    assert_eq!(reading.contacts.len(), 300);
+    assert_eq!(position.offsets, [(0, 300), (1, 300), (2, 0), (3, 0)].into());
+    drop(reading);
+    (0..4).for_each(|partition| produce(partition, 600 + 100 * partition as u32, 100));
+    let mut reading = Reading::open(from_end(), Some(position));
+    reading.contacts(400);
+    let expected: BTreeSet<_> =
+        flows(600, 400).iter().map(|flow| flow.source.to_string()).collect();
+    assert_eq!((reading.contacts.len(), reading.peers()), (400, expected));
+    // A position in another topic says nothing of this one.
+    let other = Position { topic: "other".to_owned(), offsets: [(0, 7)].into() };
+    let mut reading = Reading::open(from_end(), Some(other));
+    reading.until(|it| it.kafka().partitions == PARTITIONS);
+    assert_eq!((reading.contacts.len(), reading.warnings()), (0, 1));
+}
+
+#[test]
+fn messages_that_are_no_flows_are_counted() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("flows");
+    let [flow, ..] = flows(0, 1)[..] else { panic!() };
+    let good = goflow2(&flow, true);
+    let json = br#"{"src_addr":"192.0.2.1","dst_addr":"192.0.2.2"}"#.to_vec();
+    // Of another schema, in which goflow2's addresses are not.
+    let other = enriched(&flow);
+    broker.produce("flows", 0, &[json, good[..9].to_vec(), other, good]);
+    let mut reading = Reading::open(options(&broker.addresses, "flows"), None);
+    reading.contacts(1).until(|it| it.kafka().messages == 4);
+    let counts = reading.input.status().flows.unwrap();
+    assert_eq!((counts.datagrams, counts.contacts), (4, 1));
+    assert_eq!(counts.of(Reason::Malformed) + counts.of(Reason::NoHosts), 3);
+    assert!(counts.of(Reason::Malformed) >= 2);
+}
+
+#[test]
+fn messages_that_were_deleted_before_they_were_read_are_counted() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("flows");
+    // The brokers keep 5 MiB, or 100,000 messages, of a partition.
+    let messages: Vec<_> = flows(0, 120_000).iter().map(|flow| goflow2(flow, false)).collect();
+    broker.produce("flows", 0, &messages);
+    let position = Position { topic: "flows".to_owned(), offsets: [(0, 10)].into() };
+    let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));
+    reading.until(|it| it.kafka().messages > 0 && it.kafka().lag == 0);
+    let KafkaStatus { messages, expired, .. } = reading.kafka();
+    assert!(expired > 0, "{messages}");
+    assert_eq!(messages + expired, 119_990);
+    assert_eq!(reading.warnings(), 1);
+    // The brokers have never had so many.
+    let position = Position { topic: "flows".to_owned(), offsets: [(0, 500_000)].into() };
+    let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));
+    reading.until(|it| it.kafka().messages > 0);
+    assert_eq!((reading.kafka().expired, reading.warnings()), (0, 1));
+}
+
+#[test]
+fn a_broker_that_is_not_there_is_named_and_no_error() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let mut reading = Reading::open(options(&address, "flows"), None);
+    reading.until(|it| it.kafka().retries >= 2 && it.kafka().error.is_some());
+    let error = reading.kafka().error.unwrap();
+    assert!(error.contains(&address), "{error}");
+    assert_eq!(reading.warnings(), 1);
+    assert!(reading.log.iter().any(|line| line.text.contains(&address)));
+    assert_eq!(reading.input.position(), None);
+}
+
+#[test]
+fn a_topic_that_is_not_there_is_named_until_it_is() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("flows");
+    let mut reading = Reading::open(options(&broker.addresses, "late"), None);
+    reading.until(|it| it.kafka().error.as_deref() == Some("no topic late"));
+    let messages: Vec<_> = flows(0, 10).iter().map(|flow| goflow2(flow, false)).collect();
+    broker.produce("late", 2, &messages);
+    reading.contacts(10).until(|it| it.kafka().error.is_none());
+}
+
+#[test]
+fn brokers_that_answer_no_more_are_read_again_when_they_do() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("flows");
+    let produce = |first, count| {
+        let messages: Vec<_> =
+            flows(first, count).iter().map(|flow| goflow2(flow, false)).collect();
+        broker.produce("flows", 0, &messages);
+    };
+    produce(0, 10);
+    let mut reading = Reading::open(options(&broker.addresses, "flows"), None);
+    reading.contacts(10);
+    broker.signal("STOP");
+    reading.until(|it| it.kafka().error.is_some());
+    broker.signal("CONT");
+    produce(10, 10);
+    reading.contacts(20).until(|it| it.kafka().error.is_none());
+    assert_eq!((reading.contacts.len(), reading.peers().len()), (20, 20));
+    assert_eq!(reading.warnings(), 1);
+}
+
+#[test]
+fn a_schema_is_fetched_as_soon_as_there_is_one() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("enriched-TESTHASH");
+    let messages: Vec<_> = flows(0, 50).iter().map(enriched).collect();
+    broker.produce("enriched-TESTHASH", 1, &messages);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/schema.proto", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        // First it is not there, then it has no flow in it.
+        for body in [None, Some("syntax = \"proto3\";"), Some(ENRICHED)] {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 1024];
+            let _length = stream.read(&mut head).unwrap();
+            let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
+            let body = body.unwrap_or_default();
+            let length = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            )
+            .unwrap();
+        }
+    });
+    let options =
+        KafkaOptions { kafka_schema: Some(url), ..options(&broker.addresses, "enriched") };
+    let mut reading = Reading::open(options, None);
+    reading.contacts(50).until(|it| it.kafka().messages == 50);
+    let KafkaStatus { retries, error, .. } = reading.kafka();
+    assert_eq!((retries, error, reading.warnings()), (2, None, 1));
+    assert_eq!(reading.input.position().unwrap().topic, "enriched-TESTHASH");
+}
+
+#[test]
+#[ignore = "measures speed"]
+fn flows_per_second_from_brokers() {
+    let broker = Broker::start("flows");
+    let messages: Vec<_> = flows(0, 50_000).iter().map(|flow| goflow2(flow, true)).collect();
+    (0..PARTITIONS).for_each(|partition| broker.produce("flows", partition, &messages));
+    let started = Instant::now();
+    let mut reading = Reading::open(options(&broker.addresses, "flows"), None);
+    reading.contacts(190_000);
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{:.0} flows/s", reading.contacts.len() as f64 / seconds);
+}
