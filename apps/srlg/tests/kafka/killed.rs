@@ -120,9 +120,8 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     let site = Site::start(folder.path(), 1);
     let peers = site.peers(|peers| peers > 5_700.0);
     assert!(peers < 6_300.0, "{peers}");
-    let metrics = site.get("/metrics");
     for line in ["srlg_kafka_lag_messages 0", "srlg_kafka_failing 0", "srlg_kafka_expired_total 0"]
     {
-        assert!(metrics.lines().any(|it| it == line), "{line} is not in {metrics}");
+        when(|| site.get("/metrics").lines().any(|it| it == line).then_some(()));
     }
 }
