@@ -1,4 +1,4 @@
-//! `srlg run` that is killed, and continues from its state.
+//! Programs that are killed, and continue from their state.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -8,32 +8,52 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use srlg_cli::network::broker::Broker as Nats;
 
 use crate::broker::{Broker, PARTITIONS, has_kcat};
 use crate::flows::{flows, goflow2};
+use crate::nats::has_broker;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running program, which dies with this value.
+struct Program(Child);
+
+impl Program {
+    fn start(folder: &Path, log: &str, args: &[&str]) -> Self {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
+        program.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        Self(program.stderr(File::create(folder.join(log)).unwrap()).spawn().unwrap())
+    }
+
+    fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _gone = self.0.kill();
+        let _gone = self.0.wait();
+    }
+}
+
+/// A monitor or a collector with its page.
 struct Site {
-    child: Child,
+    program: Program,
     http: SocketAddr,
 }
 
 impl Site {
-    fn start(folder: &Path, run: u32) -> Self {
-        let log = folder.join(format!("log-{run}"));
-        let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        program.args(["run", "--config"]).arg(folder.join("srlg.toml"));
-        program.arg("--alerts").arg(folder.join("alerts"));
-        let program = program.stdin(Stdio::null()).stderr(File::create(&log).unwrap());
-        let mut site = Self { child: program.spawn().unwrap(), http: ([127, 0, 0, 1], 0).into() };
+    fn start(folder: &Path, log: &str, args: &[&str]) -> Self {
+        let program = Program::start(folder, log, args);
         let address = |log: String| {
             let (_, address) = log.split_once("the page is at http://")?;
             address.split_once('/')?.0.parse().ok()
         };
-        site.http = when(|| address(fs::read_to_string(&log).unwrap()));
-        site
+        let http = when(|| address(fs::read_to_string(folder.join(log)).unwrap()));
+        Self { program, http }
     }
 
     fn get(&self, path: &str) -> String {
@@ -59,18 +79,12 @@ impl Site {
             host["cardinality"].as_f64().filter(|peers| is_so(*peers))
         })
     }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
 }
 
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _gone = self.child.kill();
-        let _gone = self.child.wait();
-    }
+/// Writes goflow2's messages about `count` peers from the number `first` on.
+fn produce(broker: &Broker, partition: usize, first: u32, count: u32) {
+    let messages: Vec<_> = flows(first, count).iter().map(|flow| goflow2(flow, true)).collect();
+    broker.produce("flows", partition, &messages);
 }
 
 /// Returns what `look` finds, within a minute.
@@ -101,27 +115,71 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
         broker.addresses
     );
     fs::write(folder.path().join("srlg.toml"), config).unwrap();
-    let produce = |partition, first, count| {
-        let messages: Vec<_> = flows(first, count).iter().map(|flow| goflow2(flow, true)).collect();
-        broker.produce("flows", partition, &messages);
-    };
-    let site = Site::start(folder.path(), 0);
+    let start = |log| Site::start(folder.path(), log, &["run", "--config", "srlg.toml"]);
+    let site = start("log");
     when(|| (site.status()["kafka"]["partitions"] == PARTITIONS).then_some(()));
-    produce(0, 0, 2_000);
+    produce(&broker, 0, 0, 2_000);
     site.wait_for_contacts(2_000);
     // A checkpoint has these, and their position.
     thread::sleep(Duration::from_secs(5));
     // What is read now may be in no checkpoint.
-    produce(1, 2_000, 2_000);
+    produce(&broker, 1, 2_000, 2_000);
     site.wait_for_contacts(4_000);
-    site.kill();
+    site.program.kill();
     // While it is away.
-    produce(2, 4_000, 2_000);
-    let site = Site::start(folder.path(), 1);
+    produce(&broker, 2, 4_000, 2_000);
+    let site = start("log-again");
     let peers = site.peers(|peers| peers > 5_700.0);
     assert!(peers < 6_300.0, "{peers}");
     for line in ["srlg_kafka_lag_messages 0", "srlg_kafka_failing 0", "srlg_kafka_expired_total 0"]
     {
         when(|| site.get("/metrics").lines().any(|it| it == line).then_some(()));
     }
+}
+
+#[test]
+fn no_flow_after_the_stored_position_is_lost_when_a_probe_is_killed() {
+    if !has_kcat() || !has_broker() {
+        return;
+    }
+    let kafka = Broker::start("flows");
+    let folder = tempfile::tempdir().unwrap();
+    let configure = |nats: &str| {
+        let config = format!(
+            "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\n\
+             [network]\nprobes = ['a']\nbroker = '{nats}'\n\
+             [[view]]\nname = 'in'\nrole = 'destination'\n\
+             [[rule]]\nname = 'r'\nthresholds = {{ 300s = 500 }}\n"
+        );
+        fs::write(folder.path().join("srlg.toml"), config).unwrap();
+    };
+    configure("localhost");
+    let mut setup = Program::start(folder.path(), "setup", &["setup", "--config", "srlg.toml"]);
+    assert!(setup.0.wait().unwrap().success());
+    let nats = Nats::start(folder.path()).unwrap();
+    configure(&nats.address());
+    let collector = Site::start(folder.path(), "collector", &["collect", "--config", "srlg.toml"]);
+    let url = format!("kafka://{}/flows", kafka.addresses);
+    let start = |log| {
+        let args = ["probe", "a", "--broker", &nats.address(), "--kafka", &url];
+        Program::start(folder.path(), log, &args)
+    };
+    let probe = start("probe");
+    let position = folder.path().join("spool/a/position");
+    let offsets = || {
+        let text = fs::read_to_string(&position).ok()?;
+        let position: Value = serde_json::from_str(&text).ok()?;
+        position["offsets"].as_object().map(serde_json::Map::len)
+    };
+    when(|| offsets().filter(|offsets| *offsets == PARTITIONS));
+    produce(&kafka, 0, 0, 2_000);
+    collector.peers(|peers| peers > 1_900.0);
+    // The running slice is not in the spool.
+    produce(&kafka, 1, 2_000, 2_000);
+    thread::sleep(Duration::from_millis(300));
+    probe.kill();
+    produce(&kafka, 2, 4_000, 2_000);
+    let _probe = start("probe-again");
+    let peers = collector.peers(|peers| peers > 5_700.0);
+    assert!(peers < 6_300.0, "{peers}");
 }

@@ -1,6 +1,6 @@
 //! Flows in topics of Kafka, whose brokers and producers are those of another project.
 //!
-//! Without `kcat` the tests say that they were skipped; with `SRLG_REQUIRE_KAFKA=1` they fail.
+//! Without `kcat` and, for one of them, `nats-server` the tests say that they were skipped; with `SRLG_REQUIRE_KAFKA=1` they fail.
 
 #![cfg(feature = "kafka")]
 
@@ -8,3 +8,5 @@ mod broker;
 mod flows;
 mod input;
 mod killed;
+#[path = "../program/nats.rs"]
+mod nats;

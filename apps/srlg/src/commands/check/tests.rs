@@ -305,3 +305,49 @@ fn views_that_need_more_memory_than_there_is_are_a_warning() {
     assert_eq!(shortage(5_000_000, 5_000_000), None);
     insta::assert_snapshot!(shortage(5_000_000, 4_900_000).unwrap());
 }
+
+#[cfg(feature = "kafka")]
+#[test]
+fn files_and_options_of_kafka_are_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(
+        path("schema"),
+        "syntax = 'proto3'; message M { bytes SrcAddr = 1; bytes DstAddr = 2; }",
+    )
+    .unwrap();
+    fs::write(path("bad"), "message").unwrap();
+    fs::write(path("secret"), "pass\n").unwrap();
+    fs::set_permissions(path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(path("open"), "pass\n").unwrap();
+    fs::set_permissions(path("open"), fs::Permissions::from_mode(0o644)).unwrap();
+    let user = "kafka-user = 'u'\nkafka-password";
+    for (options, is_right) in [
+        ("", true),
+        ("kafka-schema = 'DIR/schema'", true),
+        ("kafka-schema = 'http://127.0.0.1:1/schema.proto'", true),
+        ("kafka-schema = 'DIR/none'", false),
+        ("kafka-schema = 'DIR/bad'", false),
+        ("kafka-ca = 'DIR/none'", false),
+        ("kafka-ca = 'DIR/schema'", false),
+        ("kafka-user = 'u'", false),
+        (&format!("{user} = 'DIR/secret'"), true),
+        (&format!("{user} = 'DIR/open'"), false),
+        (&format!("{user} = 'DIR/secret'\nkafka-mechanism = 'plain'"), false),
+        ("nat = 'post'", false),
+        ("sampling = 100\ntimestamps = 'trusted'", true),
+        ("listen = ['[::]:2055']\nexporters = ['::1']", false),
+    ] {
+        let text = format!("[input]\nkafka = 'kafka://192.0.2.1/flows'\n{options}\n");
+        let checked = check(&args(&write(folder.path(), &text)));
+        assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
+        let lines = checked.err().map_or(0, |error| error.to_string().lines().count());
+        assert_eq!(lines, usize::from(!is_right), "{options}");
+    }
+    for topic in ["flows", "kafka://a", "kafka://[::1]/flows"] {
+        let config = write(folder.path(), &format!("[input]\nkafka = '{topic}'\n"));
+        assert!(
+            check(&args(&config)).unwrap_err().to_string().contains("kafka://broker:9092/topic")
+        );
+    }
+}

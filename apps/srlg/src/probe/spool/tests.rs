@@ -159,3 +159,23 @@ fn slices_of_another_version_of_the_network_are_removed_and_files_of_others_stay
     assert_eq!(try_open(folder.path(), THIRD).0.mark(), None);
     assert_eq!(files(folder.path()), ["2-00000008", "lock", "note.txt"]);
 }
+
+#[test]
+fn a_position_outlives_the_process_and_the_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let position = |offset| Position { topic: "flows".to_owned(), offsets: [(3, offset)].into() };
+    let mut spool = open(folder.path());
+    assert_eq!(spool.position(), None);
+    for offset in [7, 9] {
+        spool.put_position(&position(offset)).unwrap();
+        assert_eq!(spool.position(), Some(&position(offset)));
+    }
+    spool.begin(SECOND).unwrap();
+    drop(spool);
+    let (spool, _) = try_open(folder.path(), SECOND);
+    assert_eq!(spool.position(), Some(&position(9)));
+    drop(spool);
+    fs::write(folder.path().join("position"), "{").unwrap();
+    let error = Spool::open(SpoolLock::take(folder.path()).unwrap(), SECOND).unwrap_err();
+    assert!(matches!(error, SpoolError::Position { .. }), "{error}");
+}
