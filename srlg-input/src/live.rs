@@ -150,10 +150,6 @@ impl Line {
 impl Live {
     pub(crate) fn open(
         options: &InputOptions,
-        #[cfg_attr(
-            not(feature = "kafka"),
-            allow(unused_variables, reason = "others have no position")
-        )]
         start: Option<Position>,
         stop: &Stop,
     ) -> Result<Self, InputError> {
@@ -171,7 +167,10 @@ impl Live {
             #[cfg(feature = "kafka")]
             crate::kafka::open(topic, options, start, &live.line)?;
             #[cfg(not(feature = "kafka"))]
-            return Err(InputError::NoKafka { topic: topic.to_string() });
+            {
+                drop(start);
+                return Err(InputError::NoKafka { topic: topic.to_string() });
+            }
         } else {
             follow::open(options, &live.line)?;
         }

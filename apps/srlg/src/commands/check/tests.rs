@@ -318,9 +318,9 @@ fn files_and_options_of_kafka_are_tried() {
     .unwrap();
     fs::write(path("bad"), "message").unwrap();
     fs::write(path("secret"), "pass\n").unwrap();
-    fs::set_permissions(path("secret"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(path("secret"), Permissions::from_mode(0o600)).unwrap();
     fs::write(path("open"), "pass\n").unwrap();
-    fs::set_permissions(path("open"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::set_permissions(path("open"), Permissions::from_mode(0o644)).unwrap();
     let user = "kafka-user = 'u'\nkafka-password";
     for (options, is_right) in [
         ("", true),
