@@ -14,7 +14,7 @@ const BETWEEN: &str = "<|between two messages|>";
 /// The partitions of a topic that the brokers make.
 pub(crate) const PARTITIONS: usize = 4;
 
-/// Two brokers, which die with this value.
+/// Brokers, which die with this value.
 pub(crate) struct Broker {
     child: Child,
     _folder: TempDir,
@@ -33,13 +33,18 @@ pub(crate) fn has_kcat() -> bool {
 }
 
 impl Broker {
-    /// Starts brokers that have the topic `name`.
+    /// Starts two brokers that have the topic `name`.
     pub(crate) fn start(name: &str) -> Self {
+        Self::start_with(2, name)
+    }
+
+    /// Starts `count` brokers that have the topic `name`.
+    pub(crate) fn start_with(count: usize, name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let child = Command::new("kcat")
-            .args(["-C", "-b", "mock", "-X", "test.mock.num.brokers=2", "-d", "mock", "-o", "end"])
-            .args(["-t", name])
+            .args(["-C", "-b", "mock", "-d", "mock", "-o", "end", "-t", name])
+            .args(["-X", &format!("test.mock.num.brokers={count}")])
             .stdout(Stdio::null())
             .stderr(File::create(&log).unwrap())
             .spawn()

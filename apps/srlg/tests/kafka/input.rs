@@ -21,21 +21,21 @@ use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, netflow};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An input, and everything that it has yielded.
-struct Reading {
+pub(crate) struct Reading {
     input: Input,
-    contacts: Vec<Contact>,
+    pub(crate) contacts: Vec<Contact>,
     log: Vec<LogLine>,
 }
 
 impl Reading {
-    fn open(options: KafkaOptions, position: Option<Position>) -> Self {
+    pub(crate) fn open(options: KafkaOptions, position: Option<Position>) -> Self {
         let options = InputOptions { kafka: options, ..InputOptions::default() };
         let input = Input::resume(&options, position).unwrap();
         Self { input, contacts: Vec::new(), log: Vec::new() }
     }
 
     /// Reads until `is_so`.
-    fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> &mut Self {
+    pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> &mut Self {
         let started = Instant::now();
         while !is_so(self) {
             let status = self.input.status();
@@ -55,11 +55,11 @@ impl Reading {
     }
 
     /// Reads until there are so many contacts.
-    fn contacts(&mut self, count: usize) -> &mut Self {
+    pub(crate) fn contacts(&mut self, count: usize) -> &mut Self {
         self.until(|it| it.contacts.len() >= count)
     }
 
-    fn kafka(&self) -> KafkaStatus {
+    pub(crate) fn kafka(&self) -> KafkaStatus {
         self.input.status().kafka.unwrap_or_default()
     }
 
@@ -72,7 +72,7 @@ impl Reading {
     }
 }
 
-fn options(addresses: &str, topic: &str) -> KafkaOptions {
+pub(crate) fn options(addresses: &str, topic: &str) -> KafkaOptions {
     let kafka = format!("kafka://{addresses}/{topic}").parse().ok();
     assert!(kafka.is_some());
     KafkaOptions { kafka, kafka_earliest: true, ..KafkaOptions::default() }

@@ -10,3 +10,4 @@ mod input;
 mod killed;
 #[path = "../program/nats.rs"]
 mod nats;
+mod tls;
