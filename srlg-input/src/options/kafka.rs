@@ -15,7 +15,7 @@ use crate::contact::named;
     serde(default, rename_all = "kebab-case")
 )]
 pub struct KafkaOptions {
-    /// Kafka topic of flows by Akvorado or goflow2: kafka://broker[:9092][,broker]/topic
+    /// Kafka topic of flows by Akvorado or goflow2: kafka://broker:9092,broker:9092/topic
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
     pub kafka: Option<Topic>,
 
