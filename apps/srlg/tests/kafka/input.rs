@@ -274,17 +274,7 @@ fn a_schema_is_fetched_as_soon_as_there_is_one() {
     thread::spawn(move || {
         // First it is not there, then it has no flow in it.
         for body in [None, Some("syntax = \"proto3\";"), Some(ENRICHED)] {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut head = [0; 1024];
-            let _length = stream.read(&mut head).unwrap();
-            let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
-            let body = body.unwrap_or_default();
-            let length = body.len();
-            write!(
-                stream,
-                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-            )
-            .unwrap();
+            answer(&listener, body);
         }
     });
     let options =
@@ -294,6 +284,46 @@ fn a_schema_is_fetched_as_soon_as_there_is_one() {
     let KafkaStatus { retries, error, .. } = reading.kafka();
     assert_eq!((retries, error, reading.warnings()), (2, None, 1));
     assert_eq!(reading.input.position().unwrap().topic, "enriched-TESTHASH");
+}
+
+#[test]
+fn a_schema_that_changes_is_followed_to_its_topic() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("enriched-TESTHASH");
+    let produce = |topic, first| {
+        let messages: Vec<_> = flows(first, 50).iter().map(enriched).collect();
+        broker.produce(topic, 3, &messages);
+    };
+    produce("enriched-TESTHASH", 0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/schema.proto", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for hash in ["TESTHASH", "NEXTHASH", "NEXTHASH"] {
+            answer(&listener, Some(&ENRICHED.replace("TESTHASH", hash)));
+        }
+    });
+    let options =
+        KafkaOptions { kafka_schema: Some(url), ..options(&broker.addresses, "enriched") };
+    let mut reading = Reading::open(options, None);
+    reading.contacts(50);
+    produce("enriched-NEXTHASH", 50);
+    // It is looked for every 30 s.
+    reading.contacts(100).until(|it| it.kafka().messages == 100);
+    assert_eq!((reading.peers().len(), reading.warnings()), (100, 0));
+    assert_eq!(reading.input.position().unwrap().topic, "enriched-NEXTHASH");
+}
+
+/// Answers a request of HTTP with `body`, or that there is nothing.
+fn answer(listener: &TcpListener, body: Option<&str>) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let _length = stream.read(&mut [0; 1024]).unwrap();
+    let status = if body.is_some() { "200 OK" } else { "404 Not Found" };
+    let (body, length) = (body.unwrap_or_default(), body.map_or(0, str::len));
+    let head =
+        format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    stream.write_all((head + body).as_bytes()).unwrap();
 }
 
 #[test]
