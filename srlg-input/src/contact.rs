@@ -17,6 +17,8 @@
 mod host;
 mod named;
 mod networks;
+mod packing;
+mod port;
 mod ranges;
 mod sampling;
 mod view;
@@ -28,10 +30,12 @@ pub use ipnet::IpNet;
 
 pub use host::Host;
 pub(crate) use named::named;
-pub use named::{ContactFilter, Role, Side, UnknownName};
+pub use named::{ContactFilter, HostKey, PeerKey, Role, Side, UnknownName};
 pub use networks::{BadNetwork, Networks, parse_network};
 #[cfg(feature = "serde")]
 pub use networks::{deserialize_networks, serialize_networks};
+pub use packing::{BadName, Name, Packing};
+pub use port::{BadPort, Port};
 pub use sampling::{Sampling, SamplingWindow};
 pub use view::{BadPrefix, BadView, Prefixes, View, ViewOptions};
 
@@ -114,6 +118,16 @@ impl Contact {
         })
     }
 
+    /// Returns the port of the receiver, if it is known and of a protocol with ports. Exporters write port 0 where a packet
+    /// has none, such as a later fragment.
+    #[inline]
+    #[must_use]
+    pub fn port(&self) -> Option<Port> {
+        let protocol = self.protocol.filter(|protocol| Port::is_in(*protocol))?;
+        let number = self.destination_port.filter(|number| *number != 0)?;
+        Some(Port { protocol, number })
+    }
+
     /// Returns whether packets of TCP were seen with a SYN, and none with an ACK.
     #[must_use]
     pub fn is_syn_only(&self) -> bool {
@@ -136,6 +150,23 @@ mod tests {
         let hosts = ["192.0.2.1", "192.0.2.2"].map(|host| host.parse().unwrap());
         let contact = Contact::new(0, hosts[0], hosts[1]);
         Contact { protocol: Some(TCP), tcp_flags: Some(flags), packets: Some(packets), ..contact }
+    }
+
+    #[test]
+    fn a_port_is_known_with_its_protocol_alone() {
+        let port = |protocol, destination_port| {
+            let contact = Contact { protocol, destination_port, ..tcp(0, 1) };
+            contact.port().map(|port| port.to_string())
+        };
+        for (protocol, name) in [(6, "tcp"), (17, "udp"), (33, "dccp"), (132, "sctp")] {
+            assert_eq!(port(Some(protocol), Some(80)), Some(format!("{name}/80")));
+        }
+        // ICMP has types and codes; GRE and an unknown protocol may have anything there.
+        for protocol in [Some(1), Some(58), Some(47), None] {
+            assert_eq!(port(protocol, Some(80)), None);
+        }
+        assert_eq!(port(Some(6), None), None, "a later fragment");
+        assert_eq!(port(Some(6), Some(0)), None, "a later fragment, as exporters write it");
     }
 
     #[test]

@@ -85,6 +85,30 @@ named! {
     }
 }
 
+named! {
+    /// The part of a contact that makes a host of a view.
+    HostKey {
+        /// Its address, or the network of that.
+        #[default]
+        Address = "address",
+        /// Its address and the port of the receiver: a service, or a sender by the port that it contacts.
+        AddressPort = "address+port",
+    }
+}
+
+named! {
+    /// The part of a contact that makes a peer of a host.
+    PeerKey {
+        /// The address at the other end, or the network of that.
+        #[default]
+        Address = "address",
+        /// The protocol and the port of the receiver.
+        Port = "port",
+        /// Both.
+        AddressPort = "address+port",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ContactFilter, Role, Side, UnknownName};

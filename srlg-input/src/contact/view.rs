@@ -1,9 +1,10 @@
-//! Which contacts make pairs, of which hosts, and how many bits of an address make a host.
+//! Views: which contacts make pairs, of which hosts, and how many bits of an address make a host.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use crate::contact::named::{ContactFilter, Role, Side};
+use crate::contact::named::{ContactFilter, HostKey, PeerKey, Role, Side};
 use crate::contact::networks::Networks;
+use crate::contact::packing::{LONGEST_WITH_PORT, Packing};
 use crate::contact::{Contact, Host};
 
 /// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
@@ -37,6 +38,12 @@ pub struct ViewOptions {
     /// Contacts that count at all: all, those that their source is known to have begun (initiated), or TCP with a SYN and no ACK (tcp-syn)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
     pub only: ContactFilter,
+    /// Part of a contact that makes a host: an address, or an address with the port of the receiver (address+port)
+    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(HostKey::ALL), requires = "contacts"))]
+    pub host: HostKey,
+    /// Part of a contact that makes a peer: the other address, the protocol and port of the receiver (port), or all of them (address+port)
+    #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(PeerKey::ALL), requires = "contacts"))]
+    pub peer: PeerKey,
     /// Bits of an address that make a host.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -83,6 +90,50 @@ pub struct Prefixes {
 impl Default for Prefixes {
     fn default() -> Self {
         Self { host4: 32, host6: 128, peer4: 32, peer6: 128 }
+    }
+}
+
+impl ViewOptions {
+    /// Returns how the hosts of the view are packed.
+    #[must_use]
+    pub const fn hosts(&self) -> Packing {
+        let key = match self.host {
+            HostKey::Address => PeerKey::Address,
+            HostKey::AddressPort => PeerKey::AddressPort,
+        };
+        Packing { key, prefix4: self.prefixes.host4, prefix6: self.prefixes.host6 }
+    }
+
+    /// Returns how the peers of the view are packed.
+    #[must_use]
+    pub const fn peers(&self) -> Packing {
+        Packing { key: self.peer, prefix4: self.prefixes.peer4, prefix6: self.prefixes.peer6 }
+    }
+
+    /// Returns whether answers count as contacts with ports: the ports of its clients would make every server a scanner.
+    #[must_use]
+    pub fn takes_ports_of_answers(&self) -> bool {
+        self.peer != PeerKey::Address && self.only == ContactFilter::All
+    }
+
+    fn check_ports(&self) -> Result<(), BadView> {
+        if self.host == HostKey::AddressPort {
+            if self.peer != PeerKey::Address {
+                return Err(BadView::TwoPorts);
+            }
+            if self.role == Role::Any {
+                return Err(BadView::NoRole);
+            }
+        }
+        for (name, packing) in
+            [("host-prefix6", self.hosts()), ("peer-prefix6", self.peers())]
+        {
+            let length = packing.prefix6;
+            if packing.key == PeerKey::AddressPort && length > LONGEST_WITH_PORT {
+                return Err(BadView::NoRoomForPort { name, length });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -145,6 +196,24 @@ pub enum BadView {
     /// Outside hosts are measured, but no network says what is inside.
     #[error("outside hosts are to be measured, but no network is inside: give inside networks")]
     NoOutside,
+    /// Hosts have a port, and so have their peers.
+    #[error("host is address+port, so that a host has one port: give peer = \"address\"")]
+    TwoPorts,
+    /// Hosts have a port, and the role of their address is open.
+    #[error(
+        "host is address+port: give role = \"destination\" for services, or \"source\" for senders by the port that they contact"
+    )]
+    NoRole,
+    /// An IPv6 prefix is too long beside a port.
+    #[error(
+        "{name} is {length}: give at most 64, as a longer address and its port do not fit into 128 bits"
+    )]
+    NoRoomForPort {
+        /// Name of the option.
+        name: &'static str,
+        /// Its value.
+        length: u8,
+    },
 }
 
 /// A filter of contacts that turns them into pairs.
@@ -174,15 +243,18 @@ pub struct View {
     counted: ContactFilter,
     host: Mask,
     peer: Mask,
+    /// How hosts and peers are packed, if any of them has a port.
+    packings: Option<[Packing; 2]>,
 }
 
 impl View {
     /// Makes the view that `options` describe.
     ///
     /// # Errors
-    /// [`BadView`] when a prefix length is out of range, or outside hosts are measured of no networks.
+    /// [`BadView`] when a prefix length is out of range, outside hosts are measured of no networks, or hosts and peers do not
+    /// go together.
     pub fn new(options: &ViewOptions) -> Result<Self, BadView> {
-        let ViewOptions { inside, measure: side, role, only: counted, prefixes } = options;
+        let ViewOptions { inside, measure: side, role, only: counted, prefixes, .. } = options;
         if *side == Side::Outside && inside.is_empty() {
             return Err(BadView::NoOutside);
         }
@@ -191,7 +263,11 @@ impl View {
         let inside = if inside.is_empty() { &all } else { inside.as_slice() };
         let [host, peer] = prefixes.masks()?;
         let networks = Networks::new(inside.iter().map(|network| (*network, ())));
-        Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer })
+        options.check_ports()?;
+        let packings = [options.hosts(), options.peers()];
+        let has_port = packings.iter().any(|packing| packing.key != PeerKey::Address);
+        let packings = has_port.then_some(packings);
+        Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer, packings })
     }
 
     /// Yields the measured host and the opposite host of `contact`: no pair, one or, with both
@@ -201,6 +277,8 @@ impl View {
     /// addresses of the networks that count as hosts. A host has no contact with itself: where the length of measured
     /// hosts makes one network of both endpoints, there is no pair. Where it does not, but the length of opposite hosts
     /// does, the neighbours of a host are one opposite host.
+    ///
+    /// Hosts and peers with ports are packed ([`Packing`]); a contact without a port is no pair then.
     #[inline]
     pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (Host, Host)> + use<> {
         let [sent, received] = self.sent_and_received(contact);
@@ -212,6 +290,24 @@ impl View {
     #[inline(always)]
     #[must_use]
     pub fn sent_and_received(&self, contact: &Contact) -> [Option<(Host, Host)>; 2] {
+        let pairs = self.pairs_of_addresses(contact);
+        match self.packings {
+            None => pairs,
+            Some(packings) => pack(packings, contact, pairs),
+        }
+    }
+
+    /// Returns whether `contact` would count, but is left out because its port is not known.
+    #[inline]
+    #[must_use]
+    pub fn lacks_port(&self, contact: &Contact) -> bool {
+        self.packings.is_some()
+            && contact.port().is_none()
+            && self.pairs_of_addresses(contact).iter().any(Option::is_some)
+    }
+
+    #[inline(always)]
+    fn pairs_of_addresses(&self, contact: &Contact) -> [Option<(Host, Host)>; 2] {
         let Contact { source, destination, .. } = *contact;
         let (sender, receiver) = (self.host.network_of(source), self.host.network_of(destination));
         let counts = sender != receiver && self.counts(contact);
@@ -249,6 +345,17 @@ impl View {
             ContactFilter::TcpSyn => contact.is_syn_only(),
         }
     }
+}
+
+/// Packs the port of `contact` into its `pairs`. Views of addresses do without this code.
+#[inline(never)]
+fn pack(
+    [hosts, peers]: [Packing; 2],
+    contact: &Contact,
+    pairs: [Option<(Host, Host)>; 2],
+) -> [Option<(Host, Host)>; 2] {
+    let Some(port) = contact.port() else { return [None; 2] };
+    pairs.map(|pair| pair.map(|(host, peer)| (hosts.pack(host, port), peers.pack(peer, port))))
 }
 
 /// Choices by their names, which `--help` lists.
