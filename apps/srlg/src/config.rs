@@ -31,6 +31,9 @@ pub use file::General;
 pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
 
+/// A warning about a view with [`takes_ports_of_answers`](ViewOptions::takes_ports_of_answers).
+pub(crate) const PORTS_OF_ANSWERS: &str = "ports of answers count, too, so that a busy server looks like a scanner and a busy client like a host that is scanned; give only = \"initiated\" if the input says who began";
+
 /// Everything that a monitor does.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -199,6 +202,13 @@ impl Config {
             lines.push("slice is changed: restart srlg for that, and for the rules".to_owned());
         }
         lines
+    }
+}
+
+/// Logs a warning about each of `views` that takes ports of answers.
+pub(crate) fn warn_of_ports(views: &[ViewConfig]) {
+    for view in views.iter().filter(|view| view.view.takes_ports_of_answers()) {
+        warn!("in the view {}: {PORTS_OF_ANSWERS}", view.name);
     }
 }
 

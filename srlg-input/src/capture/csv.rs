@@ -1,7 +1,8 @@
-//! CSV: the header `time_ms,src,dst`, then one contact a line.
+//! CSV: the header `time_ms,src,dst`, then one contact a line. The header may add the columns `protocol`, `dst_port` and
+//! `initiated`, in any order; their fields may be empty.
 //!
-//! Shape: lines end in LF or CR LF, the last one may end with the input; fields are bare, three
-//! to a line. A byte order mark before the header is passed over. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
+//! Shape: lines end in LF or CR LF, the last one may end with the input; fields are bare, as many
+//! to a line as in the header. A byte order mark before the header is passed over. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
 //! or IPv6, the latter with or without brackets; each field may be of another family.
 //! Invariant: no line is held beyond [`MAX_LINE`] bytes, however long it is in the input.
 
@@ -19,8 +20,46 @@ pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Longest line that is parsed, many times the longest sensible one.
 const MAX_LINE: usize = 1024;
 
+/// A column behind those of every contact list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    /// Number of the IP protocol.
+    Protocol,
+    /// Port of the receiver.
+    DestinationPort,
+    /// Whether the source began the conversation, `true` or `false`.
+    Initiated,
+}
+
+impl Column {
+    fn named(name: &[u8]) -> Option<Self> {
+        match name {
+            b"protocol" => Some(Self::Protocol),
+            b"dst_port" => Some(Self::DestinationPort),
+            b"initiated" => Some(Self::Initiated),
+            _ => None,
+        }
+    }
+
+    /// Reads the `field` of this column into `contact`. An empty field is a value that is not known.
+    fn read(self, field: &str, contact: &mut Contact) -> Result<(), Skip> {
+        match self {
+            Self::Protocol => contact.protocol = value(field)?,
+            Self::DestinationPort => contact.destination_port = value(field)?,
+            Self::Initiated => contact.initiated = value(field)?,
+        }
+        Ok(())
+    }
+}
+
+fn value<T: std::str::FromStr>(field: &str) -> Result<Option<T>, Skip> {
+    let value = (!field.is_empty()).then(|| field.parse().map_err(|_| Skip::BadRow));
+    value.transpose()
+}
+
 /// Decoder of one contact list.
 pub(crate) struct Csv {
+    columns: Vec<Column>,
     /// Whether the header has been passed.
     is_headed: bool,
 }
@@ -29,7 +68,15 @@ impl Csv {
     /// The decoder, if the first `line` is the header of a contact list.
     pub(crate) fn detect(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-        (line == HEADER).then_some(Self { is_headed: false })
+        let more = line.strip_prefix(HEADER)?;
+        let names = more.strip_prefix(b",").map(|names| names.split(|byte| *byte == b','));
+        if names.is_none() && !more.is_empty() {
+            return None;
+        }
+        let columns: Vec<Column> =
+            names.into_iter().flatten().map(Column::named).collect::<Option<_>>()?;
+        let is_repeated = |at: usize| columns[..at].contains(&columns[at]);
+        (!(0..columns.len()).any(is_repeated)).then_some(Self { columns, is_headed: false })
     }
 
     #[inline]
@@ -41,22 +88,29 @@ impl Csv {
             lines::next(input, MAX_LINE, |_| Some(()))?;
             self.is_headed = true;
         }
-        let row = lines::next(input, MAX_LINE, |line| (!line.is_empty()).then(|| parse_row(line)))?;
+        let columns = &self.columns;
+        let row = lines::next(input, MAX_LINE, |line| {
+            (!line.is_empty()).then(|| parse_row(line, columns))
+        })?;
         Ok(row.map(|row| row.unwrap_or(Err(Skip::BadRow))))
     }
 }
 
 #[inline]
-fn parse_row(line: &[u8]) -> Result<Contact, Skip> {
+fn parse_row(line: &[u8], columns: &[Column]) -> Result<Contact, Skip> {
     let line = str::from_utf8(line).map_err(|_| Skip::BadRow)?;
     let mut fields = line.split(',');
-    let (Some(time), Some(source), Some(destination), None) =
-        (fields.next(), fields.next(), fields.next(), fields.next())
+    let (Some(time), Some(source), Some(destination)) =
+        (fields.next(), fields.next(), fields.next())
     else {
         return Err(Skip::BadRow);
     };
     let time_ns = parse_time(time)?;
-    Ok(Contact::new(time_ns, parse_host(source)?, parse_host(destination)?))
+    let mut contact = Contact::new(time_ns, parse_host(source)?, parse_host(destination)?);
+    for column in columns {
+        column.read(fields.next().ok_or(Skip::BadRow)?, &mut contact)?;
+    }
+    if fields.next().is_some() { Err(Skip::BadRow) } else { Ok(contact) }
 }
 
 /// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.
@@ -90,12 +144,34 @@ pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
 
 #[cfg(test)]
 mod tests {
-    use super::{parse_row, parse_time};
+    use super::{Csv, parse_row, parse_time};
     use crate::contact::{Contact, Host};
     use crate::packet::Skip;
 
     fn contact(row: &str) -> Result<Contact, Skip> {
-        parse_row(row.as_bytes())
+        parse_row(row.as_bytes(), &[])
+    }
+
+    #[test]
+    fn columns_are_read_by_name() {
+        let read = |header: &str, row: &str| {
+            let csv = Csv::detect(header.as_bytes()).unwrap();
+            let contact = parse_row(row.as_bytes(), &csv.columns)?;
+            Ok((contact.protocol, contact.destination_port, contact.initiated))
+        };
+        let all = "time_ms,src,dst,protocol,dst_port,initiated";
+        let row = |more: &str| format!("1,10.0.0.1,10.0.0.2,{more}");
+        assert_eq!(read(all, &row("6,443,true")), Ok((Some(6), Some(443), Some(true))));
+        assert_eq!(read(all, &row("1,,")), Ok((Some(1), None, None)));
+        let other = "time_ms,src,dst,dst_port,protocol";
+        assert_eq!(read(other, &row("53,17")), Ok((Some(17), Some(53), None)));
+        for bad in ["6,443", "6,443,true,", "256,443,true", "6,65536,true", "6,443,yes", "tcp,,"] {
+            assert_eq!(read(all, &row(bad)), Err(Skip::BadRow), "{bad}");
+        }
+        for header in ["time_ms,src,dst,", "time_ms,src,dst,port", "time_ms,src,dstprotocol"] {
+            assert!(Csv::detect(header.as_bytes()).is_none(), "{header}");
+        }
+        assert!(Csv::detect(b"time_ms,src,dst,protocol,protocol").is_none());
     }
 
     #[test]
@@ -121,9 +197,9 @@ mod tests {
         let v4 = Contact::new(1_000_000, [10, 0, 0, 1].into(), [255; 4].into());
         assert_eq!(contact("1,10.0.0.1,255.255.255.255"), Ok(v4));
         for bad in ["1,10.0.0.1", "1,10.0.0.1,10.0.0.2,", "1,\"10.0.0.1\",10.0.0.2", "1,::1"] {
-            assert_eq!(parse_row(bad.as_bytes()), Err(Skip::BadRow), "{bad}");
+            assert_eq!(parse_row(bad.as_bytes(), &[]), Err(Skip::BadRow), "{bad}");
         }
-        assert_eq!(parse_row(b"\xff"), Err(Skip::BadRow));
+        assert_eq!(parse_row(b"\xff", &[]), Err(Skip::BadRow));
     }
 
     #[test]
@@ -166,7 +242,7 @@ mod tests {
             "",
         ] {
             for row in [format!("0,{bad},::1"), format!("0,::1,{bad}")] {
-                assert_eq!(parse_row(row.as_bytes()), Err(Skip::BadRow), "{row}");
+                assert_eq!(parse_row(row.as_bytes(), &[]), Err(Skip::BadRow), "{row}");
             }
         }
     }

@@ -64,9 +64,7 @@ impl Packing {
             PeerKey::Port => Host::v4(bits),
             PeerKey::AddressPort => Host::v6(match address.as_v4() {
                 Some(v4) => (v4 as u128) << 64 | (V4 | bits as u64) as u128,
-                None => {
-                    address.as_v6() & !(u64::MAX as u128) | (V6 | bits as u64) as u128
-                }
+                None => address.as_v6() & !(u64::MAX as u128) | (V6 | bits as u64) as u128,
             }),
         }
     }

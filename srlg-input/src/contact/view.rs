@@ -125,9 +125,7 @@ impl ViewOptions {
                 return Err(BadView::NoRole);
             }
         }
-        for (name, packing) in
-            [("host-prefix6", self.hosts()), ("peer-prefix6", self.peers())]
-        {
+        for (name, packing) in [("host-prefix6", self.hosts()), ("peer-prefix6", self.peers())] {
             let length = packing.prefix6;
             if packing.key == PeerKey::AddressPort && length > LONGEST_WITH_PORT {
                 return Err(BadView::NoRoomForPort { name, length });

@@ -91,7 +91,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
-    /// One host.
+    /// One host, as the view packs it.
     Host(IpAddr),
     /// Hosts of one network.
     Network {
@@ -102,15 +102,6 @@ pub enum Subject {
         /// Up to 20 of them, those with the most opposite hosts first, and how many those are.
         largest: Vec<(IpAddr, f64)>,
     },
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Host(host) => write!(f, "{host}"),
-            Self::Network { network, .. } => write!(f, "{network}"),
-        }
-    }
 }
 
 /// A report of an alert that starts, is active, or ends.

@@ -82,7 +82,7 @@ impl Book {
         Self {
             name: name.to_owned(),
             window,
-            tracker: Tracker::new(name),
+            tracker: Tracker::new(name).with_packing(rules.packing()),
             maxima: BTreeMap::new(),
             hits: vec![0; rules.allows().len()],
             rules,
@@ -130,7 +130,8 @@ impl Book {
         }
         let state: BookState<Tracker> = serde_json::from_slice(state)
             .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
-        (self.next, self.tracker) = (state.until_ms / self.slice_ms, state.tracker);
+        self.next = state.until_ms / self.slice_ms;
+        self.tracker = state.tracker.with_packing(self.rules.packing());
         self.is_restored = true;
         Ok(())
     }
@@ -202,7 +203,7 @@ impl Book {
         self.overloads += u64::from(is_overloaded);
         if report.slice < self.next {
             // One that was closed before, by a program that was killed: what became of alerts is known.
-            return self.shown.close(report, |host| self.tracker.is_active(host));
+            return self.show(report);
         }
         self.next = report.slice;
         // Super points may be missing.
@@ -220,7 +221,7 @@ impl Book {
                 self.rules.count_host(point.host, *window, least, &mut self.hits);
             }
         }
-        self.shown.close(report, |host| self.tracker.is_active(host));
+        self.show(report);
         for alert in alerts {
             let hosts: Vec<IpAddr> = match &alert.subject {
                 Subject::Host(host) => vec![*host],
@@ -286,6 +287,11 @@ impl Book {
         };
         let rules = &self.rules;
         self.tracker.close(now_ms, sightings, |host| rules.rule(host), condition, witnesses)
+    }
+
+    fn show(&mut self, report: &SliceReport) {
+        let Self { shown, tracker, rules, .. } = self;
+        shown.close(report, rules.packing(), |host| tracker.is_active(host));
     }
 
     fn context(&self, alert: &Alert, newest_input_ms: u64) -> Context {

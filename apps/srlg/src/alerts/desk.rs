@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
-use srlg_input::contact::{Networks, Role, Side, ViewOptions};
+use srlg_input::contact::{Networks, PeerKey, Role, Side, ViewOptions};
 
 use crate::alerts::book::Book;
 use crate::alerts::{Alert, AlertId, Status, Subject};
@@ -78,8 +78,10 @@ impl Desk {
                     context.opposite = last.opposite;
                 }
                 context.direction = Direction::from(self.views[at].role);
-                context.is_inside = self.views[at].measure == Side::Inside;
-                context.label = self.labels.get(host(&alert).into()).cloned();
+                let (view, rules) = (&self.views[at], self.books[at].rules());
+                context.is_inside = view.measure == Side::Inside;
+                (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
+                context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
                 let mut notice = Notice::new(alert, context);
                 if let Some(last) = last {
                     notice.kind = last.kind;
@@ -105,16 +107,25 @@ impl Desk {
         gone.into_iter().map(Notice::end_without_view).collect()
     }
 
-    /// The view of the same hosts in which contacts go the other way.
+    /// The view of the same hosts in which contacts go the other way. Views of ports have none: the ports that a host
+    /// contacts say nothing about those that it is contacted at.
     fn opposite(&self, at: usize) -> Option<usize> {
         let view = &self.views[at];
+        let is_of_addresses = |view: &ViewOptions| {
+            [view.hosts(), view.peers()].iter().all(|packing| packing.key() == PeerKey::Address)
+        };
+        if !is_of_addresses(view) {
+            return None;
+        }
         let role = match view.role {
             Role::Destination => Role::Source,
             Role::Source => Role::Destination,
             Role::Any => return None,
         };
         self.views.iter().position(|other| {
-            (other.role, other.measure, other.prefixes) == (role, view.measure, view.prefixes)
+            is_of_addresses(other)
+                && (other.role, other.measure, other.prefixes)
+                    == (role, view.measure, view.prefixes)
         })
     }
 
@@ -122,7 +133,8 @@ impl Desk {
     pub(crate) fn label(&self, views: &mut [ViewBoard]) {
         for view in views {
             for host in &mut view.top {
-                host.label = self.labels.get(host.host.into()).cloned();
+                let network = host.host.network();
+                host.label = network.and_then(|it| self.labels.get(it.addr().into())).cloned();
             }
             for notice in self.open.values().filter(|notice| notice.view == view.name) {
                 view.alerts[notice.severity as usize] += 1;

@@ -9,7 +9,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Host};
+use srlg_input::ViewOptions;
+use srlg_input::contact::{Contact, Host, Packing, Port};
 
 use crate::alerts::top::{Top, at_most};
 use crate::alerts::witnesses::KnownExporters;
@@ -29,6 +30,8 @@ const MOST_SHARES: usize = 8;
 pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
     seed: u64,
+    /// How the hosts and the peers of the view are packed.
+    packings: [Packing; 2],
 }
 
 /// Details of one host, as one site saw it.
@@ -65,7 +68,12 @@ struct PortKey {
 impl Details {
     /// Makes details of no host yet. Sites with the same `seed` sample the same peers, so that their samples merge.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { hosts: HashMap::new(), seed }
+        Self { hosts: HashMap::new(), seed, packings: Default::default() }
+    }
+
+    /// Returns the details of the hosts of `view`.
+    pub(crate) fn with_view(self, view: &ViewOptions) -> Self {
+        Self { packings: [view.hosts(), view.peers()], ..self }
     }
 
     /// Whether no host is looked at.
@@ -78,7 +86,9 @@ impl Details {
     #[inline]
     pub(crate) fn take(&mut self, (host, peer): (Host, Host), contact: &Contact) {
         if let Some(of) = self.hosts.get_mut(&IpAddr::from(host)) {
-            of.take(self.seed, peer.into(), contact);
+            let [hosts, peers] = self.packings;
+            let address = peers.address(peer).unwrap_or_else(|| other_end(hosts, host, contact));
+            of.take(self.seed, peer.into(), address.into(), contact);
         }
     }
 
@@ -166,11 +176,11 @@ impl HostDetails {
         earlier.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
     }
 
-    fn take(&mut self, seed: u64, peer: IpAddr, contact: &Contact) {
+    fn take(&mut self, seed: u64, peer: IpAddr, address: IpAddr, contact: &Contact) {
         self.contacts += 1;
         self.syn_only += u64::from(contact.is_syn_only());
         self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
-        self.prefixes.add(prefix(peer));
+        self.prefixes.add(prefix(address));
         contact.exporter.into_iter().for_each(|exporter| self.add_exporter(exporter.into()));
         self.add_peer(seed, peer);
     }
@@ -230,6 +240,13 @@ fn hash(seed: u64, peer: IpAddr) -> u64 {
     })
 }
 
+/// Returns the address of `contact` that is not the one of `host`.
+fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
+    let network = hosts.name(host).network();
+    let is_source = network.is_some_and(|it| it.contains(&IpAddr::from(contact.source)));
+    if is_source { contact.destination } else { contact.source }
+}
+
 /// The /24 or /48 of an opposite host.
 fn prefix(peer: IpAddr) -> IpNet {
     let length = if peer.is_ipv4() { 24 } else { 48 };
@@ -241,6 +258,11 @@ impl PortKey {
     /// The usual name, unless neither part is known.
     fn name(self) -> Option<String> {
         let Self { protocol, port } = self;
+        if let (Some(protocol), Some(number)) = (protocol, port)
+            && Port::is_in(protocol)
+        {
+            return Some(Port { protocol, number }.to_string());
+        }
         let protocol = match protocol {
             Some(1) => "icmp".to_owned(),
             Some(6) => "tcp".to_owned(),

@@ -5,9 +5,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use srlg_input::contact::Name;
 
 use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::miss::Miss;
@@ -229,7 +229,7 @@ impl HostState {
     }
 
     /// Returns how far a host without an alert was from one by `rule`, in the window with the most slices at the threshold.
-    pub(crate) fn miss(&self, host: IpAddr, rule: &Rule) -> Option<Miss> {
+    pub(crate) fn miss(&self, host: Name, rule: &Rule) -> Option<Miss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
         let (cardinality, slices) = (window.most, window.most_hits);

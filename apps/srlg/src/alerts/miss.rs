@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::IpAddr;
+
+use srlg_input::contact::Name;
 
 /// The most misses that are remembered.
 const MOST: usize = 8;
@@ -11,7 +12,7 @@ const MOST: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Miss {
     /// The host.
-    pub host: IpAddr,
+    pub host: Name,
     /// Its largest count.
     pub cardinality: f64,
     /// The threshold.
@@ -50,7 +51,7 @@ impl Misses {
     }
 
     /// Forgets `host`, the alert of which starts.
-    pub(crate) fn forget(&mut self, host: IpAddr) {
+    pub(crate) fn forget(&mut self, host: Name) {
         self.0.retain(|miss| miss.host != host);
     }
 
@@ -62,10 +63,12 @@ impl Misses {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
     use crate::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
 
-    const HOST: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
+    const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
     /// Closes a slice for each count of the host, and returns the statuses of its alerts and the misses.
     fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<Miss>) {
@@ -102,8 +105,14 @@ mod tests {
         let counts = (0..300).map(|slice| if slice % 3 == 0 { 1_500 + slice } else { 0 });
         let (statuses, misses) = close(counts);
         let (cardinality, threshold) = (1_797.0, 1_000.0);
-        let slices =
-            Miss { host: HOST, cardinality, threshold, slices: 2, for_slices: 3, of_slices: 5 };
+        let slices = Miss {
+            host: HOST.into(),
+            cardinality,
+            threshold,
+            slices: 2,
+            for_slices: 3,
+            of_slices: 5,
+        };
         assert_eq!((statuses, misses), (Vec::new(), vec![slices]));
     }
 }

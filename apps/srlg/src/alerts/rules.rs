@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Host, Networks};
+use srlg_input::contact::{Contact, Host, Name, Networks, Packing};
 
 /// A rule: when hosts of some networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,8 @@ pub enum AllowTarget {
 /// All rules of a view.
 #[derive(Clone, Debug)]
 pub struct Rules {
+    /// How the hosts of the view are packed.
+    packing: Packing,
     rules: Vec<Rule>,
     by_network: Networks<(IpNet, usize)>,
     allows: Vec<Allow>,
@@ -115,6 +117,7 @@ impl Rules {
             around.map(|(_, port)| *port).collect::<Vec<_>>()
         };
         Self {
+            packing: Packing::default(),
             by_network,
             has_peers: !peers.is_empty(),
             has_ports: !ports.is_empty(),
@@ -124,6 +127,30 @@ impl Rules {
             rules,
             allows,
         }
+    }
+
+    /// Returns the rules of a view whose hosts are packed by `packing`. A host has the rule of its address.
+    #[must_use]
+    pub fn with_packing(self, packing: Packing) -> Self {
+        Self { packing, ..self }
+    }
+
+    /// Returns how the hosts of the view are packed.
+    #[must_use]
+    pub const fn packing(&self) -> Packing {
+        self.packing
+    }
+
+    /// Returns the name of a packed host.
+    #[must_use]
+    pub fn name(&self, host: IpAddr) -> Name {
+        self.packing.name(host)
+    }
+
+    /// Returns the address of a packed host, the first one of a network.
+    #[must_use]
+    pub fn address(&self, host: IpAddr) -> IpAddr {
+        self.packing.address(host.into()).map_or(host, IpAddr::from)
     }
 
     /// Returns all rules.
@@ -159,18 +186,18 @@ impl Rules {
     /// Returns the rule of `host`; none if the host is ignored (allow list).
     #[must_use]
     pub fn rule(&self, host: IpAddr) -> Option<&Rule> {
-        let (_, at) = self.by_network.get(host.into())?;
-        self.hosts.get(host.into()).is_none().then_some(&self.rules[*at])
+        let address = self.address(host).into();
+        let (_, at) = self.by_network.get(address)?;
+        self.hosts.get(address).is_none().then_some(&self.rules[*at])
     }
 
     /// Adds a slice to the `hits` of [`allows`](Self::allows) if `host`, which is allowed, had at least `peers` peers within
     /// `window` slices, and these would have started an alert.
     pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
-        let terms = self
-            .by_network
-            .get(host.into())
-            .and_then(|(_, at)| self.rules[*at].windows.get(&window));
-        if let Some(at) = self.hosts.get(host.into())
+        let address = self.address(host).into();
+        let terms =
+            self.by_network.get(address).and_then(|(_, at)| self.rules[*at].windows.get(&window));
+        if let Some(at) = self.hosts.get(address)
             && terms.is_some_and(|terms| peers >= terms.threshold)
         {
             hits[*at] += 1;
@@ -221,7 +248,7 @@ impl Rules {
         self.allows.iter().map(hits_of).collect()
     }
 
-    /// Tells which rule `host` has, and why.
+    /// Returns the rule of the hosts with the address `host`, and why it is that one.
     #[must_use]
     pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
         let rule =

@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_host::SuperPoint;
 use srlg_host::report::EstimateRange;
+use srlg_input::contact::Packing;
 
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Silence, Starts, network};
@@ -78,6 +79,9 @@ impl Default for Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tracker {
     view: String,
+    /// How the hosts of the view are packed.
+    #[serde(skip)]
+    packing: Packing,
     hosts: BTreeMap<IpAddr, HostState>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
@@ -113,7 +117,19 @@ impl Tracker {
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
-        Self { view: view.into(), hosts, starts, groups, left_out: 0, misses: Misses::default() }
+        let (packing, misses) = (Packing::default(), Misses::default());
+        Self { view: view.into(), packing, hosts, starts, groups, left_out: 0, misses }
+    }
+
+    /// Returns the tracker of a view whose hosts are packed by `packing`.
+    #[must_use]
+    pub fn with_packing(self, packing: Packing) -> Self {
+        Self { packing, ..self }
+    }
+
+    /// Returns the network of `host` that may have one alert.
+    fn network(&self, host: IpAddr) -> IpNet {
+        network(self.packing.address(host.into()).map_or(host, IpAddr::from))
     }
 
     /// Returns the number of active alerts; that of a network counts once.
@@ -145,7 +161,8 @@ impl Tracker {
     /// Returns the largest hosts that passed their threshold in too few slices for an alert, the largest first.
     pub fn misses<'a>(&self, rule: impl Fn(IpAddr) -> Option<&'a Rule>) -> Vec<Miss> {
         let pending = self.hosts.iter().filter(|(_, state)| state.is_pending());
-        let pending = pending.filter_map(|(host, state)| state.miss(*host, rule(*host)?));
+        let pending =
+            pending.filter_map(|(host, state)| state.miss(self.packing.name(*host), rule(*host)?));
         self.misses.with(pending).into_vec()
     }
 
@@ -239,14 +256,14 @@ impl Tracker {
         let state = self.hosts.entry(host).or_default();
         match state.step(rule, |window| slice.of(window, host), now_ms, trust) {
             Some(Change::Start) => {
-                self.misses.forget(host);
+                self.misses.forget(self.packing.name(host));
                 return true;
             }
             Some(Change::Update(why)) if !is_grouped => self.tell(host, Status::Update, why, slice),
             Some(Change::End(until_ms, why)) => self.end(host, until_ms, why, slice),
             Some(Change::Update(_)) => {}
             None if state.is_idle() => {
-                let miss = state.miss(host, rule);
+                let miss = state.miss(self.packing.name(host), rule);
                 self.hosts.remove(&host);
                 self.misses = self.misses.with(miss);
             }
@@ -258,7 +275,7 @@ impl Tracker {
     /// Ends the alert of a host, if it has one, and forgets the host.
     fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
         if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
-            if let Some(group) = self.groups.get_mut(&network(host))
+            if let Some(group) = self.groups.get_mut(&self.network(host))
                 && group.members.remove(&host)
             {
                 group.until_ms = group.until_ms.max(until_ms);
@@ -279,15 +296,16 @@ impl Tracker {
     ) {
         let now_ms = slice.now_ms;
         for &host in started {
-            match self.groups.get_mut(&network(host)) {
+            let network = self.network(host);
+            match self.groups.get_mut(&network) {
                 Some(group) => drop(group.members.insert(host)),
-                None => self.starts.add(network(host), now_ms, host),
+                None => self.starts.add(network, now_ms, host),
             }
         }
         let mut pending = BTreeMap::new();
         if !started.is_empty() {
             for (host, _) in self.hosts.iter().filter(|(_, state)| state.is_pending()) {
-                *pending.entry(network(*host)).or_insert(0) += 1;
+                *pending.entry(self.network(*host)).or_insert(0) += 1;
             }
         }
         for (network, mut members) in self.starts.crowded(&pending) {
@@ -339,7 +357,7 @@ impl Tracker {
     }
 
     fn is_grouped(&self, host: IpAddr) -> bool {
-        self.groups.get(&network(host)).is_some_and(|group| group.members.contains(&host))
+        self.groups.get(&self.network(host)).is_some_and(|group| group.members.contains(&host))
     }
 
     /// Returns the largest counts of members in each of their windows, and the highest severity.

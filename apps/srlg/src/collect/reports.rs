@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use srlg_host::SuperPoint;
 use srlg_host::report::{EstimateRange, Overload};
-use srlg_input::contact::Sampling;
+use srlg_input::contact::{Name, Sampling};
 
 use super::options::Plan;
 use super::rule::{Cause, Close};
@@ -43,8 +43,10 @@ struct ReportLine<'a> {
 
 #[derive(Debug, Serialize)]
 struct Point {
-    #[serde(flatten)]
-    point: SuperPoint,
+    host: Name,
+    cardinality: f64,
+    std_error: f64,
+    range: EstimateRange,
     /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
@@ -92,14 +94,14 @@ fn line<'a>(plan: &'a Plan, view: usize, close: &Close, slice: &ClosedSlice) -> 
     let ClosedSlice { report, sampling, .. } = slice;
     let start_ms = report.slice.saturating_mul(network.slice_ms);
     let sampling = Some(*sampling).filter(|sampling| !sampling.is_empty());
+    let hosts = network.views[view].view.hosts();
     let points = report.super_points.iter().map(|point| {
         // Nothing is known above a lower bound.
         let is_lower_bound = point.range == EstimateRange::Beyond;
         let most = |it: Sampling| it.unsampled_most(point.cardinality).filter(|_| !is_lower_bound);
         let unsampled = sampling.map(|sampling| (point.cardinality, most(sampling)));
-        let mut point = point.clone();
-        point.peers.clear();
-        Point { point, unsampled }
+        let &SuperPoint { host, cardinality, std_error, range, .. } = point;
+        Point { host: hosts.name(host), cardinality, std_error, range, unsampled }
     });
     ReportLine {
         view: &network.views[view].name,

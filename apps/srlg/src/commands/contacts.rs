@@ -16,7 +16,14 @@ pub struct Args {
     /// Where contacts come from.
     #[command(flatten)]
     source: InputOptions,
+
+    /// Add the columns protocol, dst_port and initiated, which are empty where a contact does not have them
+    #[arg(long, requires = "contacts")]
+    ports: bool,
 }
+
+/// The columns of [`Args::ports`], which a contact list may have.
+const PORTS: &str = ",protocol,dst_port,initiated";
 
 /// Lists the contacts of an input.
 pub fn run(args: &Args) -> Result<()> {
@@ -29,11 +36,14 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
     let progress = Progress::new(&input)?;
-    writeln!(out, "time_ms,src,dst").context("cannot write to standard output")?;
+    let ports = if args.ports { PORTS } else { "" };
+    writeln!(out, "time_ms,src,dst{ports}").context("cannot write to standard output")?;
     while let Some(event) = input.next_event()? {
         match event {
             Event::Contacts(contacts) => {
-                let printed = contacts.iter().try_for_each(|contact| print_contact(out, contact));
+                let mut contacts = contacts.iter();
+                let printed =
+                    contacts.try_for_each(|contact| print_contact(out, contact, args.ports));
                 progress.show(&input);
                 printed
             }
@@ -55,12 +65,19 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
 }
 
 /// A line, its time in milliseconds to the nanosecond.
-fn print_contact(out: &mut impl Write, contact: &Contact) -> io::Result<()> {
+fn print_contact(out: &mut impl Write, contact: &Contact, has_ports: bool) -> io::Result<()> {
     let Contact { time_ns, source, destination, .. } = contact;
     let (ms, fraction) = (time_ns / 1_000_000, time_ns % 1_000_000);
     if fraction == 0 {
-        writeln!(out, "{ms},{source},{destination}")
+        write!(out, "{ms},{source},{destination}")?;
     } else {
-        writeln!(out, "{ms}.{fraction:06},{source},{destination}")
+        write!(out, "{ms}.{fraction:06},{source},{destination}")?;
     }
+    if has_ports {
+        let protocol = contact.protocol.map_or_else(String::new, |it| it.to_string());
+        let port = contact.port().map_or_else(String::new, |port| port.number.to_string());
+        let initiated = contact.is_initiated().map_or_else(String::new, |it| it.to_string());
+        write!(out, ",{protocol},{port},{initiated}")?;
+    }
+    writeln!(out)
 }

@@ -16,6 +16,7 @@ use srlg_input::{Event, Input};
 use super::progress::Progress;
 use super::tell;
 use crate::alerts::rules::Rules;
+use crate::config::PORTS_OF_ANSWERS;
 use crate::measure::track::Track;
 pub use args::Args;
 use args::Preset;
@@ -25,6 +26,9 @@ use output::Output;
 pub fn run(args: &Args) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
+    if args.view.takes_ports_of_answers() {
+        tell(format_args!("warning: {PORTS_OF_ANSWERS}"));
+    }
     let (mut run, progress) = (Run::new(args)?, Progress::new(&input)?);
     while let Some(event) = input.next_event()? {
         match event {
@@ -72,6 +76,8 @@ struct Reports {
 struct Totals {
     pairs: u64,
     unmeasured: u64,
+    /// Contacts without a port, which a view of ports leaves out.
+    without_port: u64,
     /// Contacts of IPv6 hosts that the scheme does not take.
     refused: u64,
     too_late: u64,
@@ -140,6 +146,9 @@ impl Run {
         }
         reports.output.finish()?;
         Ok(Totals {
+            // These made no pair either.
+            unmeasured: reports.totals.unmeasured - track.without_port,
+            without_port: track.without_port,
             too_late: track.clock().too_late(),
             future: track.clock().future(),
             recorder_bytes: detector.memory_bytes(),

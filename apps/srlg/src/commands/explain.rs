@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use srlg_input::contact::{Side, View};
+use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
 use crate::alerts::rules::{Allow, AllowTarget};
 use crate::config::{Config, ViewConfig};
@@ -49,16 +49,7 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         Side::Inside => "inside",
         Side::Outside => "outside",
     };
-    write!(text, "\nview {name}, hosts {of} ")?;
-    writeln!(
-        text,
-        "{}",
-        match direction {
-            Direction::FanIn => "by whom they receive from",
-            Direction::FanOut => "by whom they send to",
-            Direction::Any => "by whom they are in contact with",
-        }
-    )?;
+    writeln!(text, "\nview {name}, {}", what(view, of))?;
     if is_inside != (view.measure == Side::Inside) {
         let is = if is_inside { "inside" } else { "outside" };
         writeln!(text, "  {host} is {is}: not watched")?;
@@ -107,6 +98,31 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         writeln!(text, "  allowed ({}): {what}", allow.why)?;
     }
     Ok(())
+}
+
+/// Describes the hosts of `view`, which are inside or outside by `of`, and what is counted of them.
+fn what(view: &ViewOptions, of: &str) -> String {
+    let hosts = match (view.host, view.role) {
+        (HostKey::Address, _) => format!("hosts {of}"),
+        (HostKey::AddressPort, Role::Source) => {
+            format!("hosts {of} with each port that they contact,")
+        }
+        (HostKey::AddressPort, _) => format!("hosts {of} with each of their ports"),
+    };
+    let counted = match (view.peer, view.role) {
+        (PeerKey::Address, Role::Destination) => "by whom they receive from",
+        (PeerKey::Address, Role::Source) => "by whom they send to",
+        (PeerKey::Address, Role::Any) => "by whom they are in contact with",
+        (PeerKey::Port, Role::Destination) => "by the ports that they are contacted on",
+        (PeerKey::Port, Role::Source) => "by the ports that they contact",
+        (PeerKey::Port, Role::Any) => "by the ports of their contacts",
+        (PeerKey::AddressPort, Role::Destination) => {
+            "by the addresses that contact them, each with the port"
+        }
+        (PeerKey::AddressPort, Role::Source) => "by the addresses and ports that they contact",
+        (PeerKey::AddressPort, Role::Any) => "by the addresses and ports of their contacts",
+    };
+    format!("{hosts} {counted}")
 }
 
 fn time(time: Duration) -> String {

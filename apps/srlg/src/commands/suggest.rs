@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use ipnet::IpNet;
+use srlg_input::contact::Name;
 
 use crate::alerts::Rule;
 use crate::alerts::maxima::Maxima;
@@ -72,7 +73,7 @@ pub fn suggest(args: &Args) -> Result<String> {
 /// Hosts with an alert in a view, whose counts say nothing about usual ones.
 #[derive(Debug, Default)]
 struct Incidents {
-    hosts: HashSet<IpAddr>,
+    hosts: HashSet<Name>,
     networks: Vec<IpNet>,
 }
 
@@ -91,8 +92,9 @@ impl Incidents {
         Ok(it)
     }
 
-    fn have(&self, host: &IpAddr) -> bool {
-        self.hosts.contains(host) || self.networks.iter().any(|network| network.contains(host))
+    fn have(&self, host: Name) -> bool {
+        let is_in = |network: &IpNet| host.network().is_some_and(|host| network.contains(&host));
+        self.hosts.contains(&host) || self.networks.iter().any(is_in)
     }
 }
 
@@ -132,20 +134,24 @@ impl Counts<'_> {
     fn suggest_for(&self, rule: &Rule, text: &mut String) -> Result<()> {
         let Self { view, window, length, maxima, incidents } = self;
         let threshold = rule.windows[window].threshold;
-        let is_of =
-            |host| view.rules.explain(host).rule.is_some_and(|(of, _)| of.name == rule.name);
+        let is_of = |host| {
+            view.rules
+                .explain(view.rules.address(host))
+                .rule
+                .is_some_and(|(of, _)| of.name == rule.name)
+        };
         let mut counts = maxima.counts();
         counts.retain(|(host, _)| is_of(*host));
         counts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let (left_out, counts): (Vec<_>, Vec<_>) =
-            counts.into_iter().partition(|(host, _)| incidents.have(host));
+            counts.into_iter().partition(|(host, _)| incidents.have(view.rules.name(*host)));
         if !left_out.is_empty() {
             writeln!(
                 text,
                 "  rule {}: left out because of alerts: {}; the largest: {}",
                 rule.name,
                 hosts(left_out.len()),
-                largest(&left_out)
+                largest(view, &left_out)
             )?;
         }
         let Some((_, count)) = counts.get((counts.len() as f64 * (1.0 - PERCENTILE)) as usize)
@@ -164,7 +170,7 @@ impl Counts<'_> {
             "  rule {}: {} without an alert, {above} of them above its threshold of {threshold}; the largest: {}",
             rule.name,
             hosts(counts.len()),
-            largest(&counts)
+            largest(view, &counts)
         )?;
         let part = if counts.len() < HOSTS_OF_PERCENTILE { "all" } else { "99.9 %" };
         writeln!(
@@ -182,8 +188,9 @@ fn hosts(count: usize) -> String {
 }
 
 /// Returns the hosts that come first in `counts`, with their counts.
-fn largest(counts: &[(IpAddr, f64)]) -> String {
-    let named = counts.iter().take(NAMED).map(|(host, count)| format!("{host} {count:.0}"));
+fn largest(view: &ViewConfig, counts: &[(IpAddr, f64)]) -> String {
+    let named = counts.iter().take(NAMED);
+    let named = named.map(|(host, count)| format!("{} {count:.0}", view.rules.name(*host)));
     named.collect::<Vec<_>>().join(", ")
 }
 
@@ -215,7 +222,7 @@ mod tests {
         (0..hosts).for_each(|number| maxima.take(host(number), f64::from(number + 100)));
         let networks = vec!["0.0.4.0/24".parse().unwrap()];
         let incidents =
-            Incidents { hosts: incidents.iter().copied().map(host).collect(), networks };
+            Incidents { hosts: incidents.iter().map(|it| host(*it).into()).collect(), networks };
         let length = Duration::from_secs(600);
         let mut text = String::new();
         Counts { view, window: 10, length, maxima, incidents }.suggest(&mut text).unwrap();

@@ -11,6 +11,7 @@ use srlg_input::InputOptions;
 use srlg_input::live::check_templates;
 use toml::de::DeTable;
 
+use super::PORTS_OF_ANSWERS;
 use super::document::{NO_LINE, Problems};
 use super::file::{File, General};
 use crate::machine::{self, AddressState, Transport};
@@ -28,6 +29,7 @@ pub(super) fn run(
 ) -> Problems {
     let mut trial = Trial { file, problems, notes: Problems::default() };
     trial.try_general();
+    trial.try_views();
     match (&file.tables.network, given) {
         (Some(_), Some(_)) => {
             let text = "the configuration has a network: leave out the input, which `srlg collect` does not take";
@@ -65,6 +67,15 @@ impl Trial<'_, '_> {
         }
         if let Some(http) = http {
             self.try_address(self.file.span_in("http", ""), *http, Transport::Tcp);
+        }
+    }
+
+    fn try_views(&mut self) {
+        for (at, view) in self.file.tables.views.iter().enumerate() {
+            if view.options.takes_ports_of_answers() {
+                let text = format!("warning: in the view {}: {PORTS_OF_ANSWERS}", view.name);
+                self.notes.add(self.file.span("view", at, "name"), text);
+            }
         }
     }
 

@@ -12,8 +12,8 @@ use tracing::{info, warn};
 use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
 use crate::commands::progress::Progress;
-use crate::config::Config;
 use crate::config::options::Options;
+use crate::config::{Config, warn_of_ports};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
 use crate::notify::delivery::Delivery;
@@ -67,6 +67,7 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
     info!("the detectors of {} take {memory:.1} MB, whatever comes", names.join(", "));
+    warn_of_ports(&config.views);
     if config.general.state.is_some() {
         let copies = monitor.checkpoint_bytes() as f64 / 1e6;
         info!("a checkpoint takes some {copies:.1} MB more while it is written");

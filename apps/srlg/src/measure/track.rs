@@ -17,6 +17,8 @@ pub(crate) struct Track {
     pub(crate) hits: Vec<u64>,
     /// Contacts that allowances took out.
     pub(crate) allowed: u64,
+    /// Contacts without a port, which a view of ports leaves out.
+    pub(crate) without_port: u64,
     /// Contacts that came after their slice had ended, but within the window.
     pub(crate) late: u64,
 }
@@ -33,7 +35,7 @@ impl Track {
         let batch = detector.pair_batch(Slicer::BATCH)?;
         let slicer = Slicer::with_batch(clock.with_skew(SKEW), batch);
         let hits = vec![0; rules.allows().len()];
-        Ok(Self { view: View::new(view)?, slicer, hits, allowed: 0, late: 0 })
+        Ok(Self { view: View::new(view)?, slicer, hits, allowed: 0, without_port: 0, late: 0 })
     }
 
     /// Returns the clock, which counts what it has refused.
@@ -49,6 +51,7 @@ impl Track {
         rules: &Rules,
     ) -> impl Iterator<Item = (Host, Host)> + Clone + use<> {
         let [sent, received] = self.view.sent_and_received(contact);
+        self.without_port += u64::from(self.view.lacks_port(contact));
         let are_there = [sent.is_some(), received.is_some()];
         let counts = rules.counts(contact, are_there, &mut self.hits);
         self.allowed += u64::from(counts != are_there);

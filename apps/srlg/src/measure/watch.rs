@@ -100,7 +100,7 @@ impl Watch {
             sampling: SamplingWindow::new(sizes.window),
             newest_input_ms: 0,
             seen_from: 0,
-            details: Details::new(seed),
+            details: Details::new(seed).with_view(view),
         };
         Ok(Self { track, slices })
     }
@@ -234,6 +234,7 @@ impl Watch {
             load: detector.health().load,
             late: self.track.late,
             allowed: self.track.allowed,
+            without_port: self.track.without_port,
             too_late: clock.too_late(),
             future: clock.future(),
             ..book.board(&self.track.hits)

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use crate::alerts::{Alert, AlertId, Severity, SilentSource, Status, Subject, Why, WindowCount};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::Role;
+use srlg_input::contact::{Name, Packing, PeerKey, Role};
 
 /// A host is a server, or a peer of peers, where both directions are alike within this factor.
 const ALIKE: f64 = 3.0;
@@ -44,6 +44,12 @@ pub enum Kind {
     Scan,
     /// Many hosts, to one, or to those of a network.
     Flood,
+    /// Many ports of one host, or one host that contacts many ports.
+    PortScan,
+    /// One host, to many ports of many hosts.
+    ServiceScan,
+    /// Many hosts, to one port of one host.
+    ServiceFlood,
     /// As many from as to.
     ServerOrP2p,
     /// The other direction is not known.
@@ -55,6 +61,9 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Scan => "scan",
             Self::Flood => "flood",
+            Self::PortScan => "port-scan",
+            Self::ServiceScan => "service-scan",
+            Self::ServiceFlood => "service-flood",
             Self::ServerOrP2p => "server-or-p2p",
             Self::Unknown => "unknown",
         })
@@ -83,7 +92,7 @@ pub struct Notice {
     /// Name of the rule.
     pub rule: String,
     /// The host, or the first address of the network.
-    pub host: IpAddr,
+    pub host: Name,
     /// The network, of an alert of many of its hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpNet>,
@@ -91,7 +100,7 @@ pub struct Notice {
     pub hosts: u32,
     /// Up to 20 of them, those with the most opposite hosts first, and how many those are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub largest: Vec<(IpAddr, f64)>,
+    pub largest: Vec<(Name, f64)>,
     /// What the configuration calls the network of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -133,7 +142,7 @@ pub struct Notice {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<IpAddr>,
     /// Up to 32 opposite hosts: a uniform sample of those since `detail_since_ms`, else those that the detector has.
-    pub peers: Vec<IpAddr>,
+    pub peers: Vec<Name>,
     /// Since when contacts of the host were looked at one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_since_ms: Option<u64>,
@@ -237,6 +246,10 @@ pub struct Context {
     pub direction: Direction,
     /// Whether hosts of the view are inside.
     pub is_inside: bool,
+    /// How the hosts of the view are packed.
+    pub host_packing: Packing,
+    /// How their peers are packed.
+    pub peer_packing: Packing,
     /// What the configuration calls the network of the host.
     pub label: Option<String>,
     /// Length of a slice.
@@ -251,7 +264,7 @@ pub struct Context {
     pub missing_sites: Vec<String>,
     /// Evidence from single contacts and from sites.
     pub evidence: Evidence,
-    /// Opposite hosts that the detector has.
+    /// Packed peers that the detector has.
     pub peers: Vec<IpAddr>,
 }
 
@@ -280,7 +293,7 @@ pub struct SiteCount {
 pub struct Detail {
     /// Since when, milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// A uniform sample of opposite hosts.
+    /// A uniform sample of packed peers.
     pub peers: Vec<IpAddr>,
     /// Exporters.
     pub exporters: Vec<IpAddr>,
@@ -293,6 +306,41 @@ pub struct Detail {
 }
 
 impl Context {
+    /// Returns the kind of the alerts of a view of ports or services.
+    fn kind_of_ports(&self) -> Option<Kind> {
+        match (self.host_packing.key(), self.peer_packing.key(), self.direction) {
+            (PeerKey::Address, PeerKey::Address, _) => None,
+            (_, PeerKey::Port, _) => Some(Kind::PortScan),
+            (_, PeerKey::AddressPort, Direction::FanOut) => Some(Kind::ServiceScan),
+            // One client may contact many ports, or many clients one.
+            (_, PeerKey::AddressPort, _) => Some(Kind::Unknown),
+            (_, PeerKey::Address, Direction::FanIn) => Some(Kind::ServiceFlood),
+            (_, PeerKey::Address, Direction::FanOut) => Some(Kind::Scan),
+            (_, PeerKey::Address, Direction::Any) => Some(Kind::Unknown),
+        }
+    }
+
+    /// Returns what the view counts, in the plural.
+    const fn peers_are(&self) -> &'static str {
+        match (self.peer_packing.key(), self.direction) {
+            (PeerKey::Address, _) => "hosts",
+            (PeerKey::Port, _) => "ports",
+            (PeerKey::AddressPort, Direction::FanOut) => "services",
+            (PeerKey::AddressPort, _) => "pairs of an address and a port",
+        }
+    }
+
+    /// Returns what a host and its peers have done, in the words between them.
+    const fn did(&self) -> &'static str {
+        match (self.direction, self.peer_packing.key()) {
+            (Direction::FanIn, PeerKey::Port) => "was contacted on",
+            (Direction::FanIn, _) => "was contacted by",
+            (Direction::FanOut, _) => "contacted",
+            (Direction::Any, PeerKey::Port) => "was in contact on",
+            (Direction::Any, _) => "was in contact with",
+        }
+    }
+
     /// Whether most contacts go to one port, or are attempts.
     fn is_like_scan(&self) -> bool {
         self.evidence.detail.as_ref().is_some_and(|detail| {
@@ -313,12 +361,13 @@ impl Notice {
     pub fn new(alert: Alert, context: Context) -> Self {
         let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
         let text = text(&alert, &context, &sites);
-        let Context { direction, is_inside, opposite, .. } = context;
+        let kind_of_ports = context.kind_of_ports();
+        let Context { direction, is_inside, opposite, host_packing, peer_packing, .. } = context;
         let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
         let windows: Vec<_> = windows.collect();
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };
-        let kind = match opposite {
+        let kind = kind_of_ports.unwrap_or_else(|| match opposite {
             // Replies of a busy server go to many ports, and have no SYN alone.
             None if direction == Direction::FanOut && context.is_like_scan() => Kind::Scan,
             None => Kind::Unknown,
@@ -328,11 +377,13 @@ impl Notice {
                 Direction::FanOut => Kind::Scan,
                 Direction::Any => Kind::Unknown,
             },
-        };
+        });
         let (host, network, hosts, largest) = match alert.subject {
-            Subject::Host(host) => (host, None, 1, Vec::new()),
+            Subject::Host(host) => (host_packing.name(host), None, 1, Vec::new()),
             Subject::Network { network, hosts, largest } => {
-                (network.addr(), Some(network), hosts, largest)
+                let largest = largest.into_iter();
+                let largest = largest.map(|(host, count)| (host_packing.name(host), count));
+                (network.addr().into(), Some(network), hosts, largest.collect())
             }
         };
         let Evidence { detail, sites_without_details, .. } = context.evidence;
@@ -369,7 +420,7 @@ impl Notice {
             sites,
             sites_without_details,
             exporters: detail.exporters,
-            peers: peers.into_iter().take(MOST_PEERS).collect(),
+            peers: peers.into_iter().take(MOST_PEERS).map(|it| peer_packing.name(it)).collect(),
             detail_since_ms,
             top_ports: detail.ports,
             top_prefixes: detail.prefixes,
@@ -406,6 +457,11 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
     let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    let subject_name = match subject {
+        Subject::Host(host) => context.host_packing.name(*host).to_string(),
+        Subject::Network { network, .. } => network.to_string(),
+    };
+    let peers = context.peers_are();
     if alert.status == Status::End {
         let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
         let peak = alert.windows.iter().map(|count| count.peak).fold(0.0, f64::max);
@@ -414,41 +470,39 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
             _ => "",
         };
         return format!(
-            "{subject}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} hosts were counted"
+            "{subject_name}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} {peers} were counted"
         );
     }
-    let did = match context.direction {
-        Direction::FanIn => "was contacted by",
-        Direction::FanOut => "contacted",
-        Direction::Any => "was in contact with",
-    };
     let whom = match subject {
-        Subject::Host(host) => format!("{host}{label}"),
-        Subject::Network { network, hosts: 1, .. } => format!("a host of {network}{label}"),
-        Subject::Network { network, hosts, .. } => {
-            format!("the busiest of {hosts} hosts of {network}{label}")
+        Subject::Host(_) => format!("{subject_name}{label}"),
+        Subject::Network { hosts: 1, .. } => format!("a host of {subject_name}{label}"),
+        Subject::Network { hosts, .. } => {
+            format!("the busiest of {hosts} hosts of {subject_name}{label}")
         }
     };
     let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
     if !alert.silent.is_empty() {
         let silent: Vec<_> = alert.silent.iter().map(SilentSource::to_string).collect();
         return format!(
-            "{whom}: below the threshold of {threshold} hosts in the last {seconds} s; cannot confirm the end: {}",
+            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; cannot confirm the end: {}",
             silent.join(", ")
         );
     }
     // Fewer peers than are reported, and the alert has not ended: in a window that is not whole.
     if cardinality == 0.0 && alert.status == Status::Update {
         return format!(
-            "{whom}: below the threshold of {threshold} hosts in the last {seconds} s; the end is not confirmed yet"
+            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; the end is not confirmed yet"
         );
     }
     let at_least = if is_lower_bound { "at least " } else { "" };
-    let port = context.evidence.detail.as_ref().and_then(|detail| detail.ports.first());
+    // Views of ports name them otherwise.
+    let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
+    let port = detail.and_then(|detail| detail.ports.first());
+    let did = context.did();
     let mostly = port.filter(|(_, share)| *share >= MOSTLY);
     let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
     format!(
-        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} hosts in the last {seconds} s (threshold {threshold}){mostly}{}",
+        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{}",
         at(sites)
     )
 }

@@ -108,6 +108,8 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
+    /// Contacts without a port, in the view of ports that left out the most.
+    pub(super) without_port: u64,
 }
 
 impl Measurement {
@@ -129,7 +131,7 @@ impl Measurement {
                 .with_context(|| format!("no detector for the view {}", view.name))?;
             let rules = Rules::new(Vec::new(), view.allows.clone());
             let track = Track::new(&view.view, clock.with_grace(grace), &detector, &rules)?;
-            let details = Details::new(view.sizes.seed);
+            let details = Details::new(view.sizes.seed).with_view(&view.view);
             let measured = ViewSlices { view: number, detector, running: None, latest: 0, details };
             Ok(SiteView { track, rules, measured })
         };
@@ -224,8 +226,13 @@ impl Measurement {
             track.finish(&mut sink)?;
             sink.end(true)?;
         }
+        let (pairs, without_port) = (self.pairs, self.without_port());
         let Totals { too_late, future, .. } = self.dropped();
-        Ok(Totals { pairs: self.pairs, too_late, future, ..self.slices.totals })
+        Ok(Totals { pairs, too_late, future, without_port, ..self.slices.totals })
+    }
+
+    fn without_port(&self) -> u64 {
+        self.views.iter().map(|view| view.track.without_port).max().unwrap_or(0)
     }
 
     /// Returns the contacts that the view with the longest window dropped, which are the fewest.
@@ -400,12 +407,17 @@ impl Slices {
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pairs, slices, passed_over, silent, bytes, too_late, future } = self;
+        let Self { pairs, slices, passed_over, silent, bytes, too_late, future, without_port } =
+            self;
         write!(
             f,
             "{pairs} pairs, {slices} slices of {bytes} bytes in all; {passed_over} slices passed over, \
              {silent} left out; {too_late} contacts too late, {future} from the future"
-        )
+        )?;
+        match without_port {
+            0 => Ok(()),
+            count => write!(f, ", {count} without a port"),
+        }
     }
 }
 

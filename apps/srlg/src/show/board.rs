@@ -12,9 +12,9 @@ use anyhow::Result;
 use serde::{Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
-use srlg_input::contact::Sampling;
 use srlg_input::flow::Reason;
 use srlg_input::{KafkaStatus, Status as InputStatus};
+use srlg_input::contact::{Name, Packing, Sampling};
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
@@ -113,6 +113,8 @@ pub struct ViewBoard {
     pub unconfirmed: usize,
     /// Contacts that the allow lists ignored.
     pub allowed: u64,
+    /// Contacts without a port, which a view of ports leaves out.
+    pub without_port: u64,
     /// Entries of the allow lists, in the order of the configuration.
     pub allows: Vec<AllowBoard>,
 }
@@ -130,7 +132,7 @@ pub struct AllowBoard {
 #[derive(Clone, Debug, Serialize)]
 pub struct TopHost {
     /// The host.
-    pub host: IpAddr,
+    pub host: Name,
     /// Label of its network in the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
@@ -407,7 +409,12 @@ pub(crate) struct TopHosts {
 }
 
 impl TopHosts {
-    pub(crate) fn close(&mut self, report: &SliceReport, is_alert: impl Fn(IpAddr) -> bool) {
+    pub(crate) fn close(
+        &mut self,
+        report: &SliceReport,
+        packing: Packing,
+        is_alert: impl Fn(IpAddr) -> bool,
+    ) {
         self.close_seconds = report.stages.total().as_secs_f64();
         self.super_points = report.super_points.len();
         let points = &report.super_points[..report.super_points.len().min(HOSTS)];
@@ -418,7 +425,7 @@ impl TopHosts {
             self.slices.iter().map(|slice| slice.get(host).copied().unwrap_or(0)).collect()
         };
         let top = points.iter().take(TOP).map(|point| TopHost {
-            host: point.host,
+            host: packing.name(point.host),
             label: None,
             cardinality: point.cardinality,
             std_error: point.std_error,

@@ -82,18 +82,15 @@ fn hosts_and_peers_that_do_not_go_together_are_refused() {
     let refused = |options: &ViewOptions| View::new(options).unwrap_err();
     assert_eq!(refused(&view(H::AddressPort, P::Port, R::Source)), BadView::TwoPorts);
     assert_eq!(refused(&view(H::AddressPort, P::Address, R::Any)), BadView::NoRole);
-    for (host, peer, name) in [
-        (H::AddressPort, P::Address, "host-prefix6"),
-        (H::Address, P::AddressPort, "peer-prefix6"),
-    ] {
+    for (host, peer, name) in
+        [(H::AddressPort, P::Address, "host-prefix6"), (H::Address, P::AddressPort, "peer-prefix6")]
+    {
         let prefixes = Prefixes { host6: 65, peer6: 65, ..Prefixes::default() };
         let options = ViewOptions { prefixes, ..view(host, peer, R::Source) };
         assert_eq!(refused(&options), BadView::NoRoomForPort { name, length: 65 });
     }
-    let whole = ViewOptions {
-        prefixes: Prefixes::default(),
-        ..view(H::Address, P::Port, R::Destination)
-    };
+    let whole =
+        ViewOptions { prefixes: Prefixes::default(), ..view(H::Address, P::Port, R::Destination) };
     assert!(View::new(&whole).is_ok(), "a port alone leaves whole addresses to hosts");
 }
 

@@ -40,9 +40,9 @@ impl Verdict {
             serde_json::to_writer(&mut *file, &notice)?;
             writeln!(file)?;
         }
-        let subject = notice.network.unwrap_or_else(|| notice.host.into());
+        let subject = notice.network.or_else(|| notice.host.network());
         let is_of = |(planted, _): &&mut (PlantedAttack, Vec<Notice>)| {
-            planted.subject == subject && planted.view == notice.view
+            Some(planted.subject) == subject && planted.view == notice.view
         };
         match self.planted.iter_mut().find(is_of) {
             Some((_, alerts)) => alerts.push(notice),

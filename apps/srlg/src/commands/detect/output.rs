@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Stdout, Write};
-use std::net::IpAddr;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
-use srlg_host::report::{EstimateRange, SamplePeer};
+use srlg_host::report::EstimateRange;
 use srlg_host::{SliceReport, SuperPoint};
-use srlg_input::contact::Sampling;
+use srlg_input::contact::{Name, Packing, Sampling};
 
 use crate::commands::detect::args::{Args, Format};
 
@@ -18,6 +17,8 @@ pub(super) struct Output {
     slice_ms: u64,
     /// Until it is written.
     header: Option<String>,
+    /// How hosts and peers are packed.
+    packings: [Packing; 2],
     /// Sample peers of a super point, at most.
     most_peers: usize,
     /// Whether exporters tell of contacts, which may sample them.
@@ -26,7 +27,7 @@ pub(super) struct Output {
 
 enum Style {
     /// One line per host, at the end.
-    Peaks(BTreeMap<IpAddr, Peak>),
+    Peaks(BTreeMap<Name, Peak>),
     /// One line per super point and slice, as they come.
     Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>),
 }
@@ -39,7 +40,7 @@ struct Peak {
     last: u64,
     slices: u64,
     /// Those of the last slice.
-    peers: Vec<SamplePeer>,
+    peers: Vec<Peer>,
     /// The count without sampling, as text; empty where no exporter tells.
     unsampled: String,
 }
@@ -55,8 +56,9 @@ impl Output {
         let slice_ms = args.slice.as_millis() as u64;
         let writer = BufWriter::new(io::stdout());
         let (header, most_peers) = (header(args), args.peers);
+        let packings = [args.view.hosts(), args.view.peers()];
         let are_exports = args.source.is_exports();
-        Self { writer, style, slice_ms, header: Some(header), most_peers, are_exports }
+        Self { writer, style, slice_ms, header: Some(header), packings, most_peers, are_exports }
     }
 
     /// Takes one report, and how the contacts were sampled that count in the report.
@@ -75,7 +77,7 @@ impl Output {
         let end_ms = start_ms.saturating_add(self.slice_ms);
         self.write_header()?;
         for point in &report.super_points {
-            let point = &with_peers(point, self.most_peers);
+            let point = &Point::new(point, self.packings, self.most_peers);
             match &mut self.style {
                 Style::Peaks(peaks) => remember(peaks, report.slice, point, sampling),
                 Style::Lines(line) => {
@@ -121,9 +123,9 @@ impl Output {
 }
 
 fn remember(
-    peaks: &mut BTreeMap<IpAddr, Peak>,
+    peaks: &mut BTreeMap<Name, Peak>,
     slice: u64,
-    point: &SuperPoint,
+    point: &Point,
     sampling: Option<Sampling>,
 ) {
     let cardinality = point.cardinality;
@@ -141,18 +143,40 @@ fn remember(
     peak.peers = peers;
 }
 
-/// The super point with `most` sample peers at most: those seen last.
-fn with_peers(point: &SuperPoint, most: usize) -> SuperPoint {
-    let mut point = point.clone();
-    point.peers.truncate(most);
-    point
+/// A super point, as it is written.
+#[derive(Serialize)]
+struct Point {
+    host: Name,
+    cardinality: f64,
+    std_error: f64,
+    range: EstimateRange,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    peers: Vec<Peer>,
+}
+
+/// A sample peer, as it is written.
+#[derive(Clone, Serialize)]
+struct Peer {
+    host: Name,
+    last_seen: u64,
+}
+
+impl Point {
+    /// Names the host and at most `most_peers` sample peers of `point`: those seen last.
+    fn new(point: &SuperPoint, [hosts, peers]: [Packing; 2], most_peers: usize) -> Self {
+        let &SuperPoint { host, cardinality, std_error, range, .. } = point;
+        let sample = point.peers.iter().take(most_peers);
+        let peers =
+            sample.map(|it| Peer { host: peers.name(it.host), last_seen: it.last_seen }).collect();
+        Self { host: hosts.name(host), cardinality, std_error, range, peers }
+    }
 }
 
 /// A line per peer, below that of its host.
-fn indented(to: &mut dyn Write, peers: &[SamplePeer]) -> io::Result<()> {
+fn indented(to: &mut dyn Write, peers: &[Peer]) -> io::Result<()> {
     for peer in peers {
-        let host = peer.host.to_string();
-        writeln!(to, "    peer {host:<15} last seen in slice {}", peer.last_seen)?;
+        let Peer { host, last_seen } = peer;
+        writeln!(to, "    peer {host:<15} last seen in slice {last_seen}")?;
     }
     Ok(())
 }
@@ -163,7 +187,7 @@ struct Line<'a> {
     pub(super) start_ms: u64,
     pub(super) end_ms: u64,
     /// With as many sample peers as are asked for.
-    pub(super) point: &'a SuperPoint,
+    pub(super) point: &'a Point,
     /// Whether sample peers are asked for.
     pub(super) has_peers: bool,
     /// Where exporters tell of contacts.
@@ -189,23 +213,23 @@ fn header(args: &Args) -> String {
     format!("{columns}{exports}{peers}\n")
 }
 
-fn is_lower_bound(point: &SuperPoint) -> bool {
+fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
 /// The most opposite hosts that there may be without sampling; none of a lower bound.
-fn unsampled_most(point: &SuperPoint, sampling: Sampling) -> Option<f64> {
+fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
 }
 
-/// A line of JSON: the super point as the library writes it, and what `detect` knows besides.
+/// A line of JSON: the super point with the keys of the library, and what `detect` knows besides.
 #[derive(Serialize)]
 struct Object<'a> {
     slice: u64,
     start_ms: u64,
     end_ms: u64,
     #[serde(flatten)]
-    point: &'a SuperPoint,
+    point: &'a Point,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
     /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
@@ -224,7 +248,7 @@ fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
 /// Peers are one column: each with the slice in which it was seen last, `192.0.2.1@7`, and spaces between.
 fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     let Line { slice, start_ms, end_ms, point, has_peers, sampling } = line;
-    let SuperPoint { host, cardinality, std_error, .. } = point;
+    let Point { host, cardinality, std_error, .. } = point;
     let bound = is_lower_bound(point);
     write!(to, "{slice},{start_ms},{end_ms},{host},{cardinality:.1},{std_error:.1},{bound}")?;
     if let Some(sampling) = sampling {
@@ -237,7 +261,7 @@ fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
         write!(to, ",{least},{most},{},{top}", sampling.is_unknown())?;
     }
     if *has_peers {
-        let text = |peer: &SamplePeer| format!("{}@{}", peer.host, peer.last_seen);
+        let text = |peer: &Peer| format!("{}@{}", peer.host, peer.last_seen);
         write!(to, ",{}", point.peers.iter().map(text).collect::<Vec<_>>().join(" "))?;
     }
     writeln!(to)
@@ -245,7 +269,7 @@ fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
 
 fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     let Line { slice, start_ms, point, sampling, .. } = line;
-    let host = point.host.to_string();
+    let host = point.host;
     let bound = if is_lower_bound(point) { " at least" } else { "" };
     let range = sampling.map_or_else(String::new, |it| unsampled(point, it));
     writeln!(
@@ -257,7 +281,7 @@ fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
 }
 
 /// The count without sampling, as a column of text.
-fn unsampled(point: &SuperPoint, sampling: Sampling) -> String {
+fn unsampled(point: &Point, sampling: Sampling) -> String {
     let cardinality = point.cardinality;
     match unsampled_most(point, sampling) {
         Some(most) => format!("   {cardinality:.0} to {most:.0}"),

@@ -24,6 +24,9 @@ fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()
         "dropped    {} too late, {} from the future, {} with no measured endpoint",
         totals.too_late, totals.future, totals.unmeasured
     )?;
+    if totals.without_port > 0 {
+        writeln!(to, "ports      {} contacts without a port left out", totals.without_port)?;
+    }
     if totals.refused > 0 {
         let refused = totals.refused;
         writeln!(to, "ipv6       {refused} contacts left out: the preset paper takes IPv4 alone")?;

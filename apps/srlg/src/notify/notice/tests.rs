@@ -1,5 +1,7 @@
 use crate::alerts::{Alert, Condition, Rule, Sighting, Terms, Tracker, Witnesses};
 
+use srlg_input::contact::{HostKey, Prefixes, ViewOptions};
+
 use super::*;
 
 /// A start and an end of an alert of a host with 2,000 peers.
@@ -47,6 +49,71 @@ fn a_notice_has_the_sites_that_saw_the_host_the_largest_first() {
     insta::assert_snapshot!(notice.text);
     let written = serde_json::to_string(&notice).unwrap();
     assert_eq!(serde_json::from_str::<Notice>(&written).unwrap(), notice);
+}
+
+/// The start and the end of an alert in a view, as texts, and their kind.
+fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String) {
+    let parse = |text: &str| text.parse::<IpAddr>().unwrap();
+    let notices = alerts().into_iter().map(|mut alert| {
+        alert.subject = Subject::Host(parse(host));
+        let context = Context {
+            direction: view.role.into(),
+            host_packing: view.hosts(),
+            peer_packing: view.peers(),
+            slice_ms: 1_000,
+            peers: peer.map(parse).into_iter().collect(),
+            ..Context::default()
+        };
+        let notice = Notice::new(alert, context);
+        let written = serde_json::to_string(&notice).unwrap();
+        assert_eq!(serde_json::from_str::<Notice>(&written).unwrap(), notice);
+        notice
+    });
+    let notices: Vec<_> = notices.collect();
+    let lines = notices.iter().map(|it| {
+        let peers: Vec<_> = it.peers.iter().map(Name::to_string).collect();
+        format!("{} [{}] {}", it.subject(), peers.join(" "), it.text)
+    });
+    (notices[0].kind, lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn alerts_of_ports_and_services_name_them() {
+    let prefixes = Prefixes { host4: 24, host6: 64, peer6: 64, ..Prefixes::default() };
+    let (tcp_443, service) = ("0.6.1.187", "::c000:207:400:0:6:1bb");
+    let view = |host, peer, role| ViewOptions { host, peer, role, ..ViewOptions::default() };
+    use {HostKey as H, PeerKey as P, Role as R};
+    let of = [
+        (view(H::Address, P::Port, R::Destination), "192.0.2.7", Some(tcp_443), Kind::PortScan),
+        (view(H::Address, P::Port, R::Source), "192.0.2.7", Some(tcp_443), Kind::PortScan),
+        (view(H::Address, P::Port, R::Any), "192.0.2.7", None, Kind::PortScan),
+        (view(H::Address, P::AddressPort, R::Source), "10.0.0.1", Some(service), Kind::ServiceScan),
+        (
+            view(H::Address, P::AddressPort, R::Destination),
+            "10.0.0.1",
+            Some(service),
+            Kind::Unknown,
+        ),
+        (
+            view(H::AddressPort, P::Address, R::Destination),
+            service,
+            Some("10.0.0.1"),
+            Kind::ServiceFlood,
+        ),
+        (view(H::AddressPort, P::Address, R::Source), service, Some("10.0.0.1"), Kind::Scan),
+        (
+            ViewOptions { prefixes, ..view(H::Address, P::Address, R::Destination) },
+            "192.0.2.0",
+            Some("2001:db8::"),
+            Kind::Unknown,
+        ),
+    ];
+    let texts = of.map(|(view, host, peer, kind)| {
+        let (found, text) = of_view(&view, host, peer);
+        assert_eq!(found, kind, "{text}");
+        text
+    });
+    insta::assert_snapshot!(texts.join("\n"));
 }
 
 #[test]

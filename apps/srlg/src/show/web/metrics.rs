@@ -62,6 +62,7 @@ fn view(view: &ViewBoard) {
     counter!("srlg_too_late_total", "view" => of()).absolute(view.too_late);
     counter!("srlg_future_total", "view" => of()).absolute(view.future);
     counter!("srlg_allowed_total", "view" => of()).absolute(view.allowed);
+    counter!("srlg_without_port_total", "view" => of()).absolute(view.without_port);
     gauge!("srlg_super_points", "view" => of()).set(view.super_points as f64);
     gauge!("srlg_left_out_hosts", "view" => of()).set(view.left_out as f64);
     gauge!("srlg_slice_close_seconds", "view" => of()).set(view.close_seconds);

@@ -1,6 +1,7 @@
 //! `srlg detect`: formats, options, and everything that goes wrong.
 
 mod limits;
+mod ports;
 mod reports;
 mod views;
 

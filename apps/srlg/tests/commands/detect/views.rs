@@ -93,7 +93,7 @@ fn a_flood_from_one_network_is_one_opposite_host_where_networks_count() {
     assert_eq!(of(&[]), ["2001:db8::1"]);
     assert_eq!(of(&["--peer-prefix6", "64"]), [""; 0]);
     // The network as a host has all contacts of its hosts.
-    assert_eq!(of(&["--host-prefix6", "48"]), ["2001:db8::"]);
+    assert_eq!(of(&["--host-prefix6", "48"]), ["2001:db8::/48"]);
 }
 
 #[test]

@@ -233,7 +233,7 @@ function viewFacts(view) {
     `closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`,
     `load ${view.load === null ? "∞" : view.load.toFixed(2)}`,
   ];
-  for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "of the future"], [view.allowed, "allowed"], [view.overloads, "slices in overload"]]) {
+  for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "of the future"], [view.allowed, "allowed"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
     if (count) parts.push(`${round(count)} ${text}`);
   }
   return parts.join(" · ");
