@@ -12,7 +12,7 @@ use srlg_input::contact::{Networks, PeerKey, Role, Side, ViewOptions};
 use crate::alerts::book::Book;
 use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
-use crate::notify::notice::{Context, Direction, Notice};
+use crate::notify::notice::{Context, Direction, Notice, Unit};
 use crate::show::board::ViewBoard;
 
 /// The alerts of all views.
@@ -131,7 +131,8 @@ impl Desk {
 
     /// Adds to `views` what the desk knows of them.
     pub(crate) fn label(&self, views: &mut [ViewBoard]) {
-        for view in views {
+        for (view, options) in views.iter_mut().zip(&self.views) {
+            view.unit = Unit::of(options.peers(), options.role.into());
             for host in &mut view.top {
                 let network = host.host.network();
                 host.label = network.and_then(|it| self.labels.get(it.addr().into())).cloned();

@@ -70,6 +70,44 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The peers that a view counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Hosts, or networks that count as hosts.
+    #[default]
+    Hosts,
+    /// Ports.
+    Ports,
+    /// Ports of hosts that the host contacts.
+    Services,
+    /// Hosts that contact the host, each with the port.
+    HostsWithPorts,
+}
+
+impl Unit {
+    /// Returns the unit of a view whose peers are packed by `peers`, and whose contacts go in `direction`.
+    pub(crate) const fn of(peers: Packing, direction: Direction) -> Self {
+        match (peers.key(), direction) {
+            (PeerKey::Address, _) => Self::Hosts,
+            (PeerKey::Port, _) => Self::Ports,
+            (PeerKey::AddressPort, Direction::FanOut) => Self::Services,
+            (PeerKey::AddressPort, _) => Self::HostsWithPorts,
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hosts => "hosts",
+            Self::Ports => "ports",
+            Self::Services => "services",
+            Self::HostsWithPorts => "hosts with ports",
+        })
+    }
+}
+
 /// A notification of an alert that starts, is active, or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
@@ -87,6 +125,8 @@ pub struct Notice {
     pub view: String,
     /// Which way its contacts go.
     pub direction: Direction,
+    /// What is counted.
+    pub unit: Unit,
     /// Whether the host is inside.
     pub is_inside: bool,
     /// Name of the rule.
@@ -320,14 +360,8 @@ impl Context {
         }
     }
 
-    /// Returns what the view counts, in the plural.
-    const fn peers_are(&self) -> &'static str {
-        match (self.peer_packing.key(), self.direction) {
-            (PeerKey::Address, _) => "hosts",
-            (PeerKey::Port, _) => "ports",
-            (PeerKey::AddressPort, Direction::FanOut) => "services",
-            (PeerKey::AddressPort, _) => "pairs of an address and a port",
-        }
+    fn unit(&self) -> Unit {
+        Unit::of(self.peer_packing, self.direction)
     }
 
     /// Returns what a host and its peers have done, in the words between them.
@@ -361,7 +395,7 @@ impl Notice {
     pub fn new(alert: Alert, context: Context) -> Self {
         let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
         let text = text(&alert, &context, &sites);
-        let kind_of_ports = context.kind_of_ports();
+        let (kind_of_ports, unit) = (context.kind_of_ports(), context.unit());
         let Context { direction, is_inside, opposite, host_packing, peer_packing, .. } = context;
         let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
         let windows: Vec<_> = windows.collect();
@@ -399,6 +433,7 @@ impl Notice {
             severity: alert.severity,
             view: alert.view,
             direction,
+            unit,
             is_inside,
             rule: alert.rule,
             host,
@@ -461,7 +496,7 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
         Subject::Host(host) => context.host_packing.name(*host).to_string(),
         Subject::Network { network, .. } => network.to_string(),
     };
-    let peers = context.peers_are();
+    let peers = context.unit();
     if alert.status == Status::End {
         let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
         let peak = alert.windows.iter().map(|count| count.peak).fold(0.0, f64::max);

@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 use crate::alerts::{Every, OnChange, Tracker};
 use crate::config::General;
-use crate::notify::notice::Notice;
+use crate::notify::notice::{Notice, Unit};
 use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
 use crate::show::web::Web;
 
@@ -81,6 +81,8 @@ pub struct Board {
 pub struct ViewBoard {
     /// Name of the view.
     pub name: String,
+    /// What is counted.
+    pub unit: Unit,
     /// Length of the longest window.
     pub window_ms: u64,
     /// Number of peers from which hosts are reported.

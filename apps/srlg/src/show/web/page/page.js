@@ -75,14 +75,18 @@ function shares(parts) {
   return (parts || []).map(([name, share]) => `${name} ${Math.round(share * 100)} %`).join(", ");
 }
 
+function unit(of) {
+  return of.unit.replaceAll("-", " ");
+}
+
 function withoutSampling(notice) {
   if (notice.sampling === "none") return "none";
   const most = notice.unsampled_most === undefined ? "an unknown number of" : round(notice.unsampled_most);
-  return `${notice.sampling}: there may be from ${round(notice.cardinality)} to ${most} hosts`;
+  return `${notice.sampling}: there may be from ${round(notice.cardinality)} to ${most} ${unit(notice)}`;
 }
 
-function windowFact(count) {
-  return `${lasting(count.window_ms)}: ${round(count.cardinality)} hosts, ${round(count.peak)} at most, threshold ${round(count.threshold)}`;
+function windowFact(count, counted) {
+  return `${lasting(count.window_ms)}: ${round(count.cardinality)} ${counted}, ${round(count.peak)} at most, threshold ${round(count.threshold)}`;
 }
 
 function facts(notice) {
@@ -91,8 +95,8 @@ function facts(notice) {
     ["view, rule", `${notice.view}, ${notice.rule}`],
     ["network", notice.label],
     ["since", moment(notice.start_ms)],
-    ["peak", `${round(notice.peak)} hosts at ${clock.format(new Date(notice.peak_ms))}`],
-    ["windows", notice.windows.length > 1 ? notice.windows.map(windowFact).join("; ") : ""],
+    ["peak", `${round(notice.peak)} ${unit(notice)} at ${clock.format(new Date(notice.peak_ms))}`],
+    ["windows", notice.windows.length > 1 ? notice.windows.map((count) => windowFact(count, unit(notice))).join("; ") : ""],
     ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
     ["sampling", withoutSampling(notice)],
     ["age of data", lasting(notice.data_age_ms)],
@@ -101,7 +105,7 @@ function facts(notice) {
     ["peers in", shares(notice.top_prefixes), "code"],
     ["some peers", notice.peers.join("  "), "code"],
     ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
-    ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} hosts)`).join(", ")],
+    ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
     ["no details from", (notice.sites_without_details || []).join(", ")],
     ["silent", (notice.silent || []).map((it) => `${it.source} since ${moment(it.since_ms)}`).join("; ")],
     ["slice missing from", (notice.missing_sites || []).join(", ")],
@@ -173,14 +177,14 @@ function plot(view) {
 
 const width = (chart) => Math.max(240, chart.clientWidth);
 
-function makeView(name) {
+function makeView({ name, unit: counted }) {
   const section = element("section", undefined, "view");
   const title = element("h2", name);
   title.id = `view-${views.size}`;
   section.setAttribute("aria-labelledby", title.id);
   const view = { section, facts: element("p", "", "facts"), chart: element("div", undefined, "chart"), body: element("tbody"), none: element("p", "", "none"), table: element("table"), data: [[], [], []] };
   const head = element("tr");
-  for (const [text, className] of [["host", "wide"], ["opposite hosts", "n"], ["±", "n"], ["last slices"]]) {
+  for (const [text, className] of [["host", "wide"], [counted === "hosts" ? "opposite hosts" : unit({ unit: counted }), "n"], ["±", "n"], ["last slices"]]) {
     const cell = element("th", text, className);
     cell.scope = "col";
     head.append(cell);
@@ -240,7 +244,7 @@ function viewFacts(view) {
 }
 
 function showView(view, now) {
-  if (!views.has(view.name)) views.set(view.name, makeView(view.name));
+  if (!views.has(view.name)) views.set(view.name, makeView(view));
   const shown = views.get(view.name);
   write(shown.facts, viewFacts(view), view.overloads ? "facts bad" : "facts");
   list(shown.body, view.top, (host) => host.host, makeHost, updateHost);
