@@ -1,5 +1,8 @@
 //! A monitor without its process: its notifications, and its state after a restart.
 
+#[path = "monitor/ports.rs"]
+mod ports;
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use srlg_host::SliceReport;
 use srlg_host::report::Closing;
-use srlg_input::contact::Sampling;
+use srlg_input::contact::{PeerKey, Sampling};
+use tracing::warn;
 
 use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
@@ -47,6 +48,9 @@ pub(crate) struct ClosedSlice {
 struct BookState<T> {
     /// The end of the last slice, whose changes are in the database.
     until_ms: u64,
+    /// The parts of a contact that make the hosts and the peers of the view.
+    #[serde(default)]
+    keys: [PeerKey; 2],
     tracker: T,
 }
 
@@ -120,20 +124,29 @@ impl Book {
 
     /// Returns the states of all alerts, as JSON.
     pub(crate) fn state(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec(&BookState { until_ms: self.now_ms(), tracker: &self.tracker })?)
+        Ok(serde_json::to_vec(&BookState {
+            until_ms: self.now_ms(),
+            keys: self.rules.keys(),
+            tracker: &self.tracker,
+        })?)
     }
 
-    /// Takes over a [`state`](Self::state); an empty one is that of a view that has seen nothing.
-    pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<()> {
+    /// Takes over a [`state`](Self::state); an empty one is that of a view that has seen nothing, and one of a view that
+    /// counted something else is left. Returns whether the view counted the same.
+    pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<bool> {
         if state.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let state: BookState<Tracker> = serde_json::from_slice(state)
             .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
+        if state.keys != self.rules.keys() {
+            warn!("host or peer of the view {} has changed: its alerts end", self.name);
+            return Ok(false);
+        }
         self.next = state.until_ms / self.slice_ms;
         self.tracker = state.tracker.with_packing(self.rules.packing());
         self.is_restored = true;
-        Ok(())
+        Ok(true)
     }
 
     /// Returns whether the alerts are those of an earlier run.

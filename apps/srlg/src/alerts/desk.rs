@@ -99,9 +99,11 @@ impl Desk {
     }
 
     /// Takes over `notices`, the last ones of alerts that went on when this program was stopped, and returns the ends of
-    /// those whose view is no more.
+    /// those whose view is no more, or counts something else.
     pub(crate) fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
-        let is_known = |notice: &Notice| self.books.iter().any(|book| book.name == notice.view);
+        let is_known = |notice: &Notice| {
+            self.books.iter().any(|book| book.name == notice.view && book.is_restored())
+        };
         let (known, gone): (Vec<_>, Vec<_>) = notices.into_iter().partition(is_known);
         self.open = known.into_iter().map(|notice| (notice.id, Arc::new(notice))).collect();
         gone.into_iter().map(Notice::end_without_view).collect()

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Contact, Host, Name, Networks, Packing};
+use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, ViewOptions};
 
 /// A rule: when hosts of some networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +67,8 @@ pub enum AllowTarget {
 /// All rules of a view.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How the hosts of the view are packed.
-    packing: Packing,
+    /// How the hosts and the peers of the view are packed.
+    packings: [Packing; 2],
     rules: Vec<Rule>,
     by_network: Networks<(IpNet, usize)>,
     allows: Vec<Allow>,
@@ -117,7 +117,7 @@ impl Rules {
             around.map(|(_, port)| *port).collect::<Vec<_>>()
         };
         Self {
-            packing: Packing::default(),
+            packings: Default::default(),
             by_network,
             has_peers: !peers.is_empty(),
             has_ports: !ports.is_empty(),
@@ -129,28 +129,34 @@ impl Rules {
         }
     }
 
-    /// Returns the rules of a view whose hosts are packed by `packing`. A host has the rule of its address.
+    /// Returns the rules of the hosts of `view`. A host has the rule of its address.
     #[must_use]
-    pub fn with_packing(self, packing: Packing) -> Self {
-        Self { packing, ..self }
+    pub fn with_view(self, view: &ViewOptions) -> Self {
+        Self { packings: [view.hosts(), view.peers()], ..self }
     }
 
     /// Returns how the hosts of the view are packed.
     #[must_use]
     pub const fn packing(&self) -> Packing {
-        self.packing
+        self.packings[0]
+    }
+
+    /// Returns the parts of a contact that make the hosts and the peers of the view.
+    #[must_use]
+    pub fn keys(&self) -> [PeerKey; 2] {
+        self.packings.map(Packing::key)
     }
 
     /// Returns the name of a packed host.
     #[must_use]
     pub fn name(&self, host: IpAddr) -> Name {
-        self.packing.name(host)
+        self.packing().name(host)
     }
 
     /// Returns the address of a packed host, the first one of a network.
     #[must_use]
     pub fn address(&self, host: IpAddr) -> IpAddr {
-        self.packing.address(host.into()).map_or(host, IpAddr::from)
+        self.packing().address(host.into()).map_or(host, IpAddr::from)
     }
 
     /// Returns all rules.

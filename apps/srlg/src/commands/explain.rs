@@ -12,7 +12,7 @@ use srlg_input::contact::{HostKey, PeerKey, Role, Side, View, ViewOptions};
 
 use crate::alerts::rules::{Allow, AllowTarget};
 use crate::config::{Config, ViewConfig};
-use crate::notify::notice::Direction;
+use crate::notify::notice::{Direction, Unit};
 
 /// Options of `srlg explain`.
 #[derive(Clone, Debug, clap::Args)]
@@ -69,11 +69,15 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
                 "  {would}rule {}: {network} is the longest of its networks with {host}",
                 rule.name
             )?;
+            let peers = match Unit::of(view.peers(), direction) {
+                Unit::Hosts => "peers".to_owned(),
+                unit => unit.to_string(),
+            };
             for (slices, terms) in &rule.windows {
                 let window = time(slice * *slices);
                 writeln!(
                     text,
-                    "    {} peers in {window}, in {} of {} slices, start an alert; {:.0} or less for {} end it",
+                    "    {} {peers} in {window}, in {} of {} slices, start an alert; {:.0} or less for {} end it",
                     terms.threshold,
                     terms.for_slices,
                     terms.of_slices,

@@ -279,7 +279,7 @@ impl Resolver<'_, '_> {
                     shorten(networks, &options.prefixes);
                 }
             }
-            let rules = Rules::new(of_view, allows).with_packing(options.hosts());
+            let rules = Rules::new(of_view, allows).with_view(options);
             if let Some(sizes) = self.sizes(at, view, &rules) {
                 let (name, view) = (name.clone(), options.clone());
                 let (pairs, memory) = (*pairs, *memory);

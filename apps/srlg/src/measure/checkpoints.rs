@@ -114,7 +114,10 @@ fn restore(
         );
         return Ok(None);
     }
-    let InputState { exporters, position } = watch.restore(&snapshot)?;
+    let Some(InputState { exporters, position }) = watch.restore(&snapshot, view.rules.keys())? else {
+        warn!("the window of the view {name} begins anew, as host or peer of the view has changed");
+        return Ok(None);
+    };
     monitor.restore_exporters(&exporters);
     let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
     let ago = humantime::format_duration(ago);

@@ -17,7 +17,7 @@ use srlg_host::state::Snapshot;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Config, SliceReport, SlidingDetector};
 use srlg_input::Position;
-use srlg_input::contact::{Contact, Sampling, SamplingWindow};
+use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 
 use crate::alerts::Condition;
 use crate::alerts::Witnesses;
@@ -64,6 +64,9 @@ struct Attachment {
     /// The exporters that saw the hosts with alerts.
     hosts: Vec<HostExporters>,
     exporters: TableState,
+    /// The parts of a contact that make the hosts and the peers of the view.
+    #[serde(default)]
+    keys: [PeerKey; 2],
     /// Position in a topic of Kafka before which all contacts are in the detector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
@@ -190,23 +193,32 @@ impl Watch {
             sampling: self.slices.sampling.slices().collect(),
             hosts: self.slices.details.all_exporters(),
             exporters: exporters.state(),
+            keys: book.rules().keys(),
             position,
         };
         let attachment = serde_json::to_vec(&attachment)?;
         Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Continues from `snapshot`, and returns what it has for the input.
-    pub(crate) fn restore(&mut self, snapshot: &Snapshot) -> Result<InputState> {
-        let Attachment { sampling, hosts, exporters, position } =
+    /// Continues from `snapshot`, and returns what it has for the input; not if that is of a view whose hosts and peers were made
+    /// of other parts of a contact than `now`.
+    pub(crate) fn restore(
+        &mut self,
+        snapshot: &Snapshot,
+        now: [PeerKey; 2],
+    ) -> Result<Option<InputState>> {
+        let Attachment { sampling, hosts, exporters, keys, position } =
             serde_json::from_slice(snapshot.attachment())
                 .context("the checkpoint is of another program")?;
+        if keys != now {
+            return Ok(None);
+        }
         self.slices.detector.restore(snapshot)?;
         for (slice, sampling) in sampling {
             self.slices.sampling.merge(slice, sampling);
         }
         self.slices.details.resume(hosts);
-        Ok(InputState { exporters, position })
+        Ok(Some(InputState { exporters, position }))
     }
 
     /// Notes that contacts are missing until now: no window ends that reaches so far back.

@@ -2,6 +2,7 @@
 
 use super::*;
 use srlg_host::config::HashFamily;
+use srlg_input::contact::{HostKey, PeerKey};
 
 use crate::alerts::rules::AllowTarget;
 
@@ -35,6 +36,26 @@ fn a_version_is_read_as_it_was_written_to_the_last_bit_of_the_seed() {
     for version in [network(), of_sizes(paper)].map(version) {
         let json = String::from_utf8(version.to_json().unwrap()).unwrap();
         assert_eq!(read(&json).unwrap(), version);
+    }
+}
+
+#[test]
+fn views_that_count_something_else_are_another_network() {
+    let with = |change: fn(&mut ViewOptions)| {
+        let mut network = network();
+        change(&mut network.views[0].view);
+        let json = String::from_utf8(version(network.clone()).to_json().unwrap()).unwrap();
+        assert_eq!(read(&json).unwrap().network, network);
+        network
+    };
+    let ports = with(|view| view.peer = PeerKey::Port);
+    let services = with(|view| view.host = HostKey::AddressPort);
+    assert!(ports != network() && services != network() && ports != services);
+    let json = String::from_utf8(version(ports).to_json().unwrap()).unwrap();
+    // To a program that does not know a key, or a value of one, the description is none.
+    for (known, unknown) in [("\"port\"", "\"name\""), ("\"peer\"", "\"pear\"")] {
+        let read = read(&json.replace(known, unknown));
+        assert!(matches!(read, Err(NetworkError::Form { .. })), "{read:?}");
     }
 }
 

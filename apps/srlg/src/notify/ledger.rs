@@ -66,19 +66,21 @@ impl Ledger {
         Ok(seed)
     }
 
-    /// Brings `desk` to where it was, and returns the ends of alerts whose view is no more.
+    /// Brings `desk` to where it was, and returns the ends of alerts whose view is no more, or counts
+    /// something else.
     pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
         for book in &mut desk.books {
-            if let Some(state) = self.store.state(&key(&book.name))? {
-                book.restore_state(&state)?;
+            let state = self.store.state(&key(&book.name))?;
+            if state.map_or(Ok(true), |state| book.restore_state(&state))? {
+                let name = book.name.clone();
+                book.restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
             }
-            let name = book.name.clone();
-            book.restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
         }
         let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
         let ended = desk.reopen(open);
         // Were their alerts kept, they would go on when the views come back.
-        self.gone = ended.iter().map(|notice| notice.view.clone()).collect();
+        let is_gone = |view: &String| desk.books.iter().all(|book| book.name != *view);
+        self.gone = ended.iter().map(|notice| notice.view.clone()).filter(is_gone).collect();
         Ok(ended)
     }
 

@@ -464,10 +464,10 @@ impl Notice {
         }
     }
 
-    /// Ends the alert, as nobody watches its view any more.
+    /// Ends the alert, because its view is no more, or counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
-        let text = format!("{}: the view {} is watched no more", self.subject(), self.view);
+        let text = format!("{}: the view {} no longer counts this", self.subject(), self.view);
         let until_ms = Some(self.now_ms);
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
     }

@@ -22,21 +22,32 @@ const ATTACKS: std::ops::Range<u64> = 5040..5070;
 const RULES: &str = "\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n\
     [[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 20_000\nmemory = 3_000_000\n\
     [[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
+    [[view]]\nname = 'ports'\nrole = 'destination'\npeer = 'port'\nonly = 'initiated'\npairs = 20_000\nmemory = 3_000_000\n\
+    [[view]]\nname = 'services'\nrole = 'destination'\nhost = 'address+port'\nhost-prefix6 = 64\nonly = 'initiated'\npairs = 20_000\nmemory = 3_000_000\n\
     [[allow]]\nwhy = 'our scanner'\npeers = ['10.2.0.0/16']\n\
     [[rule]]\nname = 'all'\nthresholds = { 20s = 200, 5s = 90 }\nhold = '5s'\n";
 
-/// What site number `site` of three sees, or one site that sees everything: `time_ms,src,dst`.
+/// What site number `site` of three sees, or one site that sees everything, as a contact list. All but the scan of
+/// ports is to one port.
 fn contacts(site: Option<u32>) -> String {
-    let mut text = "time_ms,src,dst\n".to_owned();
-    let mut write = |slice: u64, number: u32, source: [u8; 4], destination: [u8; 4]| {
+    let mut text = "time_ms,src,dst,protocol,dst_port,initiated\n".to_owned();
+    let mut write_to = |slice: u64, number: u32, [source, destination]: [[u8; 4]; 2], port: u32| {
         if site.is_none_or(|site| number % 3 == site || number.is_multiple_of(7)) {
             let [source, destination] = [source, destination].map(Ipv4Addr::from);
-            writeln!(text, "{},{source},{destination}", slice * 1000 + 500).unwrap();
+            let ms = slice * 1000 + 500;
+            writeln!(text, "{ms},{source},{destination},6,{port},true").unwrap();
         }
     };
     for slice in SLICES {
         for number in 0..90_u32 {
             let [_, high, low, last] = (slice as u32 * 90 + number).to_be_bytes();
+            if ATTACKS.contains(&slice) {
+                let port = 1024 + (slice - ATTACKS.start) as u32 * 90 + number;
+                write_to(slice, number, [[198, 51, 100, 9], [10, 0, 0, 3]], port);
+            }
+            let mut write = |slice: u64, number: u32, source: [u8; 4], destination: [u8; 4]| {
+                write_to(slice, number, [source, destination], 443);
+            };
             write(slice, number, [192, 0, 2, last & 63], [10, 0, 1, low]);
             if ATTACKS.contains(&slice) {
                 // A flood from ever new addresses, and a scan of ever new ones.
@@ -146,8 +157,14 @@ fn three_sites_tell_of_the_same_alerts_as_one_that_sees_everything() {
     starts.sort_unstable();
     assert_eq!(
         starts,
-        [["fan-in", "10.0.0.1"], ["fan-out", "10.0.0.2"], ["outside", "192.0.2.99"]]
+        [
+            ["fan-in", "10.0.0.1"],
+            ["fan-out", "10.0.0.2"],
+            ["outside", "192.0.2.99"],
+            ["ports", "10.0.0.3"],
+            ["services", "10.0.0.1 tcp/443"],
+        ]
     );
     let ends = one.iter().filter(|notice| notice["status"] == "end").count();
-    assert_eq!(ends, 3);
+    assert_eq!(ends, 5);
 }

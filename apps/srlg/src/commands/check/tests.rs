@@ -49,6 +49,10 @@ const FILES: &[Wrong] = &[
     // Words that are not among those that a key can have.
     wrong(Values, "device = 'gpu'\n[[view]]\nname = 'a'\nrole = 'receiver'\nmeasure = 'both'\nonly = 'tcp'\n[[sink]]\ntype = 'mail'\n[input]\nnat = 'yes'\n\
         timestamps = 'now'\n", &[1, 4, 5, 6, 8, 10, 11]),
+    // Hosts and peers that are unknown, or do not go together.
+    wrong(Values, "[[view]]\nname = 'a'\nhost = 'port'\n[[view]]\nname = 'b'\npeer = 'ports'\n", &[3, 6]),
+    wrong(Values, "[[view]]\nname = 'a'\nhost = 'address+port'\n[[view]]\nname = 'b'\npeer = 'address+port'\npeer-prefix6 = 128\n[[view]]\nname = 'c'\n\
+        role = 'source'\nhost = 'address+port'\n[[view]]\nname = 'd'\nhost = 'address+port'\npeer = 'port'\nrole = 'source'\n", &[2, 5, 9, 13]),
     // Text that is not TOML.
     wrong(Values, "slice = \n[[view]]\nname = 'a\n[[rule]\nname = 'r'\n", &[1, 3, 4]),
     // Keys and tables that come twice.
@@ -197,6 +201,19 @@ fn every_mistake_is_found_in_one_run_with_its_line() {
     }
     assert!(others.is_empty(), "{others}");
     insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn a_view_that_counts_ports_of_answers_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n";
+    let views = "[[view]]\nname = 'a'\npeer = 'port'\n[[view]]\nname = 'b'\npeer = 'port'\nonly = 'initiated'\n\
+        [[view]]\nname = 'c'\nrole = 'destination'\nhost = 'address+port'\nhost-prefix6 = 64\n";
+    let config = write(folder.path(), &format!("{input}{views}"));
+    let text = check(&args(&config)).unwrap();
+    let warnings: Vec<_> = text.lines().filter(|line| line.contains("warning: in the")).collect();
+    let start = format!("{}:5: warning: in the view a: ports of answers", config.display());
+    assert!(matches!(warnings[..], [line] if line.starts_with(&start)), "{text}");
 }
 
 #[test]

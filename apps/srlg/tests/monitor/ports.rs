@@ -1,0 +1,202 @@
+//! Views of ports and services: their alerts, their rules, and what the page shows of them.
+
+use srlg_cli::alerts::Status;
+use srlg_cli::config::Config;
+use srlg_cli::measure::checkpoints::Continued;
+use srlg_cli::measure::monitor::Monitor;
+use srlg_cli::notify::notice::{Kind, Notice, Unit};
+use srlg_cli::now_ms;
+use srlg_input::contact::{Name, TCP};
+use srlg_input::{Contact, Status as InputStatus};
+
+use super::end;
+
+const VIEWS: &str = "
+[[view]]
+name = 'ports'
+role = 'destination'
+peer = 'port'
+only = 'initiated'
+pairs = 10_000
+memory = 1_000_000
+
+[[view]]
+name = 'services'
+role = 'destination'
+host = 'address+port'
+host-prefix6 = 64
+only = 'initiated'
+pairs = 10_000
+memory = 1_000_000
+
+[[rule]]
+name = 'all'
+thresholds = { 5s = 50 }
+hold = '5s'
+
+[[rule]]
+name = 'busy'
+views = ['services']
+networks = ['10.0.1.0/24']
+thresholds = { 5s = 500 }
+
+[[allow]]
+why = 'a web server'
+hosts = ['10.0.0.9']
+
+[[label]]
+name = 'servers'
+networks = ['10.0.0.0/16']
+";
+
+fn config(state: &str) -> Config {
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
+    Config::parse(&format!("{state}\n{input}{VIEWS}")).unwrap()
+}
+
+/// A contact of TCP that its source has begun.
+fn contact(time_ns: u64, source: [u8; 4], destination: [u8; 4], port: u16) -> Contact {
+    let mut contact = Contact::new(time_ns, source.into(), destination.into());
+    (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
+    contact.initiated = Some(true);
+    contact
+}
+
+/// What comes within a second: a scan of 100 ports of 10.0.0.1, 100 clients of a port of each of `services`, and a ping.
+fn second(time_ns: u64, services: &[([u8; 4], u16)]) -> Vec<Contact> {
+    let scan = (1..=100).map(|port| contact(time_ns, [198, 51, 100, 9], [10, 0, 0, 1], port));
+    let clients = services.iter().flat_map(|(host, port)| {
+        (0..100).map(|client| contact(time_ns, [172, 16, 0, client], *host, *port))
+    });
+    let mut ping = contact(time_ns, [172, 16, 0, 1], [10, 0, 0, 1], 0);
+    ping.protocol = Some(1);
+    scan.chain(clients).chain([ping]).collect()
+}
+
+fn feed(
+    monitor: &mut Monitor,
+    start_ms: u64,
+    seconds: u64,
+    contacts: impl Fn(u64) -> Vec<Contact>,
+) -> Vec<Notice> {
+    let mut told = Vec::new();
+    for second in 0..seconds {
+        let time_ns = (start_ms + second * 1_000) * 1_000_000;
+        monitor.pass(time_ns).unwrap();
+        contacts(time_ns).iter().for_each(|contact| monitor.take(contact).unwrap());
+        told.extend(monitor.notices().unwrap());
+    }
+    told
+}
+
+fn names(names: &[Name]) -> Vec<String> {
+    names.iter().map(Name::to_string).collect()
+}
+
+#[test]
+fn alerts_of_ports_and_services_are_about_them() {
+    let mut monitor = Monitor::new(&config(""), 1).unwrap();
+    // The last two are in no alert: an allow list ignores the one, and the other has a rule with a larger threshold.
+    let services =
+        [([192, 0, 2, 7], 53), ([10, 0, 0, 2], 443), ([10, 0, 0, 9], 80), ([10, 0, 1, 1], 443)];
+    let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));
+    let of = |notice: &Notice| {
+        let Notice { ref view, status, kind, unit, ref label, .. } = *notice;
+        (view.clone(), status, notice.subject(), kind, unit, label.clone())
+    };
+    let start = |view: &str, subject: &str, kind, unit, label: Option<&str>| {
+        (view.to_owned(), Status::Start, subject.to_owned(), kind, unit, label.map(str::to_owned))
+    };
+    let mut found: Vec<_> = told.iter().map(of).collect();
+    found.sort_by(|a, b| (&a.0, &a.2).cmp(&(&b.0, &b.2)));
+    let expected = [
+        start("ports", "10.0.0.1", Kind::PortScan, Unit::Ports, Some("servers")),
+        start("services", "10.0.0.2 tcp/443", Kind::ServiceFlood, Unit::Hosts, Some("servers")),
+        start("services", "192.0.2.7 tcp/53", Kind::ServiceFlood, Unit::Hosts, None),
+    ];
+    assert_eq!(found, expected);
+    let scan = told.iter().find(|notice| notice.view == "ports").unwrap();
+    assert!(names(&scan.peers).iter().all(|peer| peer.starts_with("tcp/")), "{:?}", scan.peers);
+
+    let board = monitor.board(&InputStatus::default());
+    let [ports, services] = &board.views[..] else { panic!("two views") };
+    assert_eq!((ports.unit, services.unit), (Unit::Ports, Unit::Hosts));
+    assert_eq!((ports.without_port, services.without_port), (20, 20));
+    let shown = services.top.iter().map(|host| host.host);
+    assert!(names(&shown.collect::<Vec<_>>()).contains(&"192.0.2.7 tcp/53".to_owned()));
+}
+
+#[test]
+fn details_of_a_port_scan_name_its_ports_and_the_network_of_the_scanner() {
+    let text = VIEWS.replace("hold = '5s'", "hold = '5s'\nrepeat = '5s'");
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
+    let mut monitor = Monitor::new(&Config::parse(&format!("{input}{text}")).unwrap(), 1).unwrap();
+    let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &[]));
+    let last = told.last().unwrap();
+    assert_eq!(last.status, Status::Update);
+    assert_eq!((last.peers.len(), last.top_prefixes.len()), (32, 1));
+    assert!(names(&last.peers).iter().all(|peer| peer.starts_with("tcp/")));
+    assert_eq!(last.top_prefixes[0].0, "198.51.100.0/24".parse().unwrap());
+    assert!(last.text.contains("was contacted on") && last.text.contains(" ports in "));
+}
+
+#[test]
+fn services_of_one_network_that_start_together_are_one_alert() {
+    let mut monitor = Monitor::new(&config(""), 1).unwrap();
+    let services: Vec<_> = (10..20).map(|host| ([10, 0, 0, host], 443)).collect();
+    let told = feed(&mut monitor, 1_750_000_000_000, 10, |time_ns| second(time_ns, &services));
+    let told: Vec<_> = told.iter().filter(|notice| notice.view == "services").collect();
+    let [of_network] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((of_network.subject(), of_network.hosts), ("10.0.0.0/24".to_owned(), 10));
+    assert_eq!(of_network.label.as_deref(), Some("servers"));
+    let mut largest: Vec<_> = of_network.largest.iter().map(|(name, _)| name.to_string()).collect();
+    largest.sort();
+    assert_eq!((largest.len(), &*largest[0]), (10, "10.0.0.10 tcp/443"));
+}
+
+#[test]
+fn an_alert_of_a_service_outlives_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(&format!("state = '{}'", folder.path().display()));
+    let start_ms = (now_ms() / 1_000 - 200) * 1_000;
+    let services = [([10, 0, 0, 2], 443)];
+    let mut first = Continued::open(&config).unwrap();
+    let told = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
+    end(first, &told);
+    let is_of_service = |notice: &&Notice| notice.view == "services";
+    let start = told.iter().find(is_of_service).unwrap().clone();
+
+    let mut second_run = Continued::open(&config).unwrap();
+    let told = feed(&mut second_run.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
+    let told: Vec<_> = told.iter().filter(is_of_service).collect();
+    let [over] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((over.id, over.status), (start.id, Status::End));
+    assert_eq!((over.host, over.subject()), (start.host, "10.0.0.2 tcp/443".to_owned()));
+    assert_eq!(over.kind, Kind::ServiceFlood);
+}
+
+#[test]
+fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = format!("state = '{}'", folder.path().display());
+    let start_ms = (now_ms() / 1_000 - 200) * 1_000;
+    let services = [([10, 0, 0, 2], 443)];
+    let mut first = Continued::open(&config(&state)).unwrap();
+    let told = feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &services));
+    end(first, &told);
+
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
+    let views = VIEWS.replace("host = 'address+port'\nhost-prefix6 = 64\n", "");
+    let changed = Config::parse(&format!("{state}\n{input}{views}")).unwrap();
+    let mut next = Continued::open(&changed).unwrap();
+    let [over] = &next.ended.clone()[..] else { panic!("{:?}", next.ended) };
+    assert_eq!((over.view.as_str(), over.subject()), ("services", "10.0.0.2 tcp/443".to_owned()));
+    assert_eq!(over.status, Status::End);
+    let told = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
+    assert!(told.iter().all(|notice| notice.view != "services"), "{told:?}");
+    // The alert of the other view goes on.
+    assert_eq!(next.monitor.board(&InputStatus::default()).alerts.len(), 1);
+    let ended = next.ended.clone();
+    end(next, &ended);
+    assert_eq!(Continued::open(&changed).unwrap().ended, []);
+}
