@@ -288,10 +288,15 @@ impl View {
     #[inline(always)]
     #[must_use]
     pub fn sent_and_received(&self, contact: &Contact) -> [Option<(Host, Host)>; 2] {
-        let pairs = self.pairs_of_addresses(contact);
         match self.packings {
-            None => pairs,
-            Some(packings) => pack(packings, contact, pairs),
+            None => self.pairs_of_addresses(contact),
+            Some(packings) => {
+                // Only this branch has pairs in memory. If it returned those of the call, the other would write its own there,
+                // too, and a packet would take a tenth longer.
+                let mut packed = [(Host::v4(0), Host::v4(0)); 2];
+                let [sent, received] = self.packed_pairs(packings, contact, &mut packed);
+                [sent.then_some(packed[0]), received.then_some(packed[1])]
+            }
         }
     }
 
@@ -299,9 +304,33 @@ impl View {
     #[inline]
     #[must_use]
     pub fn lacks_port(&self, contact: &Contact) -> bool {
-        self.packings.is_some()
-            && contact.port().is_none()
-            && self.pairs_of_addresses(contact).iter().any(Option::is_some)
+        self.packings.is_some() && contact.port().is_none() && self.has_pair(contact)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn has_pair(&self, contact: &Contact) -> bool {
+        self.pairs_of_addresses(contact).iter().any(Option::is_some)
+    }
+
+    /// Puts the pairs of a view of ports into `to`, and returns which of them are there. Views of addresses do without this
+    /// code.
+    #[cold]
+    #[inline(never)]
+    fn packed_pairs(
+        &self,
+        [hosts, peers]: [Packing; 2],
+        contact: &Contact,
+        to: &mut [(Host, Host); 2],
+    ) -> [bool; 2] {
+        let Some(port) = contact.port() else { return [false; 2] };
+        let pairs = self.pairs_of_addresses(contact);
+        for (to, pair) in to.iter_mut().zip(pairs) {
+            if let Some((host, peer)) = pair {
+                *to = (hosts.pack(host, port), peers.pack(peer, port));
+            }
+        }
+        pairs.map(|pair| pair.is_some())
     }
 
     #[inline(always)]
@@ -343,17 +372,6 @@ impl View {
             ContactFilter::TcpSyn => contact.is_syn_only(),
         }
     }
-}
-
-/// Packs the port of `contact` into its `pairs`. Views of addresses do without this code.
-#[inline(never)]
-fn pack(
-    [hosts, peers]: [Packing; 2],
-    contact: &Contact,
-    pairs: [Option<(Host, Host)>; 2],
-) -> [Option<(Host, Host)>; 2] {
-    let Some(port) = contact.port() else { return [None; 2] };
-    pairs.map(|pair| pair.map(|(host, peer)| (hosts.pack(host, port), peers.pack(peer, port))))
 }
 
 /// Choices by their names, which `--help` lists.
