@@ -104,7 +104,7 @@ fn host(at: u32, second: u32) -> TopHost {
     let count = |second| 60_000.0 / f64::from(at + 1) * wave(second, at) + 1_024.0;
     let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(|it| count(it) as u32);
     TopHost {
-        host,
+        host: host.into(),
         label: match at {
             1 => Some("web shop".to_owned()),
             // It must be shown as it is.
@@ -142,7 +142,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     let windows = [window(60_000, cardinality, 1_024.0), window(3_600_000, 70_000.0, 8_192.0)];
     let mut alert = json!({
         "id": format!("{at:016x}"), "status": "update", "why": "repeat", "kind": "flood", "severity": severity,
-        "view": "fan-in", "direction": "fan-in", "is_inside": true, "rule": "default", "host": host,
+        "view": "fan-in", "direction": "fan-in", "unit": "hosts", "is_inside": true, "rule": "default", "host": host,
         "network": network, "hosts": if at == 3 { 212 } else { 1 }, "largest": largest, "label": "web shop",
         "start_ms": now_ms - 83_000 * (u64::from(at) + 1), "now_ms": now_ms - now_ms % 10_000, "duration_ms": 83_000,
         "windows": windows, "opposite": 12.0, "sampling": "1:10", "data_age_ms": 1_200,

@@ -126,6 +126,7 @@ pub struct Notice {
     /// Which way its contacts go.
     pub direction: Direction,
     /// What is counted.
+    #[serde(default)]
     pub unit: Unit,
     /// Whether the host is inside.
     pub is_inside: bool,
