@@ -38,7 +38,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::alerts::desk::Desk;
-use crate::config::Config;
+use crate::config::{Config, warn_of_ports};
 use crate::network::NetworkVersion;
 use crate::network::connect::{Access, Link};
 use crate::network::options::NetworkOptions;
@@ -72,6 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
             args.config.display()
         );
     };
+    warn_of_ports(&config.views);
     let state = config.general.state.as_deref();
     let state = state.context("the configuration has no state, without which a collector would lose slices: give a folder")?;
     // First the sinks: if one cannot be opened, the network keeps its version.
