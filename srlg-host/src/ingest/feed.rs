@@ -3,7 +3,7 @@
 //! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
 //! `share` holds a share of the backend (an [`Arc`]) while no slice is being closed; a feed locks it while it ingests.
 //! `buffer` holds the pairs that came during a close, and when they were in contact. IPv4 pairs of short calls wait beside
-//! both, without a lock, until they make a batch ([`FewPairs`](few::FewPairs)).
+//! both until they make a batch ([`FewPairs`](few::FewPairs)), which has a lock of its own for the threads that ingest them.
 //! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`RunningSlice`].
 //!
 //! ```text
@@ -95,7 +95,7 @@ impl fmt::Debug for Feed {
 
 impl Feed {
     fn new(slot: Arc<FeedSlot>, running: Arc<RunningSlice>) -> Self {
-        let known = Known { may_keep: false, few_end: slot.few_end() };
+        let known = Known { may_keep: false, few_end: FewEnd::FIRST };
         Self { slot, running, known }
     }
 
@@ -292,8 +292,7 @@ fn scan<P: Pair>(
     pairs: &[P],
 ) -> Result<Arrival, Error> {
     let FeedState::Open(backend) = &share.state else { return Err(Error::DetectorDropped) };
-    slot.ingest_few(&**backend)?;
-    known.few_end = slot.few_end();
+    slot.ingest_few(&**backend, &mut known.few_end)?;
     if known.may_keep {
         known.may_keep = match slot.try_buffer() {
             Some(mut buffer) => {

@@ -114,7 +114,8 @@ fn restore(
         );
         return Ok(None);
     }
-    let Some(InputState { exporters, position }) = watch.restore(&snapshot, view.rules.keys())? else {
+    let Some(InputState { exporters, position }) = watch.restore(&snapshot, view.rules.keys())?
+    else {
         warn!("the window of the view {name} begins anew, as host or peer of the view has changed");
         return Ok(None);
     };

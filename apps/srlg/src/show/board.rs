@@ -12,9 +12,9 @@ use anyhow::Result;
 use serde::{Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
+use srlg_input::contact::{Name, Packing, Sampling};
 use srlg_input::flow::Reason;
 use srlg_input::{KafkaStatus, Status as InputStatus};
-use srlg_input::contact::{Name, Packing, Sampling};
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 

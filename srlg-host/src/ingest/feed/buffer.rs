@@ -102,6 +102,8 @@ impl<P: Pair> Runs<P> {
         mut most: usize,
     ) -> Result<(), Error> {
         while let (1.., Some((time, length))) = (most, self.runs.last_mut()) {
+            let is_early = matches!(*time, Time::Slice(slice) if slice > running.slice());
+            debug_assert!(!is_early, "pairs are buffered for the slice after a close alone");
             let count = most.min(*length);
             let left = self.pairs.len() - count;
             let pairs = P::slice(&self.pairs[left..]);

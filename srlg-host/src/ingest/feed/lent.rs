@@ -2,6 +2,7 @@
 //! protocol is told in [`feed`](super).
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{Ordering::Acquire, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -94,7 +95,10 @@ impl LentBackend {
 
 /// Whether the slot has a feed, or pairs of one that was dropped.
 fn is_needed(slot: &Arc<FeedSlot>) -> bool {
-    Arc::strong_count(slot) > 1 || slot.has_pairs()
+    let has_feed = Arc::strong_count(slot) > 1;
+    // What a feed left before it was dropped is visible if the count says that it is gone.
+    fence(Acquire);
+    has_feed || slot.has_pairs()
 }
 
 impl Drop for LentBackend {

@@ -69,14 +69,10 @@ impl FeedSlot {
         !self.ended.load(Relaxed) && self.few.append(pairs, end)
     }
 
-    /// Returns where the room for pairs of short calls ends, as the thread that has locked the share.
-    pub(super) fn few_end(&self) -> FewEnd {
-        self.few.end()
-    }
-
-    /// Ingests the pairs of short calls that wait, in the running slice, as the thread that has locked the share.
-    pub(super) fn ingest_few(&self, backend: &dyn Backend) -> Result<(), Error> {
-        self.few.take(|pairs| backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default()))
+    /// Ingests the pairs of short calls that wait, as the feed, in the running slice, unless another thread does. Moves `end` to
+    /// where the room ends then.
+    pub(super) fn ingest_few(&self, backend: &dyn Backend, end: &mut FewEnd) -> Result<(), Error> {
+        self.few.try_take(end, |pairs| scan(backend, pairs))
     }
 
     /// Ingests all pairs that wait or are in the buffer. Those that come from now on are buffered for the slice `next`.
@@ -86,11 +82,7 @@ impl FeedSlot {
         running: &RunningSlice,
         next: u64,
     ) -> Result<(), Error> {
-        // A feed of long calls, of which none waits, has the lock nearly all the time.
-        if !self.few.is_empty() {
-            let _share = self.share();
-            self.ingest_few(backend)?;
-        }
+        self.few.take(|pairs| scan(backend, pairs))?;
         let mut buffer = self.buffer();
         buffer.hand_in(backend, running, usize::MAX)?;
         buffer.begin(next);
@@ -171,6 +163,10 @@ impl FeedSlot {
     }
 }
 
+fn scan(backend: &dyn Backend, pairs: &[IpPair]) -> Result<(), Error> {
+    backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default())
+}
+
 /// Locks `mutex`. What it holds is whole whenever the lock is free, also after a panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -178,7 +174,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Does the same, unless another thread has it.
 #[inline]
-fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),

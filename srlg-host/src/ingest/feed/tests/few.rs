@@ -161,3 +161,27 @@ fn no_pair_is_lost_between_short_calls_and_slices_that_end() {
     let all = words(&*all.backend_mut().exclusive().unwrap());
     assert!(all == words(&*plain.backend_mut().exclusive().unwrap()));
 }
+
+// A feed must not take another thread that empties the waiting pairs for a close: the buffer would accept pairs of the next slice,
+// which would be ingested in this one.
+#[test]
+fn no_pair_of_the_next_slice_is_ingested_before_it_runs() {
+    let mut fed = detector_of(1);
+    let until = Instant::now() + Duration::from_secs(2);
+    thread::scope(|scope| {
+        for inside in 0..2 {
+            let mut feed = fed.feed(1000).unwrap();
+            scope.spawn(move || {
+                let pair = pairs(inside, 1);
+                while Instant::now() < until {
+                    feed.ingest(&pair).unwrap();
+                    let _early = feed.ingest_at(feed.slice() + 1, &pair).unwrap();
+                }
+            });
+        }
+        while Instant::now() < until {
+            let slice = fed.slice();
+            fed.skip_to(slice + 1).unwrap();
+        }
+    });
+}
