@@ -15,14 +15,14 @@ use crate::vectors::for_wider_vectors;
 /// Cells that are worth a thread: it takes a quarter of the time of their passes to start.
 const CELLS_PER_THREAD: usize = 1 << 16;
 
-/// What a search keeps, for each part of the cells.
+/// A search, with the counts and the lists of each part of the cells.
 pub(crate) struct CellSearch {
     params: CellsParams,
     counts: Vec<Counts>,
     lists: Vec<Lists>,
 }
 
-/// What the first pass counts.
+/// The counts of the first pass.
 struct Counts {
     /// Cells of IPv4 hosts by age, then those of IPv6 hosts; the last number of either is of those that are not in the
     /// window.
@@ -31,7 +31,7 @@ struct Counts {
     counters: Vec<u8>,
 }
 
-/// What the second pass lists.
+/// The lists of the second pass.
 #[derive(Default)]
 struct Lists {
     /// Owners of the cells that may be those of candidates.

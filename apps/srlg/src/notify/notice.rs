@@ -391,6 +391,35 @@ impl Notice {
         serde_json::from_str(include_str!("notice/sample.json")).expect("a test reads it")
     }
 
+    /// Returns notices of each status, the last one without the fields that may be missing.
+    pub(crate) fn samples() -> Vec<Self> {
+        let with = |status| Self { status, ..Self::sample() };
+        let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
+        let Self { main, .. } = Self::sample();
+        let main = WindowNotice { unsampled_most: None, ..main };
+        samples.push(Self {
+            network: None,
+            largest: Vec::new(),
+            label: None,
+            until_ms: None,
+            main,
+            windows: vec![main],
+            opposite: None,
+            silent: Vec::new(),
+            missing_sites: Vec::new(),
+            sites: Vec::new(),
+            sites_without_details: Vec::new(),
+            exporters: Vec::new(),
+            peers: Vec::new(),
+            detail_since_ms: None,
+            top_ports: Vec::new(),
+            top_prefixes: Vec::new(),
+            syn_only: None,
+            ..Self::sample()
+        });
+        samples
+    }
+
     /// Makes the notice of `alert`, of which `context` is known besides.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {

@@ -32,14 +32,16 @@ impl Body {
         template
             .add_template_owned(NAME, text)
             .with_context(|| format!("{}: cannot read the template", path.display()))?;
-        // Other notices leave out fields without a value; the sample has all.
-        let samples = [serde_json::to_value(Notice::sample())?, held(1)];
+        let complete = serde_json::to_value(Notice::sample())?;
         for name in template.get_template(NAME)?.undeclared_variables(false) {
-            let is_known = samples.iter().any(|sample| sample.get(&name).is_some());
+            let is_known = complete.get(&name).is_some()
+                || held(1).get(&name).is_some()
+                || template.globals().any(|(global, _)| global == name);
             ensure!(is_known, "{}: a notice has no field {name}", path.display());
         }
         let body = Self::Template { template: Box::new(template), path: path.to_owned() };
-        samples.iter().try_for_each(|sample| body.of(sample).map(drop))?;
+        Notice::samples().iter().try_for_each(|sample| body.of(sample).map(drop))?;
+        body.of(&held(1))?;
         Ok(body)
     }
 
@@ -70,10 +72,7 @@ mod tests {
 
     /// A notice without any field that may be missing.
     fn short() -> Notice {
-        let mut notice = Notice::sample();
-        (notice.network, notice.label, notice.until_ms) = (None, None, None);
-        notice.top_ports.clear();
-        notice
+        Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }
 
     /// What a template of this project makes of `notice`.
@@ -142,6 +141,14 @@ mod tests {
     }
 
     #[test]
+    fn a_template_may_use_functions() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "{\"numbers\": {{ range(3) | list | tojson }}}").unwrap();
+        let body = Body::open(Some(file.path())).unwrap().of(&short()).unwrap();
+        assert_eq!(body, b"{\"numbers\":[0,1,2]}");
+    }
+
+    #[test]
     fn teams_has_a_card() {
         let card = &made("teams.json", &short())["attachments"][0]["content"];
         assert_eq!(
@@ -181,6 +188,8 @@ mod tests {
             "{\"host\": {{ host }}}",
             "{{ text | tojson }}",
             "{% if x %}",
+            "{\"all\": [{% for w in windows %}{{ w.peak }}{% endfor %}]}",
+            "{\"share\": {{ syn_only * 100 }}}",
         ];
         insta::assert_snapshot!(texts.map(refusal).join("\n"));
     }

@@ -44,7 +44,7 @@ impl Credentials {
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.bearer_file.is_none() || self.basic_file.is_none(),
-            "there are bearer-file and basic-file: give one of them"
+            "give bearer-file or basic-file, not both"
         );
         Ok(())
     }
@@ -57,18 +57,23 @@ impl Credentials {
             None => Vec::new(),
         };
         let credentials = match (&self.bearer_file, &self.basic_file) {
-            (Some(path), _) => Some((path, format!("Bearer {}", read_secret(path)?.trim()))),
+            (Some(path), _) => {
+                let secret = read_secret(path)?;
+                ensure!(!secret.trim().is_empty(), "there is no token in {}", path.display());
+                Some((path, format!("Bearer {}", secret.trim())))
+            }
             (_, Some(path)) => {
                 let secret = read_secret(path)?;
                 let pair = secret.trim_end_matches(['\r', '\n']);
-                ensure!(pair.contains(':'), "{}: give a line USER:PASSWORD", path.display());
+                ensure!(pair.contains(':'), "there is no line USER:PASSWORD in {}", path.display());
                 Some((path, format!("Basic {}", BASE64.encode(pair.as_bytes()))))
             }
             _ => None,
         };
         if let Some((path, credentials)) = credentials {
             let value = HeaderValue::from_str(&credentials);
-            let mut value = value.with_context(|| format!("{}: cannot be sent", path.display()))?;
+            let mut value =
+                value.with_context(|| format!("cannot send what is in {}", path.display()))?;
             value.set_sensitive(true);
             headers.push((header::AUTHORIZATION, value));
         }
@@ -101,7 +106,8 @@ impl Client {
         })
     }
 
-    /// Posts the JSON `body` with `headers`. What the server says is wrong with the body is a refusal, everything else may pass.
+    /// Posts the JSON `body` with `headers`. If the server says that the body is wrong, it is a refusal. Everything else may
+    /// pass: a token that has expired, too.
     pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<(), Failure> {
         let mut request =
             self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");
@@ -119,19 +125,19 @@ impl Client {
         let answer = response.body_mut().with_config().limit(ANSWER).read_to_string();
         let answer = answer.unwrap_or_default();
         let error = anyhow!("{} answers {status} {:?}", self.host, answer.trim());
-        let is_for_good = status.is_client_error() && !matches!(status.as_u16(), 408 | 425 | 429);
+        let is_for_good = matches!(status.as_u16(), 400 | 413 | 415 | 422);
         Err(if is_for_good { Failure::Refused(error) } else { Failure::Failed(error) })
     }
 }
 
-/// Whether `url` is one of HTTP.
+/// Returns what is wrong with `url`, without its text, which may be secret.
 pub(super) fn check_url(url: &str) -> Result<()> {
     ensure!(
         url.starts_with("http://") || url.starts_with("https://"),
-        "the url is {url:?}: give one that begins with http:// or https://"
+        "the url does not begin with http:// or https://"
     );
-    let parsed = url.parse::<Uri>().with_context(|| format!("the url is {url:?}"))?;
-    ensure!(parsed.host().is_some_and(|host| !host.is_empty()), "the url {url:?} has no host");
+    let parsed = url.parse::<Uri>().context("the url cannot be read")?;
+    ensure!(parsed.host().is_some_and(|host| !host.is_empty()), "the url has no host");
     Ok(())
 }
 

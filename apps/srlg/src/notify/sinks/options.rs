@@ -261,7 +261,9 @@ impl SinkOptions {
                 credentials.headers().map_err(|error| ("credentials", error))?;
                 ("tls", tls.http().map(drop))
             }
-            SinkKind::Syslog { tls, .. } => ("tls", tls.http().map(drop)),
+            SinkKind::Syslog { address, tls } if check_address(address, tls).is_ok() => {
+                ("tls", Syslog::new(address, tls).map(drop))
+            }
             SinkKind::Exec { command, .. } => match command.first() {
                 Some(program) if !program.is_empty() => ("command", machine::try_program(program)),
                 _ => return Ok(()),

@@ -50,8 +50,9 @@ impl Syslog {
             Some(("tls", host)) => {
                 To::Stream { host: host.to_owned(), tls: Some(TlsClient::new(host, tls)?) }
             }
-            Some(("unix", path)) => To::Unix(path.into()),
-            _ => To::Stream { host: address.replace("tcp://", ""), tls: None },
+            Some(("tcp", host)) => To::Stream { host: host.to_owned(), tls: None },
+            Some((_, path)) => To::Unix(path.into()),
+            None => bail!("{address:?} is no address"),
         };
         Ok(Self { to, stream: None })
     }
@@ -106,7 +107,7 @@ pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
     );
     ensure!(
         scheme != "tls" || tls.ca.is_some(),
-        "there is no ca: give the file of the authority that signs the certificate of {host}"
+        "there is no ca for {host}: give the file of the authority that signs its certificate"
     );
     Ok(())
 }
@@ -135,9 +136,9 @@ fn connect(host: &str, tls: Option<&TlsClient>) -> Result<Box<dyn Connection>> {
                 stream.set_read_timeout(Some(TIMEOUT))?;
                 stream.set_write_timeout(Some(TIMEOUT))?;
                 return match tls {
-                    Some(tls) => {
-                        tls.connect(stream).with_context(|| format!("cannot connect to {host}"))
-                    }
+                    Some(tls) => tls
+                        .connect(stream, TIMEOUT)
+                        .with_context(|| format!("cannot connect to {host}")),
                     None => Ok(Box::new(stream)),
                 };
             }

@@ -4,12 +4,13 @@ use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use async_nats::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
 use async_nats::rustls::{
-    self, AlertDescription, CertificateError, ClientConfig, ClientConnection, RootCertStore,
-    StreamOwned,
+    self, AlertDescription, CertificateError, ClientConfig, ClientConnection, ProtocolVersion,
+    RootCertStore, StreamOwned,
 };
 use serde::Deserialize;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
@@ -37,13 +38,15 @@ impl TlsFiles {
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.certificate.is_some() == self.key.is_some(),
-            "there is one of certificate and key: give both or neither"
+            "give both certificate and key, or neither"
         );
         Ok(())
     }
 
     /// Reads the files for a client of HTTP.
     pub(super) fn http(&self) -> Result<TlsConfig> {
+        // The client of HTTP would panic at its first request if the files did not fit.
+        self.client()?;
         let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
         let mut tls = TlsConfig::builder();
         if let Some(authorities) = self.authorities()? {
@@ -52,10 +55,27 @@ impl TlsFiles {
         }
         if let Some((chain, key)) = self.identity()? {
             let chain: Vec<_> = chain.iter().map(certificate).collect();
-            let key = PrivateKey::from_pem(key.as_bytes()).context("there is no key in key")?;
+            let key = PrivateKey::from_pem(key.as_bytes())?;
             tls = tls.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
         }
         Ok(tls.build())
+    }
+
+    /// Reads the files for a client of TLS, which trusts the authorities in `ca` alone.
+    fn client(&self) -> Result<ClientConfig> {
+        let mut roots = RootCertStore::empty();
+        for authority in self.authorities()?.unwrap_or_default() {
+            roots.add(authority).context("cannot use an authority of ca")?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions()?.with_root_certificates(roots);
+        let Some((chain, key)) = self.identity()? else { return Ok(builder.with_no_client_auth()) };
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
+        let place = || self.key.as_deref().map(|key| key.display().to_string()).unwrap_or_default();
+        let key = key.with_context(|| format!("cannot read a private key from {}", place()))?;
+        let config = builder.with_client_auth_cert(chain, key);
+        config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
     /// Reads the authorities of servers.
@@ -91,36 +111,56 @@ pub(super) struct TlsClient {
 impl TlsClient {
     /// Makes a client of the server at `host`, which is `HOST:PORT`.
     pub(super) fn new(host: &str, files: &TlsFiles) -> Result<Self> {
-        let mut roots = RootCertStore::empty();
-        for authority in files.authorities()?.unwrap_or_default() {
-            roots.add(authority).context("an authority in ca cannot be used")?;
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-        let builder = builder.with_root_certificates(roots);
-        let config = match files.identity()? {
-            Some((chain, key)) => {
-                let key = PrivateKeyDer::from_pem_slice(key.as_bytes());
-                let key = key.context("there is no key in key")?;
-                let builder = builder.with_client_auth_cert(chain, key);
-                builder.context("certificate and key do not belong together")?
-            }
-            None => builder.with_no_client_auth(),
-        };
         let (name, _) = host.rsplit_once(':').with_context(|| format!("{host} has no port"))?;
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
         let name = ServerName::try_from(name).with_context(|| format!("{host} has no name"))?;
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(files.client()?), name })
     }
 
-    /// Shakes hands over `stream`.
-    pub(super) fn connect(&self, mut stream: TcpStream) -> Result<Box<dyn Connection>> {
+    /// Shakes hands over `stream`, within `timeout`.
+    pub(super) fn connect(
+        &self,
+        mut stream: TcpStream,
+        timeout: Duration,
+    ) -> Result<Box<dyn Connection>> {
+        let until = Instant::now() + timeout;
         let mut connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         while connection.is_handshaking() {
+            // A server that sends a byte now and then would go on for ever.
+            ensure!(Instant::now() < until, "there is no end of the TLS handshake");
             connection.complete_io(&mut stream).map_err(|error| anyhow!(io_cause(&error)))?;
         }
-        Ok(Box::new(StreamOwned::new(connection, stream)))
+        let mut stream = StreamOwned::new(connection, stream);
+        if stream.conn.protocol_version() == Some(ProtocolVersion::TLSv1_3) {
+            stream.wait_for_verdict()?;
+        }
+        Ok(Box::new(stream))
+    }
+}
+
+/// The longest that a server of TLS 1.3 is waited for which accepts the certificate of the client and sends nothing.
+const VERDICT: Duration = Duration::from_secs(1);
+
+trait Verdict {
+    /// Waits until the server has said what it thinks of the certificate of this client. In TLS 1.3 the client has shaken hands
+    /// before that, and what it sends meanwhile is lost.
+    fn wait_for_verdict(&mut self) -> Result<()>;
+}
+
+impl Verdict for StreamOwned<ClientConnection, TcpStream> {
+    fn wait_for_verdict(&mut self) -> Result<()> {
+        let timeout = self.sock.read_timeout()?;
+        self.sock.set_read_timeout(Some(VERDICT))?;
+        let read = self.conn.read_tls(&mut self.sock);
+        self.sock.set_read_timeout(timeout)?;
+        match read {
+            Ok(0) => bail!("the server closed the connection after the TLS handshake"),
+            Ok(_) => {
+                self.conn.process_new_packets().map(drop).map_err(|error| anyhow!(cause(&error)))
+            }
+            Err(error) if is_timeout(&error) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -139,13 +179,20 @@ impl Connection for StreamOwned<ClientConnection, TcpStream> {
     }
 }
 
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
 /// The reason of a failure of input or output that an operator can act on.
 pub(super) fn io_cause(error: &io::Error) -> String {
+    if is_timeout(error) {
+        return "timeout: there is no answer".to_owned();
+    }
     let inner = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
     inner.map_or_else(|| error.to_string(), cause)
 }
 
-/// The same, of a failure of TLS.
+/// The reason of a failure of TLS that an operator can act on.
 pub(super) fn cause(error: &rustls::Error) -> String {
     let text = match error {
         rustls::Error::InvalidCertificate(

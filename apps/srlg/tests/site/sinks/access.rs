@@ -15,9 +15,11 @@ use async_nats::rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOw
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use ring::hmac;
 use srlg_cli::network::write_secret;
+use srlg_cli::notify::sinks::Sinks;
+use srlg_cli::notify::store::Store;
 use tempfile::TempDir;
 
-use super::made::{Delivery, is_done, notices};
+use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer_all, serve};
 
 /// An authority, and what it has signed, in a folder: `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`.
@@ -184,20 +186,45 @@ fn syslog_goes_over_tls_and_again_after_the_server_has_closed() {
 }
 
 #[test]
-fn a_certificate_of_syslog_that_is_refused_is_told() {
+fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notice_counts_as_sent() {
     let (folder, other) = (authority(), authority());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let config = server_config(folder.path(), false);
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let connection = ServerConnection::new(config.clone()).unwrap();
-            let _refused = StreamOwned::new(connection, stream.unwrap()).read(&mut [0; 100]);
-        }
-    });
-    let files = tls(other.path(), &CLIENT[..1]);
-    let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tls://{address}'\n{files}"));
-    sinks.send(&notices(1)[..1]);
-    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
-    assert!(error.contains("unknown authority"), "{error}");
+    let unknown = tls(other.path(), &CLIENT[..1]);
+    let nameless = tls(folder.path(), &CLIENT[..1]);
+    for (files, asks, cause) in
+        [(unknown, false, "unknown authority"), (nameless, true, "asks for a certificate")]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let config = server_config(folder.path(), asks);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let connection = ServerConnection::new(config.clone()).unwrap();
+                let _refused = StreamOwned::new(connection, stream.unwrap()).read(&mut [0; 100]);
+            }
+        });
+        let sinks =
+            Delivery::new(&format!("type = 'syslog'\naddress = 'tls://{address}'\n{files}"));
+        sinks.send(&notices(1)[..1]);
+        let board = sinks.wait(|board| board.failed > 1);
+        let error = board.error.unwrap();
+        assert!(error.contains(cause), "{error}");
+        assert_eq!(board.sent, 0);
+    }
+}
+
+#[test]
+fn a_key_that_does_not_belong_to_its_certificate_is_refused_at_the_start() {
+    let folder = authority();
+    let files = tls(
+        folder.path(),
+        &[("ca", "ca.pem"), ("certificate", "client.pem"), ("key", "server.key")],
+    );
+    for address in [
+        "type = 'webhook'\nurl = 'https://127.0.0.1:1'",
+        "type = 'syslog'\naddress = 'tls://127.0.0.1:1'",
+    ] {
+        let options = sink(&format!("{address}\n{files}"));
+        let error = Sinks::start(&[options], &Store::open(None).unwrap()).unwrap_err();
+        assert!(format!("{error:#}").contains("server.key"), "{error:#}");
+    }
 }
