@@ -75,7 +75,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
     });
     // What programs that announce routes ask for. Not by the kind, which may change: another label is another alert.
     if notice.direction == Direction::FanIn && notice.is_inside && notice.network.is_none() {
-        labels["victim_ip"] = notice.subject().into();
+        labels["victim_ip"] = notice.host.to_string().into();
         labels["vector"] = "flood".into();
     }
     json!({
