@@ -40,9 +40,11 @@ pub struct ViewOptions {
     pub only: ContactFilter,
     /// Part of a contact that makes a host: an address, or an address with the port of the receiver (address+port)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(HostKey::ALL), requires = "contacts"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
     pub host: HostKey,
     /// Part of a contact that makes a peer: the other address, the protocol and port of the receiver (port), or all of them (address+port)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(PeerKey::ALL), requires = "contacts"))]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
     pub peer: PeerKey,
     /// Bits of an address that make a host.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -91,6 +93,12 @@ impl Default for Prefixes {
     fn default() -> Self {
         Self { host4: 32, host6: 128, peer4: 32, peer6: 128 }
     }
+}
+
+/// Returns whether `key` is left out of a text, so that earlier versions read a view of addresses.
+#[cfg(feature = "serde")]
+fn is_default<T: Default + PartialEq>(key: &T) -> bool {
+    *key == T::default()
 }
 
 impl ViewOptions {
@@ -300,11 +308,18 @@ impl View {
         }
     }
 
+    /// Returns whether hosts or peers of the view have ports.
+    #[inline]
+    #[must_use]
+    pub const fn has_ports(&self) -> bool {
+        self.packings.is_some()
+    }
+
     /// Returns whether `contact` would count, but is left out because its port is not known.
     #[inline]
     #[must_use]
     pub fn lacks_port(&self, contact: &Contact) -> bool {
-        self.packings.is_some() && contact.port().is_none() && self.has_pair(contact)
+        self.has_ports() && contact.port().is_none() && self.has_pair(contact)
     }
 
     #[cold]

@@ -51,6 +51,9 @@ fn views_that_count_something_else_are_another_network() {
     let ports = with(|view| view.peer = PeerKey::Port);
     let services = with(|view| view.host = HostKey::AddressPort);
     assert!(ports != network() && services != network() && ports != services);
+    // An earlier probe reads the description of views of addresses.
+    let json = String::from_utf8(version(network()).to_json().unwrap()).unwrap();
+    assert!(!json.contains("\"host\"") && !json.contains("\"peer\""), "{json}");
     let json = String::from_utf8(version(ports).to_json().unwrap()).unwrap();
     // To a program that does not know a key, or a value of one, the description is none.
     for (known, unknown) in [("\"port\"", "\"name\""), ("\"peer\"", "\"pear\"")] {
