@@ -6,11 +6,11 @@ mod summary;
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result};
+use anyhow::{Error, Result, ensure};
 use srlg_host::ingest::PairBatch;
 use srlg_host::time::{Placement, SliceClock, SliceSink};
 use srlg_host::{Device, SliceReport, SlidingDetector};
-use srlg_input::contact::{Contact, Sampling, SamplingWindow};
+use srlg_input::contact::{Contact, PeerKey, Sampling, SamplingWindow};
 use srlg_input::{Event, Input};
 
 use super::progress::Progress;
@@ -26,6 +26,11 @@ use output::Output;
 pub fn run(args: &Args) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
+    let packings = [args.view.hosts(), args.view.peers()];
+    ensure!(
+        args.preset != Preset::Paper || packings.iter().all(|it| it.key() != PeerKey::AddressPort),
+        "the preset paper takes IPv4 alone, into which address+port does not fit: leave out the preset"
+    );
     if args.view.takes_ports_of_answers() {
         tell(format_args!("warning: {PORTS_OF_ANSWERS}"));
     }

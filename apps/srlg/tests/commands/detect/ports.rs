@@ -143,6 +143,7 @@ fn hosts_and_peers_that_do_not_go_together_are_refused() {
         &["--host", "address+port"],
         &["--host", "address+port", "--role", "destination"],
         &["--peer", "address+port"],
+        &["--peer", "address+port", "--peer-prefix6", "64", "--preset", "paper"],
     ]
     .map(|options| {
         let output = run(&[&["--input", &input, "--only", "initiated"], options].concat());
