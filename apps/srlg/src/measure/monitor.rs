@@ -33,15 +33,15 @@ pub struct Monitor {
     newest_ns: u64,
     positions: Positions,
     samplings: Samplings,
-    misplaced: Misplaced,
+    unused: Unused,
     exporters: WitnessTable,
     /// The exporters that the input knew at the last board.
     remembered: HashSet<IpAddr>,
 }
 
-/// Counts of contacts that have no place in the window of a view, by exporter.
+/// Counts of contacts that do not count in a view, by exporter.
 #[derive(Debug, Default)]
-struct Misplaced(HashMap<Option<IpAddr>, TroubleCounts>);
+struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
 
 /// The sampling of all contacts so far, by exporter.
 #[derive(Debug, Default)]
@@ -50,7 +50,7 @@ struct Samplings {
     last: Option<(Host, Option<std::num::NonZeroU32>)>,
 }
 
-impl Misplaced {
+impl Unused {
     fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
         // The contacts of all further exporters are counted together.
         let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
@@ -98,7 +98,7 @@ impl Monitor {
             newest_ns: 0,
             positions: Positions::default(),
             samplings: Samplings::default(),
-            misplaced: Misplaced::default(),
+            unused: Unused::default(),
             exporters: WitnessTable::new(permitted, silent_after, slice_ms, now_ms()),
             remembered: HashSet::new(),
         })
@@ -151,12 +151,12 @@ impl Monitor {
         self.contacts += 1;
         self.newest_ns = self.newest_ns.max(contact.time_ns);
         self.samplings.take(contact);
-        let mut misplaced = None;
+        let mut unused = None;
         for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
-            misplaced = misplaced.or(watch.take(contact, book, &self.exporters)?);
+            unused = unused.or(watch.take(contact, book, &self.exporters)?);
         }
-        if let Some(kind) = misplaced {
-            self.misplaced.add(contact.exporter.map(IpAddr::from), kind);
+        if let Some(kind) = unused {
+            self.unused.add(contact.exporter.map(IpAddr::from), kind);
         }
         Ok(())
     }
@@ -224,7 +224,7 @@ impl Monitor {
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // An exporter that `input` does not know yet may already have counts.
         for gone in self.remembered.difference(&exporters) {
-            self.misplaced.0.remove(&Some(*gone));
+            self.unused.0.remove(&Some(*gone));
             self.samplings.forget(*gone);
         }
         self.remembered = exporters;
@@ -233,7 +233,7 @@ impl Monitor {
         self.desk.label(&mut views);
         let sockets = input.sockets.unwrap_or_default();
         let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
-        let mut troubles = self.misplaced.of(None);
+        let mut troubles = self.unused.of(None);
         troubles.add(TroubleKind::Kernel, dropped);
         if let Some(kafka) = &input.kafka {
             // A message that cannot be decoded names no exporter.
@@ -282,7 +282,7 @@ impl Monitor {
 
     fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
         let address = exporter.address.ip();
-        let mut troubles = self.misplaced.of(Some(address));
+        let mut troubles = self.unused.of(Some(address));
         for kind in TroubleKind::ALL {
             troubles.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
         }

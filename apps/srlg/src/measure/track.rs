@@ -9,6 +9,9 @@ use srlg_input::contact::{Contact, Host, View};
 use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
 
+/// After so many contacts in a row without a port, the input seems to have none.
+const PORTLESS: u64 = 1_000;
+
 /// The pairs of a view.
 pub(crate) struct Track {
     view: View,
@@ -19,6 +22,8 @@ pub(crate) struct Track {
     pub(crate) allowed: u64,
     /// Contacts without a port, which a view of ports leaves out.
     pub(crate) without_port: u64,
+    /// Contacts since the last one with a port, in a view of ports.
+    portless: u64,
     /// Contacts that came after their slice had ended, but within the window.
     pub(crate) late: u64,
 }
@@ -35,7 +40,8 @@ impl Track {
         let batch = detector.pair_batch(Slicer::BATCH)?;
         let slicer = Slicer::with_batch(clock.with_skew(SKEW), batch);
         let hits = vec![0; rules.allows().len()];
-        Ok(Self { view: View::new(view)?, slicer, hits, allowed: 0, without_port: 0, late: 0 })
+        let view = View::new(view)?;
+        Ok(Self { view, slicer, hits, allowed: 0, without_port: 0, portless: 0, late: 0 })
     }
 
     /// Returns the clock, which counts what it has refused.
@@ -51,11 +57,20 @@ impl Track {
         rules: &Rules,
     ) -> impl Iterator<Item = (Host, Host)> + Clone + use<> {
         let [sent, received] = self.view.sent_and_received(contact);
-        self.without_port += u64::from(self.view.lacks_port(contact));
         let are_there = [sent.is_some(), received.is_some()];
+        if self.view.has_ports() {
+            self.without_port += u64::from(self.view.lacks_port(contact));
+            self.portless = if contact.port().is_some() { 0 } else { self.portless + 1 };
+        }
         let counts = rules.counts(contact, are_there, &mut self.hits);
         self.allowed += u64::from(counts != are_there);
         [sent.filter(|_| counts[0]), received.filter(|_| counts[1])].into_iter().flatten()
+    }
+
+    /// Returns whether this is a view of ports, and none of many last contacts had one.
+    #[inline]
+    pub(crate) const fn is_portless(&self) -> bool {
+        self.portless >= PORTLESS
     }
 
     /// Puts `pairs` into the slice of `time_ns`, and returns whether they count. Time passes without pairs, too.

@@ -118,7 +118,7 @@ impl Watch {
         self.track.hits = next.hits_after(former, &self.track.hits);
     }
 
-    /// Takes a contact; returns why it has no place in the window, if it has none.
+    /// Takes a contact; returns why it does not count, if that is a trouble.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -141,7 +141,7 @@ impl Watch {
         // Not before: to slices that the contact ends it was still silent.
         slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
         slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
-        Ok(None)
+        Ok(track.is_portless().then_some(TroubleKind::WithoutPort))
     }
 
     /// Lets time pass until `now_ns`, by which slices end.

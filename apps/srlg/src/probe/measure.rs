@@ -43,6 +43,7 @@ pub(super) struct Measurement {
     slices: Slices,
     pairs: u64,
     log_dropped: Every,
+    log_portless: Every,
 }
 
 /// A view, as this site sees it.
@@ -153,12 +154,18 @@ impl Measurement {
             positions: Positions::default(),
             totals: Totals::default(),
         };
-        Ok(Self { views, slices, pairs: 0, log_dropped: Every::new(SILENCE) })
+        Ok(Self {
+            views,
+            slices,
+            pairs: 0,
+            log_dropped: Every::new(SILENCE),
+            log_portless: Every::new(SILENCE),
+        })
     }
 
     /// Takes a contact.
     pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
-        let Self { views, slices, pairs: count, .. } = self;
+        let Self { views, slices, pairs: count, log_portless, .. } = self;
         let (mut slice, mut dropped) = (None, None);
         for SiteView { track, rules, measured } in views {
             let pairs = track.pairs(contact, rules);
@@ -170,6 +177,11 @@ impl Measurement {
                 Placement::TooLate => dropped = Some("too late"),
                 Placement::Future => dropped = Some("from the future"),
                 _ => slice = Some(track.clock().slice_of(contact.time_ns)),
+            }
+            if track.is_portless() && log_portless.is_due() {
+                warn!(
+                    "no contact has a port: views of ports count nothing; let the input report protocols and destination ports"
+                );
             }
         }
         slices.newest = slices.newest.max(slice.unwrap_or(0));

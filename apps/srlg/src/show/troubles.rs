@@ -50,6 +50,8 @@ pub enum TroubleKind {
     TooLate,
     /// Contacts more than a day ahead of the system clock.
     Future,
+    /// Contacts without a port, where views count ports and no contact has one.
+    WithoutPort,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
     /// Messages of Kafka that are not flows of the schema.
@@ -85,7 +87,7 @@ pub struct TroubleBoard {
 
 impl TroubleKind {
     /// All kinds.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Version,
         Self::Malformed,
         Self::Held,
@@ -94,6 +96,7 @@ impl TroubleKind {
         Self::BadClock,
         Self::TooLate,
         Self::Future,
+        Self::WithoutPort,
         Self::Kernel,
         Self::Message,
         Self::Expired,
@@ -106,6 +109,7 @@ impl TroubleKind {
         match (self.reason(), self) {
             (Some(reason), _) => reason.name(),
             (None, Self::TooLate) => "too-late",
+            (None, Self::WithoutPort) => "without-port",
             (None, Self::Kernel) => "kernel",
             (None, Self::Message) => "message",
             (None, Self::Expired) => "expired",
@@ -130,6 +134,7 @@ impl TroubleKind {
             Self::BadClock => Some(Reason::BadClock),
             Self::TooLate
             | Self::Future
+            | Self::WithoutPort
             | Self::Kernel
             | Self::Message
             | Self::Expired
@@ -148,6 +153,10 @@ impl TroubleKind {
             Self::BadClock => ("datagrams", "have a time of export that is more than an hour off"),
             Self::TooLate => ("contacts", "are too late: they are older than the window"),
             Self::Future => ("contacts", "are more than a day ahead of the system clock"),
+            Self::WithoutPort => (
+                "contacts",
+                "have no port, and no other contact has one: views of ports count nothing",
+            ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
             Self::Message => ("messages of Kafka", "cannot be decoded by the schema"),
             Self::Expired => ("messages of Kafka", "were deleted before they were read"),
@@ -175,6 +184,9 @@ impl TroubleKind {
             }
             Self::BadClock | Self::TooLate | Self::Future => {
                 "set the clock of the exporter, or give `timestamps = \"received\"`, by which exports count when they come"
+            }
+            Self::WithoutPort => {
+                "let the input report protocols and destination ports, or remove the views of ports"
             }
             Self::Kernel => {
                 "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer`, more `capture-threads` and a `filter`"

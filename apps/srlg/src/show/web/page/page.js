@@ -306,7 +306,7 @@ function updateRow(node, cells) {
   cells.forEach(([text, className], index) => write(node.children[index], text, className ?? ""));
 }
 
-const KINDS = { version: "of unknown version", held: "before their template", "bad-clock": "with bad clock", "too-late": "too late", future: "from the future" };
+const KINDS = { version: "of unknown version", held: "before their template", "bad-clock": "with bad clock", "too-late": "too late", future: "from the future", "without-port": "without a port" };
 
 function notUsed({ troubles, waiting_since_ms: since }) {
   const parts = Object.entries(troubles).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
