@@ -20,6 +20,11 @@ const PROTOCOLS: [(u8, &str); 5] =
 /// # Ok::<(), srlg_input::contact::BadPort>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(into = "String", try_from = "String")
+)]
 pub struct Port {
     /// IP protocol (IANA's number).
     pub protocol: u8,
@@ -75,5 +80,19 @@ impl FromStr for Port {
             Some(Self { protocol, number: number.parse().ok()? })
         };
         parse().ok_or_else(|| BadPort { text: text.to_owned() })
+    }
+}
+
+impl TryFrom<String> for Port {
+    type Error = BadPort;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Port> for String {
+    fn from(port: Port) -> Self {
+        port.to_string()
     }
 }

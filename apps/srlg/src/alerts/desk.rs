@@ -72,9 +72,10 @@ impl Desk {
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
             for (alert, mut context) in changes {
+                let last = self.open.get(&alert.id);
                 // An end has no evidence of its own.
-                let last = self.open.get(&alert.id).filter(|_| alert.status == Status::End);
-                if let Some(last) = last {
+                let before_end = last.filter(|_| alert.status == Status::End);
+                if let Some(last) = before_end {
                     context.opposite = last.opposite;
                 }
                 context.direction = Direction::from(self.views[at].role);
@@ -83,8 +84,12 @@ impl Desk {
                 (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
                 context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
                 let mut notice = Notice::new(alert, context);
-                if let Some(last) = last {
+                if let Some(last) = before_end {
                     notice.kind = last.kind;
+                }
+                // Sinks know the alert by this host, also if the prefix length of the view has changed since the start.
+                if let Some(last) = last.filter(|last| last.network == notice.network) {
+                    notice.host = last.host;
                 }
                 notices.push(notice);
             }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use crate::alerts::{Alert, AlertId, Severity, SilentSource, Status, Subject, Why, WindowCount};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use srlg_input::contact::{Name, Packing, PeerKey, Role};
+use srlg_input::contact::{Name, Packing, PeerKey, Port, Role};
 
 /// A host is a server, or a peer of peers, where both directions are alike within this factor.
 const ALIKE: f64 = 3.0;
@@ -70,7 +70,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The peers that a view counts.
+/// The kind of the hosts or the peers of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -93,6 +93,15 @@ impl Unit {
             (PeerKey::Port, _) => Self::Ports,
             (PeerKey::AddressPort, Direction::FanOut) => Self::Services,
             (PeerKey::AddressPort, _) => Self::HostsWithPorts,
+        }
+    }
+
+    /// Returns the unit of the hosts of a view that are packed by `hosts`, and whose contacts go in `direction`.
+    const fn of_hosts(hosts: Packing, direction: Direction) -> Self {
+        match (hosts.key(), direction) {
+            (PeerKey::Address | PeerKey::Port, _) => Self::Hosts,
+            (PeerKey::AddressPort, Direction::FanOut) => Self::HostsWithPorts,
+            (PeerKey::AddressPort, _) => Self::Services,
         }
     }
 }
@@ -134,6 +143,9 @@ pub struct Notice {
     pub rule: String,
     /// The host, or the first address of the network.
     pub host: Name,
+    /// The port of the host, in a view of services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<Port>,
     /// The network, of an alert of many of its hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpNet>,
@@ -467,6 +479,7 @@ impl Notice {
             is_inside,
             rule: alert.rule,
             host,
+            port: host.port(),
             network,
             hosts,
             largest,
@@ -540,9 +553,12 @@ fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     }
     let whom = match subject {
         Subject::Host(_) => format!("{subject_name}{label}"),
-        Subject::Network { hosts: 1, .. } => format!("a host of {subject_name}{label}"),
-        Subject::Network { hosts, .. } => {
-            format!("the busiest of {hosts} hosts of {subject_name}{label}")
+        Subject::Network { hosts: count, .. } => {
+            match (count, Unit::of_hosts(context.host_packing, context.direction)) {
+                (1, Unit::Services) => format!("a service of {subject_name}{label}"),
+                (1, _) => format!("a host of {subject_name}{label}"),
+                (_, hosts) => format!("the busiest of {count} {hosts} of {subject_name}{label}"),
+            }
         }
     };
     let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;

@@ -6,6 +6,7 @@ use srlg_cli::measure::checkpoints::Continued;
 use srlg_cli::measure::monitor::Monitor;
 use srlg_cli::notify::notice::{Kind, Notice, Unit};
 use srlg_cli::now_ms;
+use srlg_cli::show::troubles::TroubleKind;
 use srlg_input::contact::{Name, TCP};
 use srlg_input::{Contact, Status as InputStatus};
 
@@ -115,6 +116,9 @@ fn alerts_of_ports_and_services_are_about_them() {
         start("services", "192.0.2.7 tcp/53", Kind::ServiceFlood, Unit::Hosts, None),
     ];
     assert_eq!(found, expected);
+    let port_of = |view| told.iter().find(|notice| notice.view == view).unwrap().port;
+    assert_eq!(port_of("ports"), None);
+    assert!(port_of("services").is_some_and(|port| (port.protocol, port.number) == (TCP, 53)));
     let scan = told.iter().find(|notice| notice.view == "ports").unwrap();
     assert!(names(&scan.peers).iter().all(|peer| peer.starts_with("tcp/")), "{:?}", scan.peers);
 
@@ -149,6 +153,8 @@ fn services_of_one_network_that_start_together_are_one_alert() {
     let [of_network] = &told[..] else { panic!("{told:?}") };
     assert_eq!((of_network.subject(), of_network.hosts), ("10.0.0.0/24".to_owned(), 10));
     assert_eq!(of_network.label.as_deref(), Some("servers"));
+    assert_eq!(of_network.port, None);
+    assert!(of_network.text.contains("services of 10.0.0.0/24 (servers)"), "{}", of_network.text);
     let mut largest: Vec<_> = of_network.largest.iter().map(|(name, _)| name.to_string()).collect();
     largest.sort();
     assert_eq!((largest.len(), &*largest[0]), (10, "10.0.0.10 tcp/443"));
@@ -173,6 +179,48 @@ fn an_alert_of_a_service_outlives_a_restart() {
     assert_eq!((over.id, over.status), (start.id, Status::End));
     assert_eq!((over.host, over.subject()), (start.host, "10.0.0.2 tcp/443".to_owned()));
     assert_eq!(over.kind, Kind::ServiceFlood);
+}
+
+#[test]
+fn an_alert_keeps_its_name_when_the_prefix_length_of_its_view_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = format!("state = '{}'", folder.path().display());
+    let start_ms = (now_ms() / 1_000 - 200) * 1_000;
+    let mut first = Continued::open(&config(&state)).unwrap();
+    let told =
+        feed(&mut first.monitor, start_ms, 20, |time_ns| second(time_ns, &[([10, 0, 0, 2], 443)]));
+    end(first, &told);
+    let start = told.iter().find(|notice| notice.view == "services").unwrap();
+
+    let input = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n";
+    let views = VIEWS.replace("host-prefix6 = 64", "host-prefix6 = 64\nhost-prefix4 = 24");
+    let changed = Config::parse(&format!("{state}\n{input}{views}")).unwrap();
+    let mut next = Continued::open(&changed).unwrap();
+    let told = feed(&mut next.monitor, start_ms + 22_000, 60, |time_ns| second(time_ns, &[]));
+    let over = told.iter().find(|notice| notice.id == start.id).unwrap();
+    assert_eq!((over.status, over.host), (Status::End, start.host));
+}
+
+#[test]
+fn an_input_that_never_has_ports_is_a_trouble() {
+    let mut monitor = Monitor::new(&config(""), 1).unwrap();
+    let start_ms = 1_750_000_000_000;
+    let portless = |count: u8| {
+        move |time_ns| {
+            let address = |host| [172, 16, 0, host].into();
+            let contact = |host| Contact::new(time_ns, address(host), [10, 0, 0, 1].into());
+            (0..count).map(contact).collect()
+        }
+    };
+    let mut count = |start_ms, contacts: &dyn Fn(u64) -> Vec<Contact>| {
+        feed(&mut monitor, start_ms, 10, contacts);
+        monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::WithoutPort)
+    };
+    // A ping now and then is usual.
+    assert_eq!(count(start_ms, &|time_ns| second(time_ns, &[])), 0);
+    assert_eq!(count(start_ms + 10_000, &portless(99)), 0);
+    assert_eq!(count(start_ms + 20_000, &portless(200)), 1_992);
+    assert_eq!(count(start_ms + 30_000, &|time_ns| second(time_ns, &[])), 1_992);
 }
 
 #[test]
