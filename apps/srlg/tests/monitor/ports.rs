@@ -1,5 +1,7 @@
 //! Views of ports and services: their alerts, their rules, and what the page shows of them.
 
+use std::collections::BTreeSet;
+
 use srlg_cli::alerts::Status;
 use srlg_cli::config::Config;
 use srlg_cli::measure::checkpoints::Continued;
@@ -7,7 +9,7 @@ use srlg_cli::measure::monitor::Monitor;
 use srlg_cli::notify::notice::{Kind, Notice, Unit};
 use srlg_cli::now_ms;
 use srlg_cli::show::troubles::TroubleKind;
-use srlg_input::contact::{Name, TCP};
+use srlg_input::contact::{Name, Port, TCP};
 use srlg_input::{Contact, Status as InputStatus};
 
 use super::end;
@@ -116,9 +118,13 @@ fn alerts_of_ports_and_services_are_about_them() {
         start("services", "192.0.2.7 tcp/53", Kind::ServiceFlood, Unit::Hosts, None),
     ];
     assert_eq!(found, expected);
-    let port_of = |view| told.iter().find(|notice| notice.view == view).unwrap().port;
-    assert_eq!(port_of("ports"), None);
-    assert!(port_of("services").is_some_and(|port| (port.protocol, port.number) == (TCP, 53)));
+    let ports_in = |view| {
+        let of_view = told.iter().filter(move |notice| notice.view == view);
+        of_view.map(|notice| notice.port).collect::<BTreeSet<_>>()
+    };
+    let port = |number| Some(Port { protocol: TCP, number });
+    assert_eq!(ports_in("ports"), BTreeSet::from([None]));
+    assert_eq!(ports_in("services"), BTreeSet::from([port(53), port(443)]));
     let scan = told.iter().find(|notice| notice.view == "ports").unwrap();
     assert!(names(&scan.peers).iter().all(|peer| peer.starts_with("tcp/")), "{:?}", scan.peers);
 
