@@ -100,7 +100,7 @@ pub struct Topic {
 /// A text that names no topic of Kafka.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a Kafka topic: give kafka://broker:9092/topic, with commas between several brokers"
+    "{0:?} is not a Kafka topic: give kafka://broker:9092/topic, with commas between several brokers, each a name or an IPv4 address"
 )]
 pub struct BadTopic(pub String);
 
