@@ -293,6 +293,8 @@ pub struct KafkaStatus {
     pub lag: u64,
     /// Messages that Kafka had deleted before they were read.
     pub expired: u64,
+    /// Messages of minutes in which no message had two hosts.
+    pub without_hosts: u64,
     /// Attempts to reach a broker again after an error.
     pub retries: u64,
     /// Why some partition is not read now, or the topic.
@@ -301,7 +303,7 @@ pub struct KafkaStatus {
 
 impl fmt::Display for KafkaStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { topic, partitions, messages, lag, expired, retries, error } = self;
+        let Self { topic, partitions, messages, lag, expired, retries, error, .. } = self;
         write!(
             f,
             "{topic}: {messages} messages read of {partitions} partitions, {lag} to read, {expired} deleted before, {retries} retries"

@@ -80,7 +80,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SECOND: u64 = 1_000_000_000;
 
 /// What the threads of a source share with the one that asks.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Line {
     pub(crate) belt: Arc<Belt>,
     pub(crate) stop: Stop,
@@ -153,7 +153,7 @@ impl Live {
         start: Option<Position>,
         stop: &Stop,
     ) -> Result<Self, InputError> {
-        let line = Line { belt: Arc::default(), stop: stop.clone(), status: Arc::default() };
+        let line = Line { stop: stop.clone(), ..Line::default() };
         // An error drops it, which ends the threads that have been started.
         let mut live = Self::of(line);
         if !options.sockets.listen.is_empty() {
@@ -165,7 +165,11 @@ impl Live {
             return Err(InputError::NoLive { interface: name.clone() });
         } else if let Some(topic) = &options.kafka.kafka {
             #[cfg(feature = "kafka")]
-            crate::kafka::open(topic, options, start, &live.line)?;
+            {
+                // It stands until a message is read, also if no broker answers.
+                live.position = start.clone().unwrap_or_default();
+                crate::kafka::open(topic, options, start, &live.line)?;
+            }
             #[cfg(not(feature = "kafka"))]
             {
                 drop(start);
@@ -200,7 +204,7 @@ impl Live {
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         loop {
             if mem::take(&mut self.is_loaded) {
-                self.position.advance(&mut self.next_position);
+                self.position.advance(mem::take(&mut self.next_position));
                 if !self.contacts.is_empty() {
                     return Ok(Some(Next::Contacts));
                 }
@@ -237,7 +241,7 @@ impl Live {
                 return self.finish();
             }
             (self.contacts, self.is_loaded) = (load.contacts, true);
-            self.next_position.advance(&mut load.position);
+            self.next_position.advance(load.position);
             // The event comes before the contacts, which would let the skipped time pass.
             if step >= STEP {
                 if let Some(sockets) = &self.sockets {

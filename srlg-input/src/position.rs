@@ -1,8 +1,8 @@
-//! How far a topic has been read.
+//! Positions in a topic of Kafka.
 
 use std::collections::BTreeMap;
 
-/// How far a topic of Kafka has been read: the offset of the next message of each partition.
+/// A position in a topic of Kafka: the offset of the next message of each partition.
 ///
 /// A position belongs to the contacts that an input has yielded before it. Stored with them, it lets
 /// [`Input::resume`](crate::Input::resume) continue without a gap.
@@ -13,23 +13,18 @@ pub struct Position {
     pub topic: String,
     /// Offset of the next message, by partition.
     pub offsets: BTreeMap<i32, i64>,
+    /// Schema of the messages, if the topic is named after it. With it the topic can be read to its end when another has replaced it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub schema: Option<String>,
 }
 
 impl Position {
-    /// Sets the offset of the next message of `partition`.
-    #[cfg(feature = "kafka")]
-    pub(crate) fn set(&mut self, topic: &str, partition: i32, offset: i64) {
-        if self.topic != topic {
-            *self = Self { topic: topic.to_owned(), ..Self::default() };
-        }
-        self.offsets.insert(partition, offset);
-    }
-
-    /// Takes the offsets of `next`, which was read after this position.
-    pub(crate) fn advance(&mut self, next: &mut Self) {
-        if !next.offsets.is_empty() {
-            self.topic.clone_from(&next.topic);
+    /// Takes the offsets of `next`, which was read after this position. Those of another topic take the place of all.
+    pub(crate) fn advance(&mut self, mut next: Self) {
+        if self.topic == next.topic {
             self.offsets.append(&mut next.offsets);
+        } else if !next.offsets.is_empty() {
+            *self = next;
         }
     }
 
@@ -42,7 +37,7 @@ impl Position {
         let offsets = offsets.filter_map(|(partition, offset)| {
             Some((*partition, *offset.min(other.offsets.get(partition)?)))
         });
-        Self { topic: self.topic.clone(), offsets: offsets.collect() }
+        Self { offsets: offsets.collect(), ..self.clone() }
     }
 }
 
@@ -55,10 +50,26 @@ mod tests {
         let position = |topic: &str, offsets: &[(i32, i64)]| Position {
             topic: topic.to_owned(),
             offsets: offsets.iter().copied().collect(),
+            schema: None,
         };
         let one = position("flows", &[(0, 10), (1, 20), (2, 30)]);
         let other = position("flows", &[(0, 11), (1, 19), (3, 1)]);
         assert_eq!(one.before(&other), position("flows", &[(0, 10), (1, 19)]));
         assert_eq!(one.before(&position("more", &[(0, 1)])), position("flows", &[]));
+    }
+
+    #[test]
+    fn offsets_of_another_topic_take_the_place_of_all() {
+        let position = |topic: &str, offset| Position {
+            topic: topic.to_owned(),
+            offsets: [offset].into(),
+            schema: Some(format!("schema of {topic}")),
+        };
+        let mut read = position("flows-A", (0, 10));
+        read.advance(position("flows-A", (1, 20)));
+        read.advance(Position::default());
+        assert_eq!(read.offsets, [(0, 10), (1, 20)].into());
+        read.advance(position("flows-B", (1, 3)));
+        assert_eq!(read, position("flows-B", (1, 3)));
     }
 }

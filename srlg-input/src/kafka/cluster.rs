@@ -34,7 +34,7 @@ pub(super) struct Cluster {
     client: Mutex<Option<Arc<Client>>>,
 }
 
-/// Why a broker cannot be asked.
+/// An error of a request to a broker.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClusterError {
     #[error(transparent)]
@@ -106,7 +106,7 @@ impl Cluster {
         let mut builder = ClientBuilder::new(self.brokers.clone())
             .client_id("srlg")
             .max_message_size(MOST_BYTES)
-            // Whoever asks tries again and says so.
+            // The reader itself waits, tries again and logs the error.
             .backoff_config(BackoffConfig {
                 init_backoff: Duration::from_millis(100),
                 max_backoff: Duration::from_secs(1),

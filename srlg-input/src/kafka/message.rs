@@ -97,6 +97,11 @@ impl FlowReader {
         Some(flow.details().contact(time_ns, hosts, exporter, self.sampling))
     }
 
+    /// Takes `layout` for all further messages. Counters go on.
+    pub fn set_layout(&mut self, layout: Layout) {
+        self.layout = layout;
+    }
+
     /// Returns what became of all messages.
     #[must_use]
     pub const fn counts(&self) -> &FlowCounts {

@@ -1,8 +1,10 @@
 //! The status of a topic, and the lines of the log about it.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::time::{Duration, Instant};
 
+use crate::flow::{FlowCounts, Reason};
 use crate::input::{KafkaStatus, LogLine, Status};
 use crate::kafka::message::FlowReader;
 use crate::kafka::partition::Gap;
@@ -13,20 +15,40 @@ use crate::options::Topic;
 /// Time between two updates of the status.
 const STATUS: Duration = Duration::from_secs(1);
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// The status of a topic, and its failures.
 pub(super) struct News<'a> {
     pub(super) line: &'a Line,
     pub(super) status: KafkaStatus,
-    /// By partition; those of the topic or its schema have none.
-    failures: BTreeMap<Option<i32>, String>,
+    failures: BTreeMap<Subject, String>,
     failing_since: Option<Instant>,
     shown: Option<Instant>,
+    minute: Minute,
+}
+
+/// A part of a topic that can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Schema,
+    /// The list of the partitions.
+    Partitions,
+    Partition(i32),
+}
+
+/// Counts at the start of a minute.
+#[derive(Debug)]
+struct Minute {
+    started: Instant,
+    messages: u64,
+    without_hosts: u64,
 }
 
 impl<'a> News<'a> {
     pub(super) fn new(topic: &Topic, line: &'a Line) -> Self {
         let status = KafkaStatus { topic: topic.to_string(), ..KafkaStatus::default() };
-        Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None }
+        let minute = Minute::new(Instant::now(), &FlowCounts::default());
+        Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
     }
 
     pub(super) fn say_start(&self, name: &str, layout: &Layout) {
@@ -57,25 +79,25 @@ impl<'a> News<'a> {
         }
     }
 
-    /// Notes that a partition, or the whole topic, cannot be read. The first of several failures is logged.
-    pub(super) fn fail(&mut self, partition: Option<i32>, error: String) {
+    /// Notes that `subject` cannot be read. The first of several failures is logged.
+    pub(super) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
-        let error = match partition {
-            Some(number) => format!("partition {number}: {error}"),
-            None => error,
+        let error = match subject {
+            Subject::Partition(number) => format!("partition {number}: {error}"),
+            Subject::Schema | Subject::Partitions => error,
         };
         if self.failures.is_empty() {
             self.failing_since = Some(Instant::now());
             let topic = &self.status.topic;
             self.warn(format!("cannot read {topic}: {error}; srlg tries again until it succeeds"));
         }
-        self.failures.insert(partition, error);
+        self.failures.insert(subject, error);
         self.set_error();
     }
 
-    /// Notes that a partition, or the whole topic, can be read. The end of all failures is logged.
-    pub(super) fn recover(&mut self, partition: Option<i32>) {
-        if self.failures.remove(&partition).is_none() {
+    /// Notes that `subject` can be read. The end of all failures is logged.
+    pub(super) fn recover(&mut self, subject: Subject) {
+        if self.failures.remove(&subject).is_none() {
             return;
         }
         self.set_error();
@@ -85,6 +107,13 @@ impl<'a> News<'a> {
             let seconds = since.elapsed().as_secs();
             self.info(format!("{} can be read again, after {seconds} s", self.status.topic));
         }
+    }
+
+    /// Forgets failures of a topic that is read no further.
+    pub(super) fn leave_topic(&mut self) {
+        let subjects: Vec<_> = self.failures.keys().copied().collect();
+        let of_topic = subjects.into_iter().filter(|subject| *subject != Subject::Schema);
+        of_topic.for_each(|subject| self.recover(subject));
     }
 
     fn set_error(&mut self) {
@@ -102,6 +131,9 @@ impl<'a> News<'a> {
     /// Publishes the status, with the counters of `flows`.
     pub(super) fn show(&mut self, flows: Option<&FlowReader>) {
         self.shown = Some(Instant::now());
+        if let Some(flows) = flows {
+            self.status.without_hosts += self.minute.pass(Instant::now(), flows.counts());
+        }
         let status = Status {
             flows: flows.map(|flows| flows.counts().clone()),
             exporters: flows.map(FlowReader::exporters).unwrap_or_default(),
@@ -111,11 +143,48 @@ impl<'a> News<'a> {
         self.line.set_status(0, status);
     }
 
-    fn info(&self, text: String) {
+    pub(super) fn info(&self, text: String) {
         self.line.belt.log(LogLine::info(text));
     }
 
-    fn warn(&self, text: String) {
+    pub(super) fn warn(&self, text: String) {
         self.line.belt.log(LogLine::warning(text));
+    }
+}
+
+impl Minute {
+    fn new(started: Instant, counts: &FlowCounts) -> Self {
+        Self { started, messages: counts.datagrams, without_hosts: counts.of(Reason::NoHosts) }
+    }
+
+    /// Starts the next minute if it is `now`, and returns the messages of the last one if none of them had two hosts. The schema is
+    /// then that of other messages.
+    fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
+        if now.duration_since(self.started) < MINUTE {
+            return 0;
+        }
+        let before = mem::replace(self, Self::new(now, counts));
+        let messages = self.messages - before.messages;
+        let without_hosts = self.without_hosts - before.without_hosts;
+        if without_hosts == messages { messages } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_a_minute_without_any_hosts_are_counted() {
+        let start = Instant::now();
+        let mut counts = FlowCounts::default();
+        let mut minute = Minute::new(start, &counts);
+        let mut pass = |seconds, messages, without_hosts| {
+            counts.datagrams += messages;
+            (0..without_hosts).for_each(|_| counts.add(Reason::NoHosts));
+            minute.pass(start + Duration::from_secs(seconds), &counts)
+        };
+        assert_eq!([pass(59, 5, 5), pass(60, 2, 2), pass(61, 3, 3)], [0, 7, 0]);
+        assert_eq!([pass(120, 9, 8), pass(180, 0, 0), pass(240, 4, 4)], [0, 0, 4]);
     }
 }

@@ -1,9 +1,11 @@
-//! Where a topic is read from.
+//! The place from which a topic is read: a stored position, or one end of it.
 
+use crate::kafka::news::News;
 use crate::kafka::partition::Start;
+use crate::kafka::schema::Layout;
 use crate::position::Position;
 
-/// Where a topic is read from.
+/// The place from which a topic is read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The offsets in a state; partitions without one are new.
@@ -28,10 +30,11 @@ impl Origin {
             None => Self::New(default),
             Some(position) if position.topic == name => Self::Position(position),
             Some(position) => {
-                let hash = position.topic.strip_prefix(configured);
-                let is_former = hash.is_some_and(|hash| hash.starts_with('-'));
-                let is_former = is_former && configured != name;
-                if is_former { Self::Successor } else { Self::Other(position.topic, default) }
+                if is_former(&position.topic, configured, name) {
+                    Self::Successor
+                } else {
+                    Self::Other(position.topic, default)
+                }
             }
         }
     }
@@ -55,6 +58,35 @@ impl Origin {
             "the state has a position in the topic {other}, and not in {name}, which is read from its {from} on"
         ))
     }
+}
+
+/// Returns the schema of the topic that the one of `layout` has replaced since the position `start` was stored. That topic is to
+/// be read to its end first.
+pub(super) fn former(
+    start: Option<&Position>,
+    configured: &str,
+    layout: &Layout,
+    news: &News<'_>,
+) -> Option<Layout> {
+    let Position { topic, schema, .. } = start?;
+    let name = layout.topic(configured);
+    if *topic == name || !is_former(topic, configured, &name) {
+        return None;
+    }
+    let former = Layout::parse(schema.as_deref().unwrap_or_default());
+    let former = former.ok().filter(|former| former.topic(configured) == *topic);
+    if former.is_none() {
+        news.warn(format!(
+            "the state has no schema of the topic {topic}, which {name} has replaced: its messages after the stored position are not read"
+        ));
+    }
+    former
+}
+
+/// Returns whether `topic` is one of the same configured name as the topic `name`, by another schema.
+fn is_former(topic: &str, configured: &str, name: &str) -> bool {
+    let hash = topic.strip_prefix(configured);
+    configured != name && hash.is_some_and(|hash| hash.starts_with('-'))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 /// Answers without a message, although there are some, after which an offset is passed over. It is that of a mark of a transaction.
 const EMPTY_ANSWERS: u32 = 3;
 
-/// Where a partition is read from.
+/// The first message of a partition that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Earliest,
@@ -42,18 +42,18 @@ pub(super) struct Partition {
     empty: u32,
 }
 
-/// What came of an attempt to read.
+/// Messages of a partition, and the offset after them.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) messages: Vec<RecordAndOffset>,
     /// The offset after the messages.
     pub(super) next: i64,
-    /// Messages of the partition from `next` on.
-    pub(super) lag: u64,
+    /// Messages of the partition from `next` on, if the broker has been asked for these.
+    pub(super) lag: Option<u64>,
     pub(super) gap: Option<Gap>,
 }
 
-/// Why reading went on at the earliest message.
+/// A reason to continue with the earliest message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
     /// Kafka has deleted so many messages before they were read.
@@ -103,8 +103,16 @@ impl Partition {
         };
         let answer = patiently(async { Ok(leader.fetch_records(offset, 1..bytes, WAIT_MS).await) });
         match answer.await? {
-            Ok((messages, end)) => Ok(self.take(offset, messages, end)),
-            Err(error) if is_out_of_range(&error) => self.find_gap(offset, leader).await,
+            Ok((messages, end)) => {
+                // Messages of a transaction that is open count in the end, but cannot be read yet.
+                let is_stuck = messages.is_empty() && self.empty + 1 >= EMPTY_ANSWERS;
+                let is_open = is_stuck && offset_at(leader, OffsetAt::Latest).await? <= offset;
+                Ok(self.take(offset, messages, if is_open { offset } else { end }))
+            }
+            Err(error) if is_out_of_range(&error) => {
+                let earliest = offset_at(leader, OffsetAt::Earliest).await?;
+                self.pass_gap(offset, earliest).ok_or_else(|| error.into())
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -116,26 +124,22 @@ impl Partition {
             (next, self.empty) = (offset + 1, 0);
         }
         self.offset = Some(next);
-        Fetched { messages, next, lag: u64::try_from(end - next).unwrap_or(0), gap: None }
+        Fetched { messages, next, lag: Some(u64::try_from(end - next).unwrap_or(0)), gap: None }
     }
 
-    /// Finds out why there is no message of `offset`, and goes on at the earliest one.
-    async fn find_gap(
-        &mut self,
-        offset: i64,
-        leader: &PartitionClient,
-    ) -> Result<Fetched, ClusterError> {
-        let earliest = offset_at(leader, OffsetAt::Earliest).await?;
-        let gap = match u64::try_from(earliest - offset) {
-            Ok(deleted) if deleted > 0 => Gap::Expired(deleted),
-            _ => Gap::Renewed,
+    /// Continues at the `earliest` message, as there is none of `offset`. Returns `None` if that is the same offset, which is then no
+    /// gap, but an error of the broker.
+    fn pass_gap(&mut self, offset: i64, earliest: i64) -> Option<Fetched> {
+        let gap = match earliest.saturating_sub(offset) {
+            0 => return None,
+            deleted => u64::try_from(deleted).map_or(Gap::Renewed, Gap::Expired),
         };
-        Ok(self.go_to(earliest, Some(gap)))
+        Some(self.go_to(earliest, Some(gap)))
     }
 
     fn go_to(&mut self, next: i64, gap: Option<Gap>) -> Fetched {
         self.offset = Some(next);
-        Fetched { messages: Vec::new(), next, lag: 0, gap }
+        Fetched { messages: Vec::new(), next, lag: None, gap }
     }
 }
 
@@ -170,12 +174,24 @@ mod tests {
         let next = |partition: &mut Partition, end| {
             let offset = partition.offset.unwrap();
             let fetched = partition.take(offset, Vec::new(), end);
-            (fetched.next, fetched.lag)
+            (fetched.next, fetched.lag.unwrap())
         };
         let answers = [9, 9, 9, 9].map(|end| next(&mut partition, end));
         assert_eq!(answers, [(7, 2), (7, 2), (8, 1), (8, 1)]);
+        // How many messages follow is not known before some are asked for.
+        assert_eq!(partition.go_to(8, None).lag, None);
         // Nothing is there.
         let answers = [8, 8, 8, 8].map(|end| next(&mut partition, end));
         assert_eq!(answers, [(8, 0); 4]);
+    }
+
+    #[test]
+    fn an_offset_that_is_not_there_is_left_for_the_earliest_one() {
+        let mut partition = Partition::new(0, Start::At(7));
+        let mut pass = |earliest| partition.pass_gap(7, earliest).map(|it| (it.next, it.gap));
+        assert_eq!(pass(10), Some((10, Some(Gap::Expired(3)))));
+        assert_eq!(pass(0), Some((0, Some(Gap::Renewed))));
+        // Another attempt at once would fail in the same way.
+        assert_eq!(pass(7), None);
     }
 }

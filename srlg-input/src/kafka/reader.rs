@@ -1,6 +1,7 @@
 //! The thread that reads a topic: its schema, its partitions, and their messages.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -10,11 +11,10 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::contact::Contact;
 use crate::error::InputError;
-use crate::input::LogLine;
 use crate::kafka::cluster::{Cluster, ClusterError};
 use crate::kafka::message::FlowReader;
-use crate::kafka::news::News;
-use crate::kafka::origin::Origin;
+use crate::kafka::news::{News, Subject};
+use crate::kafka::origin::{self, Origin};
 use crate::kafka::partition::{Fetched, Partition, delay};
 use crate::kafka::schema::{Layout, SchemaError, Source};
 use crate::live::{Line, now_ns};
@@ -25,13 +25,16 @@ use crate::position::Position;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time between two looks for new partitions and for another schema.
-const REFRESH: Duration = Duration::from_secs(30);
+const REFRESH: Duration = Duration::from_secs(15);
+
+/// Time without a message after which a topic that was replaced is left. Other writers may be slower to leave it.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// Bytes of messages that are asked for at once, of all partitions and of one.
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
-/// What the thread is started with.
+/// A topic, with the settings by which it is read.
 pub(super) struct Reader {
     topic: Topic,
     source: Source,
@@ -45,6 +48,8 @@ pub(super) struct Reader {
 struct Session {
     /// The name of the topic, which has the hash of the schema.
     name: Rc<str>,
+    /// The name of the topic in the options.
+    configured: String,
     cluster: Rc<Cluster>,
     layout: Layout,
     flows: FlowReader,
@@ -52,12 +57,16 @@ struct Session {
     fetches: JoinSet<(Partition, Result<Fetched, ClusterError>)>,
     /// Messages that are yet to be read, by partition.
     lags: BTreeMap<i32, u64>,
-    position: Position,
+    /// When the last message came, at first when the session started.
+    last_message: Instant,
+    /// The schema of the topic that replaces this one, and when it was seen first.
+    next: Option<(Layout, Instant)>,
 }
 
-/// What ends a session.
+/// The end of a session.
 enum End {
     Stop,
+    /// Another topic is to be read.
     Schema(Layout),
 }
 
@@ -89,32 +98,43 @@ impl Reader {
         let mut news = News::new(&topic, line);
         let cluster = Rc::new(cluster);
         let Some(mut layout) = read_schema(&source, &mut news).await else { return };
+        let mut next = None;
+        if let Some(former) = origin::former(start.as_ref(), &topic.name, &layout, &news) {
+            next = Some((mem::replace(&mut layout, former), Instant::now()));
+        }
+        let mut flows = FlowReader::new(layout.clone(), &decoding);
         loop {
             let name = layout.topic(&topic.name);
             news.say_start(&name, &layout);
             let origin = Origin::of(start.take(), &topic.name, &name, is_earliest);
             if let Some(warning) = origin.warning(&name) {
-                line.belt.log(LogLine::warning(warning));
+                news.warn(warning);
             }
+            flows.set_layout(layout.clone());
             let mut session = Session {
                 name: name.into(),
                 cluster: Rc::clone(&cluster),
-                flows: FlowReader::new(layout.clone(), &decoding),
+                configured: topic.name.clone(),
+                flows,
                 layout,
                 contacts: Vec::new(),
                 fetches: JoinSet::new(),
                 lags: BTreeMap::new(),
-                position: Position::default(),
+                last_message: Instant::now(),
+                next: next.take(),
             };
             let end = session.read(&source, &origin, &mut news).await;
             news.show(Some(&session.flows));
             let End::Schema(next) = end else { return };
-            line.belt.log(LogLine::info(format!(
-                "the schema of {topic} has changed from {} to {}, and all messages of the former have been read",
-                session.layout.message(),
+            news.leave_topic();
+            let Session { name, layout: former, flows: reader, .. } = session;
+            news.info(format!(
+                "the schema of {topic} has changed from {} to {}: the topic {name} is read no further",
+                former.message(),
                 next.message()
-            )));
-            (start, layout) = (Some(session.position), next);
+            ));
+            start = Some(Position { topic: name.to_string(), ..Position::default() });
+            (layout, flows) = (next, reader);
         }
     }
 }
@@ -122,12 +142,12 @@ impl Reader {
 /// Reads the schema, again and again until it can be read; `None` if the end is asked for.
 async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Layout> {
     for failures in 1.. {
-        match fetch_schema(source).await {
+        match fetch_schema(source.clone(), 0).await {
             Ok(layout) => {
-                news.recover(None);
+                news.recover(Subject::Schema);
                 return Some(layout);
             }
-            Err(error) => news.fail(None, error.to_string()),
+            Err(error) => news.fail(Subject::Schema, error.to_string()),
         }
         let until = Instant::now() + delay(failures);
         while Instant::now() < until {
@@ -143,8 +163,11 @@ async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Layout> {
     None
 }
 
-async fn fetch_schema(source: &Source) -> Result<Layout, SchemaError> {
-    let source = source.clone();
+/// Fetches the schema, after some `failures` not at once.
+async fn fetch_schema(source: Source, failures: u32) -> Result<Layout, SchemaError> {
+    if failures > 0 {
+        sleep(delay(failures)).await;
+    }
     joined(spawn_blocking(move || source.read()).await)
 }
 
@@ -156,7 +179,7 @@ impl Session {
         let (mut refresh, mut tick) = (interval(REFRESH), interval(TICK));
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut next_schema, mut failed_lookups) = (None, 0);
+        let (mut failed_lookups, mut failed_fetches) = (0, 0);
         loop {
             tokio::select! {
                 // A busy topic must not keep others waiting.
@@ -169,8 +192,7 @@ impl Session {
                         news.status.lag = self.lags.values().sum();
                         news.show(Some(&self.flows));
                     }
-                    let is_drained = self.lags.len() == known.len() && self.lags.values().all(|lag| *lag == 0);
-                    if let Some(next) = next_schema.take_if(|_| is_drained) {
+                    if let Some(next) = self.replacement(known.len()) {
                         return End::Schema(next);
                     }
                 }
@@ -179,14 +201,13 @@ impl Session {
                         lookups.spawn_local(look_up(Rc::clone(&self.cluster), Rc::clone(&self.name), 0));
                     }
                     if source.is_url() && schemas.is_empty() && !known.is_empty() {
-                        let source = source.clone();
-                        schemas.spawn_local(async move { fetch_schema(&source).await });
+                        schemas.spawn_local(fetch_schema(source.clone(), 0));
                     }
                 }
                 Some(found) = lookups.join_next() => match joined(found) {
                     Ok(numbers) => {
                         failed_lookups = 0;
-                        news.recover(None);
+                        news.recover(Subject::Partitions);
                         let is_first_look = known.is_empty();
                         bytes = bytes_of(numbers.len());
                         for number in numbers.into_iter().filter(|number| known.insert(*number)) {
@@ -197,30 +218,45 @@ impl Session {
                             self.fetch(partition, bytes);
                         }
                     }
+                    Err(ClusterError::NoTopic(name)) if self.next.is_some() => {
+                        news.warn(format!("the topic {name} was deleted before it was read to its end"));
+                        if let Some((next, _)) = self.next.take() {
+                            return End::Schema(next);
+                        }
+                    }
                     Err(error) => {
                         failed_lookups += 1;
-                        news.fail(None, error.to_string());
+                        news.fail(Subject::Partitions, error.to_string());
                         let (cluster, name) = (Rc::clone(&self.cluster), Rc::clone(&self.name));
                         lookups.spawn_local(look_up(cluster, name, failed_lookups));
                     }
                 },
-                Some(schema) = schemas.join_next() => {
-                    // Without a new one, the schema at hand stays right: a new one has a topic of its own.
-                    next_schema = joined(schema).ok().filter(|next| *next != self.layout);
-                }
+                Some(schema) = schemas.join_next() => match joined(schema) {
+                    Ok(schema) => {
+                        failed_fetches = 0;
+                        news.recover(Subject::Schema);
+                        self.note_schema(schema, news);
+                    }
+                    // The schema at hand stays right for its topic, but a topic that replaces it would not be found.
+                    Err(error) => {
+                        failed_fetches += 1;
+                        news.fail(Subject::Schema, error.to_string());
+                        schemas.spawn_local(fetch_schema(source.clone(), failed_fetches));
+                    }
+                },
                 Some(fetched) = self.fetches.join_next() => {
                     let (mut partition, fetched) = joined(fetched);
                     match fetched {
                         Ok(fetched) => {
                             partition.failures = 0;
-                            news.recover(Some(partition.number));
+                            news.recover(Subject::Partition(partition.number));
                             if !self.take(partition.number, fetched, news) {
                                 return End::Stop;
                             }
                         }
                         Err(error) => {
                             partition.failures = partition.failures.saturating_add(1);
-                            news.fail(Some(partition.number), error.to_string());
+                            news.fail(Subject::Partition(partition.number), error.to_string());
                         }
                     }
                     self.fetch(partition, bytes);
@@ -251,10 +287,45 @@ impl Session {
             self.contacts.extend(self.flows.read(value, stored_ns, now_ns));
         }
         news.status.messages += messages.len() as u64;
-        self.lags.insert(number, lag);
+        if !messages.is_empty() {
+            self.last_message = Instant::now();
+        }
+        match lag {
+            Some(lag) => self.lags.insert(number, lag),
+            None => self.lags.remove(&number),
+        };
         news.status.partitions = self.lags.len();
-        self.position.set(&self.name, number, next);
-        news.line.belt.put_until(self.contacts.drain(..), &self.name, number, next)
+        let is_named_after_schema = self.configured != *self.name;
+        let position = Position {
+            topic: self.name.to_string(),
+            offsets: [(number, next)].into(),
+            schema: is_named_after_schema.then(|| self.layout.schema()),
+        };
+        news.line.belt.put_until(self.contacts.drain(..), position)
+    }
+
+    /// Takes the schema that is in use now: for this topic at once, for another one when this has been read to its end.
+    fn note_schema(&mut self, schema: Layout, news: &News<'_>) {
+        if schema.topic(&self.configured) == *self.name {
+            self.next = None;
+            if schema != self.layout {
+                news.info(format!("the schema of the topic {} has changed", self.name));
+                self.flows.set_layout(schema.clone());
+                self.layout = schema;
+            }
+        } else if self.next.as_ref().is_none_or(|(next, _)| *next != schema) {
+            self.next = Some((schema, Instant::now()));
+        }
+    }
+
+    /// Returns the schema of the topic that replaces this one, once all messages of its `partitions` have been read.
+    fn replacement(&mut self, partitions: usize) -> Option<Layout> {
+        let is_read = partitions > 0
+            && self.lags.len() == partitions
+            && self.lags.values().all(|lag| *lag == 0);
+        let is_quiet = self.last_message.elapsed() >= QUIET;
+        let next = self.next.take_if(|(_, seen)| is_read && is_quiet && seen.elapsed() >= QUIET);
+        next.map(|(next, _)| next)
     }
 }
 
@@ -280,4 +351,53 @@ fn joined<T>(task: Result<T, JoinError>) -> T {
 fn bytes_of(partitions: usize) -> i32 {
     let share = ALL_BYTES / i32::try_from(partitions.max(1)).unwrap_or(i32::MAX);
     share.clamp(BYTES[0], BYTES[1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::KafkaOptions;
+
+    fn layout(message: &str, source: i32) -> Layout {
+        let fields = format!("bytes SrcAddr = {source}; bytes DstAddr = 9;");
+        Layout::parse(&format!("syntax = \"proto3\"; message {message} {{ {fields} }}")).unwrap()
+    }
+
+    #[test]
+    fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
+        let topic: Topic = "kafka://broker/flows".parse().unwrap();
+        let (line, first) = (Line::default(), layout("FlowMessagevA", 1));
+        let mut session = Session {
+            name: "flows-A".into(),
+            configured: topic.name.clone(),
+            cluster: Rc::new(Cluster::new(&topic, &KafkaOptions::default()).unwrap()),
+            layout: first.clone(),
+            flows: FlowReader::new(first.clone(), &ExportOptions::default()),
+            contacts: Vec::new(),
+            fetches: JoinSet::new(),
+            lags: [(0, 0), (1, 3)].into(),
+            last_message: Instant::now(),
+            next: None,
+        };
+        let news = News::new(&topic, &line);
+        session.note_schema(layout("FlowMessagevA", 2), &news);
+        assert_eq!((&session.layout, &session.next), (&layout("FlowMessagevA", 2), &None));
+        let next = layout("FlowMessagevB", 1);
+        session.note_schema(next.clone(), &news);
+        assert_eq!(session.layout, layout("FlowMessagevA", 2));
+        let earlier = Instant::now().checked_sub(QUIET).unwrap();
+        session.next = Some((next.clone(), earlier));
+        // The same one again is not newer.
+        session.note_schema(next.clone(), &news);
+        assert_eq!(session.next, Some((next.clone(), earlier)));
+        session.last_message = earlier;
+        assert_eq!(session.replacement(2), None, "messages are yet to be read");
+        session.lags.insert(1, 0);
+        assert_eq!(session.replacement(3), None, "a partition was not looked at");
+        session.last_message = Instant::now();
+        assert_eq!(session.replacement(2), None, "messages still come");
+        session.last_message = earlier;
+        assert_eq!(session.replacement(2), Some(next));
+        assert_eq!(session.next, None);
+    }
 }

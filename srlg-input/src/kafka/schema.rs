@@ -38,6 +38,12 @@ pub(super) enum Part {
     TcpFlags,
 }
 
+impl Part {
+    const fn is_address(self) -> bool {
+        matches!(self, Self::Source | Self::Destination | Self::Exporter)
+    }
+}
+
 /// Names of fields, without underscores and in lower case.
 const NAMES: [(&str, Part); 14] = [
     ("srcaddr", Part::Source),
@@ -72,7 +78,7 @@ const GOFLOW2: [(i32, Part); 12] = [
     (112, Part::EndNs),
 ];
 
-/// Where the parts of a contact are in a message.
+/// The numbers of the fields that are parts of a contact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     message: String,
@@ -80,7 +86,7 @@ pub struct Layout {
     parts: Vec<Option<Part>>,
 }
 
-/// Why a schema cannot be used.
+/// An error of a schema.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -153,7 +159,7 @@ impl Layout {
         let mut layout = Self { message: name.to_owned(), parts: Vec::new() };
         for field in &message.field {
             let Some(part) = part(field.name()) else { continue };
-            let is_address = matches!(part, Part::Source | Part::Destination | Part::Exporter);
+            let is_address = part.is_address();
             let is_right = match field.r#type() {
                 Type::Bytes => is_address,
                 Type::Uint32
@@ -175,6 +181,18 @@ impl Layout {
             }
         }
         Ok(layout)
+    }
+
+    /// Returns a schema from which [`parse`](Self::parse) makes this layout.
+    pub(super) fn schema(&self) -> String {
+        let field = |(number, part): (usize, &Option<Part>)| {
+            let part = (*part)?;
+            let (name, _) = NAMES.iter().find(|(_, known)| *known == part)?;
+            let kind = if part.is_address() { "bytes" } else { "uint64" };
+            Some(format!("{kind} {name} = {number};"))
+        };
+        let fields: Vec<_> = self.parts.iter().enumerate().filter_map(field).collect();
+        format!("syntax = \"proto3\"; message {} {{ {} }}", self.message, fields.join(" "))
     }
 
     fn put(&mut self, number: usize, part: Part) {
@@ -219,7 +237,7 @@ fn part(field: &str) -> Option<Part> {
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, part)| *part)
 }
 
-/// Where the schema comes from.
+/// The origin of a schema.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     Known(Layout),
@@ -249,7 +267,7 @@ impl Source {
             Self::Known(layout) => Ok(layout.clone()),
             Self::Url(url) => {
                 let cause = |error: ureq::Error| SchemaError::Read {
-                    name: url.clone(),
+                    name: without_user(url),
                     cause: error.to_string(),
                 };
                 let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
@@ -264,6 +282,14 @@ impl Source {
     pub(super) const fn is_url(&self) -> bool {
         matches!(self, Self::Url(_))
     }
+}
+
+/// Returns `url` without the name and the password of a user, which belong in no log.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
 }
 
 fn is_url(name: &str) -> bool {
@@ -316,6 +342,23 @@ mod tests {
         assert_eq!(layout.topic("flows-enriched"), "flows-enriched-ABC");
         assert_eq!(layout.topic("flows-enriched-ABC"), "flows-enriched-ABC");
         assert_eq!(Layout::goflow2().topic("flows"), "flows");
+        for layout in [layout, Layout::goflow2()] {
+            assert_eq!(Layout::parse(&layout.schema()).unwrap(), layout);
+        }
+    }
+
+    #[test]
+    fn passwords_are_in_no_error() {
+        for (url, expected) in [
+            ("http://u:p@w@a.example:81/x@y", "http://a.example:81/x@y"),
+            ("https://a.example", "https://a.example"),
+        ] {
+            assert_eq!(without_user(url), expected);
+        }
+        let source = Source::Url("http://u:secret@127.0.0.1:1/schema".to_owned());
+        let error = source.read().unwrap_err().to_string();
+        assert!(error.contains("http://127.0.0.1:1/schema"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
     }
 
     #[test]

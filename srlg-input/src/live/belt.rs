@@ -49,16 +49,14 @@ impl Belt {
         self.put_with(contacts, |_| {})
     }
 
-    /// Puts contacts on the belt as [`put`](Self::put) does, and the offset after the messages that they are of.
+    /// Puts contacts on the belt as [`put`](Self::put) does, and the position after their messages.
     #[cfg(feature = "kafka")]
     pub(crate) fn put_until(
         &self,
         contacts: impl IntoIterator<Item = Contact>,
-        topic: &str,
-        partition: i32,
-        offset: i64,
+        position: Position,
     ) -> bool {
-        self.put_with(contacts, |load| load.position.set(topic, partition, offset))
+        self.put_with(contacts, |load| load.position.advance(position))
     }
 
     fn put_with(

@@ -40,7 +40,7 @@ mod tests {
     fn a_position_is_reached_with_the_newest_slice_before_it() {
         let position = |offset| {
             let offsets = [(0, offset)].into();
-            Position { topic: "flows".to_owned(), offsets }
+            Position { topic: "flows".to_owned(), offsets, schema: None }
         };
         let mut positions = Positions::default();
         for (slice, offset) in [(10, 100), (10, 110), (11, 120), (13, 130)] {

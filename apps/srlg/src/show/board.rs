@@ -190,7 +190,7 @@ pub struct KafkaBoard {
 impl KafkaBoard {
     /// Makes the board of the topic that `input` reads, if it reads one.
     pub(crate) fn of(input: &InputStatus) -> Option<Self> {
-        let KafkaStatus { topic, partitions, messages, lag, expired, retries, error } =
+        let KafkaStatus { topic, partitions, messages, lag, expired, retries, error, .. } =
             input.kafka.clone()?;
         let flows = input.flows.as_ref();
         let counts = Reason::ALL.map(|it| (it.name(), flows.map_or(0, |flows| flows.of(it))));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// What is between two messages for the producer, and in none.
+/// The separator of messages for the producer, which no message contains.
 const BETWEEN: &str = "<|between two messages|>";
 
 /// The partitions of a topic that the brokers make.

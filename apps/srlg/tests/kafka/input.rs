@@ -79,11 +79,11 @@ pub(crate) fn options(addresses: &str, topic: &str) -> KafkaOptions {
 }
 
 /// Everything of a contact but its time.
-fn told(contacts: &[Contact]) -> Vec<Contact> {
-    let mut told = contacts.to_vec();
-    told.iter_mut().for_each(|contact| contact.time_ns = 0);
-    told.sort_by_key(|contact| (contact.source, contact.destination));
-    told
+fn without_times(contacts: &[Contact]) -> Vec<Contact> {
+    let mut without_times = contacts.to_vec();
+    without_times.iter_mut().for_each(|contact| contact.time_ns = 0);
+    without_times.sort_by_key(|contact| (contact.source, contact.destination));
+    without_times
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn flows_in_a_topic_are_the_contacts_that_netflow_has() {
         let before = now_ms();
         let mut reading = Reading::open(options, None);
         reading.contacts(all.len());
-        assert_eq!(told(&reading.contacts), told(&exported));
+        assert_eq!(without_times(&reading.contacts), without_times(&exported));
         let times = reading.contacts.iter().map(|contact| contact.time_ns / 1_000_000);
         assert!(times.clone().all(|ms| (before - 60_000..=now_ms()).contains(&ms)));
         reading.until(|it| it.kafka().messages == 2_000);
@@ -162,7 +162,7 @@ fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
         flows(600, 400).iter().map(|flow| flow.source.to_string()).collect();
     assert_eq!((reading.contacts.len(), reading.peers()), (400, expected));
     // A position in another topic says nothing of this one.
-    let other = Position { topic: "other".to_owned(), offsets: [(0, 7)].into() };
+    let other = Position { topic: "other".to_owned(), offsets: [(0, 7)].into(), schema: None };
     let mut reading = Reading::open(from_end(), Some(other));
     reading.until(|it| it.kafka().partitions == PARTITIONS);
     assert_eq!((reading.contacts.len(), reading.warnings()), (0, 1));
@@ -197,7 +197,7 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     // The brokers keep 5 MiB, or 100,000 messages, of a partition.
     let messages: Vec<_> = flows(0, 120_000).iter().map(|flow| goflow2(flow, false)).collect();
     broker.produce("flows", 0, &messages);
-    let position = Position { topic: "flows".to_owned(), offsets: [(0, 10)].into() };
+    let position = Position { topic: "flows".to_owned(), offsets: [(0, 10)].into(), schema: None };
     let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));
     reading.until(|it| it.kafka().messages > 0 && it.kafka().lag == 0);
     let KafkaStatus { messages, expired, .. } = reading.kafka();
@@ -205,7 +205,8 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     assert_eq!(messages + expired, 119_990);
     assert_eq!(reading.warnings(), 1);
     // The brokers have never had so many.
-    let position = Position { topic: "flows".to_owned(), offsets: [(0, 500_000)].into() };
+    let position =
+        Position { topic: "flows".to_owned(), offsets: [(0, 500_000)].into(), schema: None };
     let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));
     reading.until(|it| it.kafka().messages > 0);
     assert_eq!((reading.kafka().expired, reading.warnings()), (0, 1));
@@ -216,13 +217,15 @@ fn a_broker_that_is_not_there_is_named_and_no_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let mut reading = Reading::open(options(&address, "flows"), None);
+    let position = Position { topic: "flows".to_owned(), offsets: [(0, 7)].into(), schema: None };
+    let mut reading = Reading::open(options(&address, "flows"), Some(position.clone()));
     reading.until(|it| it.kafka().retries >= 2 && it.kafka().error.is_some());
     let error = reading.kafka().error.unwrap();
     assert!(error.contains(&address), "{error}");
     assert_eq!(reading.warnings(), 1);
     assert!(reading.log.iter().any(|line| line.text.contains(&address)));
-    assert_eq!(reading.input.position(), None);
+    // A checkpoint that is written meanwhile keeps it.
+    assert_eq!(reading.input.position(), Some(&position));
 }
 
 #[test]
@@ -300,8 +303,9 @@ fn a_schema_that_changes_is_followed_to_its_topic() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/schema.proto", listener.local_addr().unwrap());
     thread::spawn(move || {
-        for hash in ["TESTHASH", "NEXTHASH", "NEXTHASH"] {
-            answer(&listener, Some(&ENRICHED.replace("TESTHASH", hash)));
+        for hash in [Some("TESTHASH"), None, Some("NEXTHASH"), Some("NEXTHASH")] {
+            let schema = hash.map(|hash| ENRICHED.replace("TESTHASH", hash));
+            answer(&listener, schema.as_deref());
         }
     });
     let options =
@@ -309,10 +313,59 @@ fn a_schema_that_changes_is_followed_to_its_topic() {
     let mut reading = Reading::open(options, None);
     reading.contacts(50);
     produce("enriched-NEXTHASH", 50);
-    // It is looked for every 30 s.
+    // It is looked for every 15 s, and at first it cannot be fetched.
+    reading.until(|it| it.kafka().error.is_some());
     reading.contacts(100).until(|it| it.kafka().messages == 100);
-    assert_eq!((reading.peers().len(), reading.warnings()), (100, 0));
+    assert_eq!((reading.peers().len(), reading.warnings()), (100, 1));
+    assert_eq!(reading.kafka().error, None);
+    let Status { flows, .. } = reading.input.status();
+    assert_eq!(flows.unwrap().contacts, 100);
     assert_eq!(reading.input.position().unwrap().topic, "enriched-NEXTHASH");
+}
+
+#[test]
+fn a_topic_that_was_replaced_while_srlg_was_stopped_is_read_to_its_end_first() {
+    if !has_kcat() {
+        return;
+    }
+    let broker = Broker::start("enriched-TESTHASH");
+    let produce = |topic, first| {
+        let messages: Vec<_> = flows(first, 50).iter().map(enriched).collect();
+        broker.produce(topic, 3, &messages);
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("schema.proto");
+    let open = |schema_text: &str, position| {
+        fs::write(&schema, schema_text).unwrap();
+        let kafka_schema = Some(schema.to_str().unwrap().to_owned());
+        let options = KafkaOptions { kafka_schema, ..options(&broker.addresses, "enriched") };
+        Reading::open(options, position)
+    };
+    produce("enriched-TESTHASH", 0);
+    let mut reading = open(ENRICHED, None);
+    let all = |it: &Reading| it.input.position().is_some_and(|it| it.offsets.len() == PARTITIONS);
+    let position = reading.contacts(50).until(all).input.position().unwrap().clone();
+    drop(reading);
+    produce("enriched-TESTHASH", 50);
+    produce("enriched-NEXTHASH", 100);
+    // Both addresses change places, so that the schema of each message can be seen in its contact.
+    let next = ENRICHED.replace("TESTHASH", "NEXTHASH");
+    let next = next.replace("SrcAddr = 9", "SrcAddr = 10").replace("DstAddr = 10", "DstAddr = 9");
+    let mut reading = open(&next, Some(position.clone()));
+    reading.contacts(100);
+    assert_eq!((reading.peers().len(), reading.warnings()), (50 + 1, 0));
+    assert_eq!(reading.input.position().unwrap().topic, "enriched-NEXTHASH");
+    // The former topic is not there any more, or its schema is not known.
+    for (topic, schema) in [
+        ("enriched-GONEHASH", Some(ENRICHED.replace("TESTHASH", "GONEHASH"))),
+        ("enriched-TESTHASH", None),
+    ] {
+        let position = Position { topic: topic.to_owned(), schema, ..position.clone() };
+        let mut reading = open(&next, Some(position));
+        reading.contacts(50).until(|it| it.warnings() == 1);
+        assert_eq!(reading.peers().len(), 1);
+        assert!(reading.log.iter().any(|line| line.text.contains(topic)), "{topic}");
+    }
 }
 
 /// Answers a request of HTTP with `body`, or that there is nothing.

@@ -163,7 +163,11 @@ fn slices_of_another_version_of_the_network_are_removed_and_files_of_others_stay
 #[test]
 fn a_position_outlives_the_process_and_the_version() {
     let folder = tempfile::tempdir().unwrap();
-    let position = |offset| Position { topic: "flows".to_owned(), offsets: [(3, offset)].into() };
+    let position = |offset| Position {
+        topic: "flows".to_owned(),
+        offsets: [(3, offset)].into(),
+        schema: None,
+    };
     let mut spool = open(folder.path());
     assert_eq!(spool.position(), None);
     for offset in [7, 9] {
