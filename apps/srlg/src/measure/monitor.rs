@@ -163,6 +163,9 @@ impl Monitor {
 
     /// Notes that all contacts before `position` have been taken.
     pub fn note_position(&mut self, position: &Position) {
+        // The next checkpoint of any view has all contacts of slices that run, so that their positions wait no longer for it.
+        let running = self.watches.iter().map(|watch| watch.detector().slice()).min();
+        self.positions.reach(running.unwrap_or(0));
         self.positions.note(self.newest_ns / 1_000_000 / self.slice_ms, position);
     }
 

@@ -23,7 +23,8 @@ impl Positions {
         }
     }
 
-    /// Notes that every contact of slices up to `slice` that was taken is stored, and returns the position before which all are.
+    /// Notes that every contact of slices up to `slice` that was taken is stored, or will be with the next checkpoint, and returns
+    /// the position before which all are.
     pub(crate) fn reach(&mut self, slice: u64) -> Option<&Position> {
         while let Some((_, position)) = self.waiting.pop_front_if(|(newest, _)| *newest <= slice) {
             self.reached = Some(position);
