@@ -241,7 +241,7 @@ impl Monitor {
         if let Some(kafka) = &input.kafka {
             // A message that cannot be decoded names no exporter.
             let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
-            troubles.add(TroubleKind::Message, malformed);
+            troubles.add(TroubleKind::Message, malformed + kafka.without_hosts);
             troubles.add(TroubleKind::Expired, kafka.expired);
         }
         Board {

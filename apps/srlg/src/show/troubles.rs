@@ -158,7 +158,7 @@ impl TroubleKind {
                 "have no port, and no other contact has one: views of ports count nothing",
             ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
-            Self::Message => ("messages of Kafka", "cannot be decoded by the schema"),
+            Self::Message => ("messages of Kafka", "are not flows of the schema"),
             Self::Expired => ("messages of Kafka", "were deleted before they were read"),
             Self::Refused => ("messages of probes", "were refused"),
         }
