@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use srlg_cli::now_ms;
-use srlg_cli::show::board::Board;
+use srlg_cli::show::board::{Board, KafkaBoard};
 
 use super::made::{answer, board, get, network, send, start};
 
@@ -29,7 +29,11 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
 
 #[test]
 fn rules_and_dashboard_ask_for_metrics_that_there_are() {
-    let (web, _boards) = start(Board { network: Some(network()), ..board(now_ms()) });
+    let (web, _boards) = start(Board {
+        network: Some(network()),
+        kafka: Some(KafkaBoard::default()),
+        ..board(now_ms())
+    });
     let (_, _, text) = get(&web, "/metrics");
     let there: BTreeSet<&str> = text.split([' ', '{', '\n']).collect();
     for (name, file, least) in [("rules", RULES, 9), ("dashboard", DASHBOARD, 12)] {
