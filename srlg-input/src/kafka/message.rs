@@ -97,7 +97,7 @@ impl FlowReader {
         Some(flow.details().contact(time_ns, hosts, exporter, self.sampling))
     }
 
-    /// Takes `layout` for all further messages. Counters go on.
+    /// Reads all further messages by `layout`. Counters are kept.
     pub fn set_layout(&mut self, layout: Layout) {
         self.layout = layout;
     }

@@ -56,7 +56,7 @@ pub(super) struct Fetched {
 /// A reason to continue with the earliest message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// Kafka has deleted so many messages before they were read.
+    /// Number of messages that Kafka had deleted before they were read.
     Expired(u64),
     /// The partition ends before the position: the topic was made anew.
     Renewed,
@@ -151,7 +151,7 @@ fn is_out_of_range(error: &KafkaError) -> bool {
     matches!(error, KafkaError::ServerError { protocol_error: ProtocolError::OffsetOutOfRange, .. })
 }
 
-/// Returns the delay after so many failures in a row.
+/// Returns the delay after a number of failures in a row.
 pub(super) fn delay(failures: u32) -> Duration {
     let [first, longest] = DELAYS;
     let doublings = failures.saturating_sub(1).min(10);

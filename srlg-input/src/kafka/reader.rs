@@ -88,7 +88,7 @@ impl Reader {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
         LocalSet::new().block_on(&runtime, self.read(line));
-        // A schema may be on its way, and nobody waits for it.
+        // A request for a schema may be under way. Its answer is not needed any more.
         runtime.shutdown_background();
         Ok(())
     }
@@ -347,7 +347,7 @@ fn joined<T>(task: Result<T, JoinError>) -> T {
     task.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }
 
-/// Returns the bytes that are asked for at once of one of so many partitions.
+/// Returns the bytes of messages that are requested at once from each of `partitions` partitions.
 fn bytes_of(partitions: usize) -> i32 {
     let share = ALL_BYTES / i32::try_from(partitions.max(1)).unwrap_or(i32::MAX);
     share.clamp(BYTES[0], BYTES[1])

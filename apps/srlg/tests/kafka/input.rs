@@ -54,7 +54,7 @@ impl Reading {
         self
     }
 
-    /// Reads until there are so many contacts.
+    /// Reads until there are `count` contacts.
     pub(crate) fn contacts(&mut self, count: usize) -> &mut Self {
         self.until(|it| it.contacts.len() >= count)
     }
@@ -204,7 +204,7 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     assert!(expired > 0, "{messages}");
     assert_eq!(messages + expired, 119_990);
     assert_eq!(reading.warnings(), 1);
-    // The brokers have never had so many.
+    // The brokers have never had this offset.
     let position =
         Position { topic: "flows".to_owned(), offsets: [(0, 500_000)].into(), schema: None };
     let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));

@@ -65,7 +65,7 @@ impl Site {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
 
-    /// Waits until so many contacts have been read.
+    /// Waits until `count` contacts have been read.
     fn wait_for_contacts(&self, count: u64) {
         when(|| (self.status()["input"]["contacts"] == count).then_some(()));
     }
