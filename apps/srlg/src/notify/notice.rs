@@ -410,6 +410,7 @@ impl Notice {
         let Self { main, .. } = Self::sample();
         let main = WindowNotice { unsampled_most: None, ..main };
         samples.push(Self {
+            port: None,
             network: None,
             largest: Vec::new(),
             label: None,

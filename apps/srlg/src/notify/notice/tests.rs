@@ -153,8 +153,14 @@ fn a_sample_has_every_field() {
     let written: serde_json::Value = serde_json::from_str(include_str!("sample.json")).unwrap();
     assert_eq!(sample, written);
     // Without a struct update, a field that the sample leaves out would be named here.
-    let Notice { network, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
+    let Notice { port, network, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
         Notice::sample();
-    assert!(network.is_some() && label.is_some() && until_ms.is_some() && opposite.is_some());
+    assert!(
+        port.is_some()
+            && network.is_some()
+            && label.is_some()
+            && until_ms.is_some()
+            && opposite.is_some()
+    );
     assert!(detail_since_ms.is_some() && syn_only.is_some());
 }
