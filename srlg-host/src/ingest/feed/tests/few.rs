@@ -168,9 +168,10 @@ fn no_pair_is_lost_between_short_calls_and_slices_that_end() {
 fn no_pair_of_the_next_slice_is_ingested_before_it_runs() {
     let mut fed = detector_of(1);
     let until = Instant::now() + Duration::from_secs(2);
+    let feeds = [0, 1].map(|_| fed.feed(1000).unwrap());
+    let slots = [0, 1].map(|number| Arc::clone(&feeds[number].slot));
     thread::scope(|scope| {
-        for inside in 0..2 {
-            let mut feed = fed.feed(1000).unwrap();
+        for (inside, mut feed) in (0..).zip(feeds) {
             scope.spawn(move || {
                 let pair = pairs(inside, 1);
                 while Instant::now() < until {
@@ -180,8 +181,8 @@ fn no_pair_of_the_next_slice_is_ingested_before_it_runs() {
             });
         }
         while Instant::now() < until {
-            let slice = fed.slice();
-            fed.skip_to(slice + 1).unwrap();
+            fed.skip_to(fed.slice() + 1).unwrap();
         }
     });
+    assert_eq!(slots.map(|slot| slot.buffer().early()), [0, 0]);
 }
