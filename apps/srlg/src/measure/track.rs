@@ -9,7 +9,7 @@ use srlg_input::contact::{Contact, Host, View};
 use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
 
-/// After so many contacts in a row without a port, the input seems to have none.
+/// The number of contacts in a row without a port after which the input seems to have none.
 const PORTLESS: u64 = 1_000;
 
 /// The pairs of a view.

@@ -72,7 +72,7 @@ struct Attachment {
     position: Option<Position>,
 }
 
-/// What a checkpoint has for the input.
+/// The part of a checkpoint that an input continues from.
 #[derive(Debug)]
 pub(crate) struct InputState {
     /// Times of the exporters.

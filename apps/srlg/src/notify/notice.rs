@@ -134,7 +134,7 @@ pub struct Notice {
     pub view: String,
     /// Which way its contacts go.
     pub direction: Direction,
-    /// What is counted.
+    /// The kind of the peers that the view counts.
     #[serde(default)]
     pub unit: Unit,
     /// Whether the host is inside.

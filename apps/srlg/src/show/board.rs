@@ -81,7 +81,7 @@ pub struct Board {
 pub struct ViewBoard {
     /// Name of the view.
     pub name: String,
-    /// What is counted.
+    /// The kind of the peers that the view counts.
     pub unit: Unit,
     /// Length of the longest window.
     pub window_ms: u64,

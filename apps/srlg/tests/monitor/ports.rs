@@ -248,7 +248,7 @@ fn alerts_of_a_view_that_counts_something_else_after_a_restart_have_ended() {
     assert_eq!(over.status, Status::End);
     let told = feed(&mut next.monitor, start_ms + 22_000, 5, |time_ns| second(time_ns, &[]));
     assert!(told.iter().all(|notice| notice.view != "services"), "{told:?}");
-    // The alert of the other view goes on.
+    // The alert of the other view stays active.
     assert_eq!(next.monitor.board(&InputStatus::default()).alerts.len(), 1);
     let ended = next.ended.clone();
     end(next, &ended);

@@ -162,7 +162,7 @@ struct Peer {
 }
 
 impl Point {
-    /// Names the host and at most `most_peers` sample peers of `point`: those seen last.
+    /// Makes the line of `point`, with the names of its host and of at most `most_peers` of its sample peers, those seen last.
     fn new(point: &SuperPoint, [hosts, peers]: [Packing; 2], most_peers: usize) -> Self {
         let &SuperPoint { host, cardinality, std_error, range, .. } = point;
         let sample = point.peers.iter().take(most_peers);

@@ -61,7 +61,7 @@ impl Body {
     }
 }
 
-/// Returns what is told of `count` notices that were held back.
+/// Returns the message about `count` notifications that were suppressed.
 pub(super) fn held(count: u64) -> Value {
     json!({ "held": count, "text": format!("and {count} more notices in the last minute") })
 }
@@ -75,7 +75,7 @@ mod tests {
         Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }
 
-    /// What a template of this project makes of `notice`.
+    /// Returns the body that a template of this project makes of `notice`.
     fn made(template: &str, notice: &impl Serialize) -> Value {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();

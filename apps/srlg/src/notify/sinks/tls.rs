@@ -132,7 +132,7 @@ impl TlsClient {
         }
         let mut stream = StreamOwned::new(connection, stream);
         if stream.conn.protocol_version() == Some(ProtocolVersion::TLSv1_3) {
-            stream.wait_for_verdict()?;
+            wait_for_verdict(&mut stream)?;
         }
         Ok(Box::new(stream))
     }
@@ -141,26 +141,20 @@ impl TlsClient {
 /// The longest that a server of TLS 1.3 is waited for which accepts the certificate of the client and sends nothing.
 const VERDICT: Duration = Duration::from_secs(1);
 
-trait Verdict {
-    /// Waits until the server has said what it thinks of the certificate of this client. In TLS 1.3 the client has shaken hands
-    /// before that, and what it sends meanwhile is lost.
-    fn wait_for_verdict(&mut self) -> Result<()>;
-}
-
-impl Verdict for StreamOwned<ClientConnection, TcpStream> {
-    fn wait_for_verdict(&mut self) -> Result<()> {
-        let timeout = self.sock.read_timeout()?;
-        self.sock.set_read_timeout(Some(VERDICT))?;
-        let read = self.conn.read_tls(&mut self.sock);
-        self.sock.set_read_timeout(timeout)?;
-        match read {
-            Ok(0) => bail!("the server closed the connection after the TLS handshake"),
-            Ok(_) => {
-                self.conn.process_new_packets().map(drop).map_err(|error| anyhow!(cause(&error)))
-            }
-            Err(error) if is_timeout(&error) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+/// Waits until the server has said what it thinks of the certificate of this client. In TLS 1.3 the client has shaken hands before
+/// that, and what it sends meanwhile is lost.
+fn wait_for_verdict(
+    StreamOwned { conn, sock }: &mut StreamOwned<ClientConnection, TcpStream>,
+) -> Result<()> {
+    let timeout = sock.read_timeout()?;
+    sock.set_read_timeout(Some(VERDICT))?;
+    let read = conn.read_tls(sock);
+    sock.set_read_timeout(timeout)?;
+    match read {
+        Ok(0) => bail!("the server closed the connection after the TLS handshake"),
+        Ok(_) => conn.process_new_packets().map(drop).map_err(|error| anyhow!(cause(&error))),
+        Err(error) if is_timeout(&error) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -10,8 +10,8 @@ use super::*;
 
 const HEADER: &str = "time_ms,src,dst,protocol,dst_port,initiated\n";
 
-/// In one second: a scan of 3,000 ports of a host, from eight hosts; a service with 2,000 clients, to whose ports it answers;
-/// a client with 1,500 connections to another service, whose answers come to as many ports; a host that tries 1,400 services
+/// Returns the contacts of one second: a scan of 3,000 ports of a host, from eight hosts; a service with 2,000 clients, to
+/// whose ports it answers; a client with 1,500 connections to another service, whose answers come to as many ports; a host that tries 1,400 services
 /// of IPv6; and pings.
 fn traffic() -> String {
     let mut csv = HEADER.to_owned();
