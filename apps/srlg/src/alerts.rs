@@ -11,6 +11,7 @@
 //! nothing and writes nothing: the same calls give the same changes, and its state is data that may be kept over restarts.
 //! Many hosts of one network that start together are one alert, of the network.
 
+pub(crate) mod act;
 mod alert;
 pub(crate) mod book;
 pub mod desk;
@@ -25,6 +26,7 @@ pub(crate) mod top;
 mod tracker;
 pub(crate) mod witnesses;
 
+pub use act::{Act, Refusal, Remark, Silencing};
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 pub use miss::Miss;
 pub use quiet::{Every, OnChange, Trouble};

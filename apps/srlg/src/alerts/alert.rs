@@ -55,6 +55,16 @@ pub enum Why {
     Resumed,
     /// There are as many opposite hosts again, although exporters or sites that saw the host are silent.
     Above,
+    /// A person works on it.
+    Acknowledged,
+    /// A person commented it.
+    Comment,
+    /// A person silenced it.
+    Silenced,
+    /// Its silence is over.
+    Unsilenced,
+    /// A person closed it.
+    Closed,
 }
 
 /// The severity of an alert: how far the count is above the threshold.

@@ -14,7 +14,8 @@ use crate::alerts::maxima::Maxima;
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::Suspect;
 use crate::alerts::{
-    Alert, Condition, Miss, Sighting, Sightings, Status, Subject, Tracker, Witnesses,
+    Alert, AlertId, Condition, Miss, Refusal, Sighting, Sightings, Status, Subject, Tracker,
+    Witnesses,
 };
 use crate::notify::notice::{Context, Evidence};
 use crate::show::board::TopHosts;
@@ -276,6 +277,17 @@ impl Book {
             }
             self.shown.silence();
         }
+    }
+
+    /// Ends the alert `id`, which must be below its threshold, at `now_ms`, because a person closes it.
+    pub(crate) fn close_by_hand(
+        &mut self,
+        id: AlertId,
+        now_ms: u64,
+    ) -> Result<(Alert, Context), Refusal> {
+        let alert = self.tracker.close_by_hand(id, now_ms)?;
+        let context = Context { slice_ms: self.slice_ms, ..Context::default() };
+        Ok((alert, context))
     }
 
     /// Takes the next slice to the tracker, and returns the changes of alerts.

@@ -14,6 +14,10 @@ use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
 use crate::notify::notice::{Context, Direction, Notice, Unit};
 use crate::show::board::ViewBoard;
+use silences::Silences;
+
+pub(crate) mod acting;
+pub(crate) mod silences;
 
 /// The alerts of all views.
 pub struct Desk {
@@ -24,6 +28,7 @@ pub struct Desk {
     labels: Networks<String>,
     /// The last notice of every alert that goes on.
     open: BTreeMap<AlertId, Arc<Notice>>,
+    pub(crate) silences: Silences,
 }
 
 impl Desk {
@@ -40,6 +45,7 @@ impl Desk {
             views: views.map(|view| view.view.clone()).collect(),
             labels: config.labels.clone(),
             open: BTreeMap::new(),
+            silences: Silences::default(),
         }
     }
 
@@ -71,36 +77,46 @@ impl Desk {
             if let Some(opposite) = self.opposite(at) {
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
-            for (alert, mut context) in changes {
-                let last = self.open.get(&alert.id);
-                // An end has no evidence of its own.
-                let before_end = last.filter(|_| alert.status == Status::End);
-                if let Some(last) = before_end {
-                    context.opposite = last.opposite;
-                }
-                context.direction = Direction::from(self.views[at].role);
-                let (view, rules) = (&self.views[at], self.books[at].rules());
-                context.is_inside = view.measure == Side::Inside;
-                (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
-                context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
-                let mut notice = Notice::new(alert, context);
-                if let Some(last) = before_end {
-                    notice.kind = last.kind;
-                }
-                // Sinks know the alert by this host, also if the prefix length of the view has changed since the start.
-                if let Some(last) = last.filter(|last| last.network == notice.network) {
-                    notice.host = last.host;
-                }
-                notices.push(notice);
-            }
+            let of_changes = changes.into_iter().map(|it| self.notice(at, it));
+            notices.extend(of_changes);
         }
-        for notice in &notices {
-            match notice.status {
-                Status::End => drop(self.open.remove(&notice.id)),
-                _ => drop(self.open.insert(notice.id, Arc::new(notice.clone()))),
-            }
-        }
+        notices.extend(self.end_silences());
+        notices.iter().for_each(|notice| self.note(notice));
         Ok(notices)
+    }
+
+    /// Makes the notice of a change in the view number `at`.
+    fn notice(&self, at: usize, (alert, mut context): (Alert, Context)) -> Notice {
+        let last = self.open.get(&alert.id);
+        // An end has no evidence of its own.
+        let before_end = last.filter(|_| alert.status == Status::End);
+        if let Some(last) = before_end {
+            context.opposite = last.opposite;
+        }
+        context.direction = Direction::from(self.views[at].role);
+        let (view, rules) = (&self.views[at], self.books[at].rules());
+        context.is_inside = view.measure == Side::Inside;
+        (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
+        context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
+        let mut notice = Notice::new(alert, context);
+        if let Some(last) = before_end {
+            notice.kind = last.kind;
+        }
+        // Sinks know the alert by this host, also if the prefix length of the view has changed since the start.
+        if let Some(last) = last.filter(|last| last.network == notice.network) {
+            notice.host = last.host;
+        }
+        notice.acknowledged = last.and_then(|last| last.acknowledged.clone());
+        notice.silence = self.silences.of(&notice).cloned();
+        notice
+    }
+
+    /// Notes that `notice` is the last one of its alert.
+    fn note(&mut self, notice: &Notice) {
+        match notice.status {
+            Status::End => drop(self.open.remove(&notice.id)),
+            _ => drop(self.open.insert(notice.id, Arc::new(notice.clone()))),
+        }
     }
 
     /// Takes over `notices`, the last ones of alerts that went on when this program was stopped, and returns the ends of

@@ -242,7 +242,7 @@ impl HostState {
     }
 
     /// Returns the time since which the counts of all active windows are low, milliseconds since the Unix epoch.
-    fn below_since_ms(&self) -> Option<u64> {
+    pub(crate) fn below_since_ms(&self) -> Option<u64> {
         let since: Option<Vec<u64>> = self.active_courses().map(|it| it.below_since_ms).collect();
         since?.into_iter().max()
     }

@@ -21,6 +21,8 @@ use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
 use crate::alerts::witnesses::Witnesses;
 
+mod closing;
+
 /// The super points of a slice, by the length of the window in slices.
 pub type Sightings = BTreeMap<u32, Vec<Sighting>>;
 
@@ -386,12 +388,17 @@ impl Tracker {
         Silence { sources: all.silent, is_of_all }
     }
 
+    /// Returns the id of the alert of `host`, if one is active.
+    fn id(&self, host: IpAddr) -> Option<AlertId> {
+        let active = self.hosts.get(&host)?.active.as_ref()?;
+        Some(AlertId::of(&[&self.view, &active.rule, &host.to_string()], active.start_ms))
+    }
+
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(state) = self.hosts.get(&host) else { return };
-        let Some(active) = state.active.as_ref() else { return };
-        let name = host.to_string();
+        let (Some(active), Some(id)) = (state.active.as_ref(), self.id(host)) else { return };
         slice.alerts.push(Alert {
-            id: AlertId::of(&[&self.view, &active.rule, &name], active.start_ms),
+            id,
             status,
             why,
             view: self.view.clone(),
@@ -430,7 +437,7 @@ impl Tracker {
         let hosts = group.members.len() as u32;
         let subject = Subject::Network { network, hosts, largest };
         Alert {
-            id: AlertId::of(&[&self.view, &group.rule, &network.to_string()], group.start_ms),
+            id: group.id(&self.view, network),
             status,
             why,
             view: self.view.clone(),

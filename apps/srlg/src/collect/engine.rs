@@ -127,6 +127,7 @@ impl Engine {
             self.pass(waiting.elapsed());
             self.take(event)?;
             self.close_what_may()?;
+            self.delivery.take_orders(&mut self.desk, &self.screen, now_ms())?;
             self.look_around();
             self.show();
         }
@@ -453,6 +454,7 @@ impl Engine {
                 is_input_lost: desk.books.iter().any(|book| book.is_input_lost),
                 memory_bytes: detectors.iter().map(|it| it.memory_bytes() as u64).sum(),
                 alerts: desk.open_alerts(),
+                silences: desk.silences.all(),
                 views,
                 input,
                 network: Some(NetworkBoard {

@@ -68,6 +68,10 @@ pub struct General {
     #[arg(skip)]
     pub http_names: Vec<String>,
 
+    /// File of the tokens by which people act on incidents over `http`.
+    #[arg(skip)]
+    pub http_tokens: Option<PathBuf>,
+
     /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
@@ -98,6 +102,7 @@ impl Default for General {
             http: None,
             http_public: false,
             http_names: Vec::new(),
+            http_tokens: None,
             state: None,
             checkpoint: Duration::from_secs(10),
             silent_after: None,
@@ -109,7 +114,8 @@ impl Default for General {
 impl General {
     /// Returns who may ask the page.
     pub(crate) fn visitors(&self) -> Visitors {
-        Visitors { is_public: self.http_public, names: self.http_names.clone() }
+        let Self { http_public, http_names, http_tokens, .. } = self.clone();
+        Visitors { is_public: http_public, names: http_names, tokens: http_tokens }
     }
 }
 

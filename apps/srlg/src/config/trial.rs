@@ -19,6 +19,7 @@ use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
 use crate::notify::store::Store;
+use crate::show::web::tokens::Tokens;
 
 /// Tries everything that `file` names, adds the errors to `problems`, and returns warnings. If `given`, the input is that of
 /// the options of the command.
@@ -61,12 +62,15 @@ impl Trial<'_, '_> {
     }
 
     fn try_general(&mut self) {
-        let General { http, state, .. } = &self.file.general;
+        let General { http, http_tokens, state, .. } = &self.file.general;
         if let Some(state) = state {
             self.add(self.file.span_in("state", ""), try_state(state));
         }
         if let Some(http) = http {
             self.try_address(self.file.span_in("http", ""), *http, Transport::Tcp);
+        }
+        if let Some(path) = http_tokens {
+            self.add(self.file.span_in("http-tokens", ""), Tokens::read(path));
         }
     }
 

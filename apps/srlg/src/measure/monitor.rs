@@ -120,6 +120,11 @@ impl Monitor {
         &self.desk
     }
 
+    /// Returns the alerts of the views, to act on them.
+    pub(crate) const fn desk_mut(&mut self) -> &mut Desk {
+        &mut self.desk
+    }
+
     /// Returns the views and their alerts.
     pub(crate) fn parts(&mut self) -> (&mut [Watch], &mut Desk) {
         (&mut self.watches, &mut self.desk)
@@ -251,6 +256,7 @@ impl Monitor {
             memory_bytes: self.memory_bytes() as u64,
             views,
             alerts: self.desk.open_alerts(),
+            silences: self.desk.silences.all(),
             input: InputBoard {
                 contacts: self.contacts,
                 received: sockets.received,

@@ -205,6 +205,7 @@ impl Loop<'_> {
         }
         // Notifications of a replay are as old as its data.
         let now_ms = if self.config.source.is_live() { now_ms() } else { self.now_ms };
+        self.delivery.take_orders(self.monitor.desk_mut(), &self.screen, now_ms)?;
         let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
         self.delivery.look_around(self.monitor.desk(), before_ms);
         self.checkpoints.save_if_due(&mut self.monitor)

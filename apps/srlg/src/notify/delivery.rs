@@ -2,6 +2,7 @@
 //!
 //! While the disk of the database is full, notices of one site wait in memory, and sinks get them from there.
 
+use std::slice;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -12,7 +13,7 @@ use crate::alerts::{Every, OnChange, Trouble};
 use crate::notify::ledger::Ledger;
 use crate::notify::notice::Notice;
 use crate::notify::sinks::{SinkOptions, Sinks};
-use crate::show::board::SinkBoard;
+use crate::show::board::{Screen, SinkBoard};
 
 /// The most notices that wait while the database takes none.
 const MOST_WAITING: usize = 100_000;
@@ -75,6 +76,36 @@ impl Delivery {
                 Ok(())
             }
         }
+    }
+
+    /// Does what people ask for at the page, at `now_ms`: tells the notices of it, and answers.
+    pub(crate) fn take_orders(
+        &mut self,
+        desk: &mut Desk,
+        screen: &Screen,
+        now_ms: u64,
+    ) -> Result<()> {
+        while let Some(waiting) = screen.next_order() {
+            let order = &waiting.order;
+            let ended = match desk.is_open(order.id) {
+                true => Ok(None),
+                false => self.ledger.store().last_of(order.id),
+            };
+            let ended = match ended {
+                Ok(ended) => ended,
+                Err(error) => {
+                    // Whoever waits hears that there is no answer.
+                    warn!("cannot look for the alert {}: {error:#}", order.id);
+                    continue;
+                }
+            };
+            let outcome = desk.act(order, ended, now_ms);
+            if let Ok(notice) = &outcome {
+                self.tell(desk, slice::from_ref(notice))?;
+            }
+            waiting.answer(outcome);
+        }
+        Ok(())
     }
 
     /// Returns how many notices the database has not taken.

@@ -10,12 +10,16 @@ use anyhow::{Context, Result};
 use srlg_host::config::random_seed;
 
 use crate::alerts::desk::Desk;
+use crate::alerts::desk::silences::Silences;
 use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
 /// How often the largest counts are kept, which may be some megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
+
+/// The key of the silences.
+const SILENCES: &str = "silences";
 
 /// The alerts of a desk, in the database.
 pub struct Ledger {
@@ -76,6 +80,9 @@ impl Ledger {
                 book.restore_maxima(|window| self.store.state(&maxima_key(&name, window)))?;
             }
         }
+        if let Some(state) = self.store.state(SILENCES)? {
+            desk.silences = Silences::from_state(&state)?;
+        }
         let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
         let ended = desk.reopen(open);
         // Were their alerts kept, they would go on when the views come back.
@@ -89,7 +96,8 @@ impl Ledger {
     pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
-        let states = states.chain(gone).collect::<Result<Vec<_>>>()?;
+        let silences = std::iter::once_with(|| Ok((SILENCES.to_owned(), desk.silences.state()?)));
+        let states = states.chain(gone).chain(silences).collect::<Result<Vec<_>>>()?;
         match self.is_strict {
             true => self.store.add_or_forget(notices, &states)?,
             false => self.store.add(notices, &states)?,

@@ -5,7 +5,9 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use crate::alerts::{Alert, AlertId, Severity, SilentSource, Status, Subject, Why, WindowCount};
+use crate::alerts::{
+    Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Subject, Why, WindowCount,
+};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Name, Packing, PeerKey, Port, Role};
@@ -208,6 +210,15 @@ pub struct Notice {
     /// Share of contacts of TCP with a SYN and no ACK since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_only: Option<f64>,
+    /// What a person did, if that is why the alert is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<Remark>,
+    /// Who works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Remark>,
+    /// The silence of the host or the network, during which no sink is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<Silencing>,
     /// A sentence.
     pub text: String,
 }
@@ -428,6 +439,9 @@ impl Notice {
             top_ports: Vec::new(),
             top_prefixes: Vec::new(),
             syn_only: None,
+            remark: None,
+            acknowledged: None,
+            silence: None,
             ..Self::sample()
         });
         samples
@@ -504,6 +518,9 @@ impl Notice {
             top_ports: detail.ports,
             top_prefixes: detail.prefixes,
             syn_only,
+            remark: None,
+            acknowledged: None,
+            silence: None,
             text,
         }
     }
@@ -514,6 +531,26 @@ impl Notice {
         let text = format!("{}: the view {} no longer counts this", self.subject(), self.view);
         let until_ms = Some(self.now_ms);
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
+    }
+
+    /// Returns the notice of what a person did at the time of `remark`: `what` was done, for the reason `why`.
+    #[must_use]
+    pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
+        let text = format!("{}: {}", self.subject(), remark.sentence(what));
+        Self { remark: Some(remark), ..self.again(why, text) }
+    }
+
+    /// Returns the notice at the end of a silence.
+    #[must_use]
+    pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
+        let text = format!("{}: the silence is over, and the alert goes on", self.subject());
+        Self { silence: None, now_ms, ..self.again(Why::Unsilenced, text) }
+    }
+
+    /// Returns the notice once more, as an update unless it is an end.
+    fn again(&self, why: Why, text: String) -> Self {
+        let status = if self.status == Status::End { Status::End } else { Status::Update };
+        Self { status, why, text, remark: None, ..self.clone() }
     }
 
     /// Returns whom the alert is about: the host, or the network with its length.

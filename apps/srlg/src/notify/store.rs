@@ -299,6 +299,17 @@ impl Store {
         Ok(open)
     }
 
+    /// Returns the last notice of the alert `id`, if one is kept.
+    pub fn last_of(&self, id: AlertId) -> Result<Option<Notice>> {
+        let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
+            WHERE alerts.id = ?";
+        let waiting = self.waiting();
+        let stored = self.notices(sql, [id.to_string()])?.pop();
+        let mut waiting = waiting.notices.iter().rev().map(|(_, notice)| notice);
+        let waiting = waiting.find(|notice| notice.id == id).cloned();
+        Ok(waiting.or(stored.map(|(_, notice)| notice)))
+    }
+
     /// Returns the alerts of which something had been told at the notice `number`, but not their end.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM alerts WHERE last > ?1 AND first <= ?1

@@ -18,11 +18,13 @@ use srlg_input::{KafkaStatus, Status as InputStatus};
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
+use crate::alerts::desk::silences::Silence;
 use crate::alerts::{Every, OnChange, Tracker};
 use crate::config::General;
 use crate::notify::notice::{Notice, Unit};
 use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
 use crate::show::web::Web;
+use crate::show::web::acting::WaitingOrder;
 
 /// Hosts of a view that are shown.
 pub const TOP: usize = 50;
@@ -52,6 +54,10 @@ pub struct Board {
     pub views: Vec<ViewBoard>,
     /// The last notification of every active alert, the alert that started last first.
     pub alerts: Vec<Arc<Notice>>,
+    /// Silences of hosts and networks, those that end first first.
+    pub silences: Vec<Silence>,
+    /// Whether people may act, as there are tokens for that.
+    pub can_act: bool,
     /// Counters of the input.
     pub input: InputBoard,
     /// Exporters by address.
@@ -347,7 +353,7 @@ const BOARD: Duration = Duration::from_millis(250);
 pub(crate) struct Screen {
     boards: Sender<Arc<Board>>,
     /// The web server, which runs until it is dropped.
-    _web: Option<Web>,
+    web: Option<Web>,
     publish: Every,
     lost: OnChange,
     full: OnChange,
@@ -365,13 +371,19 @@ impl Screen {
         }
         let (lost, full) = (OnChange::default(), OnChange::default());
         let troubles = Troubles::default();
-        Ok(Self { boards, _web: web, publish: Every::new(BOARD), lost, full, troubles })
+        Ok(Self { boards, web, publish: Every::new(BOARD), lost, full, troubles })
+    }
+
+    /// Returns the next order of a person, if one waits.
+    pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
+        self.web.as_ref()?.next_order()
     }
 
     /// Shows the board that `make` makes, when one is due.
     pub(crate) fn show(&mut self, make: impl FnOnce() -> Board) {
         if self.publish.is_due() {
             let mut board = make();
+            board.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.troubles.show(&mut board, Instant::now());
             self.log_changes(&board);
             self.boards.send_replace(Arc::new(board));

@@ -5,24 +5,27 @@
 //! /events       every board         /api/v1/status     the board
 //! /healthz      is all of it used?  /api/v1/alerts     alerts that go on
 //!                                   /api/v1/top?view=  super points
+//!                                   /api/v1/incidents/ID/acts  what people do, by POST
 //! ```
 //!
 //! Shape: a thread with its own runtime, over the latest board.
-//! Invariant: nobody who asks holds up the loop; there are no accounts, so the address is one of loopback unless
-//! somebody says otherwise. Whoever sends no request, or reads no answer, is cut off; so a place comes free however many
+//! Invariant: nobody who asks holds up the loop. Everybody who reaches the address may read, so it is one of loopback unless
+//! somebody says otherwise; nobody [acts](acting) without a token. Whoever sends no request, or reads no answer, is cut off; so a place comes free however many
 //! wait for one. A page elsewhere may make a browser ask at a name that suddenly means this machine (DNS rebinding): such
 //! a request has that name as its host, and is refused. A file of the page is asked for again each time, and sent again
 //! only where the program has another.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::Router;
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Extension, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue,
     IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
@@ -31,7 +34,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -42,10 +45,13 @@ use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
 use crate::show::board::Boards;
+use acting::{BODY_BYTES, Orders, Peer, WaitingOrder};
 use api::{WebState, error};
 
+pub(crate) mod acting;
 mod api;
 mod metrics;
+pub(crate) mod tokens;
 
 /// A web server, which stops when it is dropped.
 #[derive(Debug)]
@@ -53,15 +59,20 @@ pub struct Web {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    orders: Receiver<WaitingOrder>,
+    /// Whether there are tokens to act by.
+    has_tokens: bool,
 }
 
 /// Who may ask a web server.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visitors {
     /// Whether others than this machine may, although there are no accounts.
     pub is_public: bool,
     /// Names by which the server is asked, besides localhost and addresses.
     pub names: Vec<String>,
+    /// File of the tokens by which people act; without one nobody does.
+    pub tokens: Option<PathBuf>,
 }
 
 /// Checks that `address` is one that the page may be served at.
@@ -96,7 +107,9 @@ impl Web {
             .with_context(|| format!("cannot listen at {address}"))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let router = router(WebState::new(boards), visitors);
+        let has_tokens = visitors.tokens.is_some();
+        let (sender, orders) = Orders::new(visitors.tokens.clone());
+        let router = router(WebState::new(boards, sender), visitors);
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -108,7 +121,17 @@ impl Web {
         };
         let thread = thread::Builder::new().name("web".to_owned()).spawn(serving);
         let thread = thread.context("cannot start a thread")?;
-        Ok(Self { address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, stop: Some(stop), thread: Some(thread), orders, has_tokens })
+    }
+
+    /// Returns whether people may act here.
+    pub(crate) const fn can_be_acted_at(&self) -> bool {
+        self.has_tokens
+    }
+
+    /// Returns the next order of a person, if one waits.
+    pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
+        self.orders.try_recv().ok()
     }
 
     /// Returns the address, with the port that the system has chosen.
@@ -137,6 +160,10 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .route("/api/v1/status", get(api::status))
         .route("/api/v1/alerts", get(api::alerts))
         .route("/api/v1/top", get(api::top))
+        .route(
+            "/api/v1/incidents/{id}/acts",
+            post(acting::act).layer(DefaultBodyLimit::max(BODY_BYTES)),
+        )
         .fallback(api::unknown)
         .method_not_allowed_fallback(api::not_allowed)
         .layer(from_fn_with_state(Arc::new(visitors), guard))
@@ -165,8 +192,8 @@ async fn serve(listener: TcpListener, router: Router) {
     // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
+            Ok((stream, peer)) => {
+                let router = router.clone().layer(Extension(Peer(peer)));
                 tokio::spawn(async move {
                     connection(stream, router).await;
                     drop(place);

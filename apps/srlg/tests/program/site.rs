@@ -128,10 +128,14 @@ impl Site {
 
     /// Asks for `path`, and returns the connection, from which the answer is read.
     pub(crate) fn ask(&self, path: &str) -> TcpStream {
+        self.send(&format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+    }
+
+    /// Sends `request`, and returns the connection, from which the answer is read.
+    pub(crate) fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(START)).unwrap();
-        let head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         stream
     }
 

@@ -1,6 +1,7 @@
 //! One site: alerts of traffic, a service, sinks and the page. Tests that open a state twice are not here: a process that
 //! another test starts may hold its lock until it runs its program.
 
+mod acting;
 #[path = "../program/alertmanager.rs"]
 mod alertmanager;
 mod attacks;

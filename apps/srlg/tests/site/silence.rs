@@ -17,7 +17,7 @@ const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '5s'\n\
     [[rule]]\nname = 'r'\nthresholds = { 4s = 100 }\nhold = '2s'\n";
 
 /// Sends exports from `address` every 200 ms while it `sends`, until `ends`: a flow from each of `peers` hosts.
-fn export(site: &Site, address: &str, peers: u8, sends: &AtomicBool, ends: &AtomicBool) {
+pub(crate) fn export(site: &Site, address: &str, peers: u8, sends: &AtomicBool, ends: &AtomicBool) {
     let socket = UdpSocket::bind(address).unwrap();
     socket.connect(site.exports).unwrap();
     for number in 0.. {
@@ -127,7 +127,7 @@ fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() 
 }
 
 /// Ends the exporters, whatever becomes of the test.
-struct Ends<'a>(&'a AtomicBool);
+pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {

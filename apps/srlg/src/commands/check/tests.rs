@@ -128,6 +128,10 @@ const FILES: &[Wrong] = &[
         [[sink]]\nname = 'c'\ntype = 'exec'\ncommand = ['no-such-program']\n", &[4, 8, 12]),
     // Addresses of other machines.
     wrong(Machine, "http = '192.0.2.1:8080'\nhttp-public = true\n[input]\nlisten = ['192.0.2.1:2055', '127.0.0.1:0']\nexporters = ['127.0.0.1']\n", &[1, 4]),
+    // Tokens of people.
+    wrong(Machine, "http-tokens = 'DIR/none'\n", &[1]),
+    wrong(Machine, "http-tokens = 'DIR/open'\n", &[1]),
+    wrong(Machine, "http-tokens = 'DIR/secret'\n", &[1]),
     // Credentials of a network.
     wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3, 3]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/bad'\n", &[4, 4]),

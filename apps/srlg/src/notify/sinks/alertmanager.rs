@@ -3,7 +3,7 @@
 //! Shape: few labels, as they name an alert there; the rest are annotations. An alert that is not told for three times
 //! `resend` is over there, so a program that is gone leaves nothing behind.
 //! Invariant: an alert goes on there under one name. Routes ask for its severity, which is a label therefore; when it
-//! rises, the alert of the former severity is ended in the same request.
+//! rises, the alert of the former severity is ended in the same request. A silenced alert is over there until it is told again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
@@ -46,7 +46,8 @@ impl Alertmanager {
             if severity != former {
                 alerts.push(alert(notice, former, now, now));
             }
-            let ends = if notice.status == Status::End { now } else { now + 3 * self.resend };
+            let is_over = notice.status == Status::End || notice.silence.is_some();
+            let ends = if is_over { now } else { now + 3 * self.resend };
             alerts.push(alert(notice, severity, now, ends));
         }
         self.client.post(&serde_json::to_vec(&alerts)?, &[])?;
@@ -98,6 +99,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
             "silent": join(&notice.silent),
             "sites": join(&notice.sites),
             "sites_without_details": join(&notice.sites_without_details),
+            "acknowledged": notice.acknowledged.as_ref().map(|it| it.sentence("acknowledged")).unwrap_or_default(),
         },
         // Of a replay the clock of the data may be ahead.
         "startsAt": time(starts.min(now)),
@@ -123,7 +125,8 @@ impl Channel for Alertmanager {
         if self.told.is_some_and(|told| told.elapsed() < self.resend) {
             return Ok(Vec::new());
         }
-        let open = open()?;
+        let mut open = open()?;
+        open.retain(|notice| notice.silence.is_none());
         for notices in open.chunks(BATCH) {
             self.tell(notices.iter())?;
         }

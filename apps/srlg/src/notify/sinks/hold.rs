@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::alerts::{AlertId, Status};
+use crate::alerts::{AlertId, Status, Why};
 use anyhow::Result;
 
 use crate::notify::notice::Notice;
@@ -29,6 +29,9 @@ impl Hold {
         let is_end = notice.status == Status::End;
         if is_end && self.passed.contains(&notice.id) {
             return true;
+        }
+        if is_silenced(notice) {
+            return false;
         }
         let passes = self.gate.admit(now_ms);
         if passes && !is_end {
@@ -55,6 +58,13 @@ impl Hold {
         self.passed.retain(|id| open.contains(id));
         Ok(())
     }
+}
+
+/// Returns whether no sink is told of `notice`: its host or network is silenced, or it says again what a person has acknowledged.
+/// Sinks are told of what people do.
+pub(super) fn is_silenced(notice: &Notice) -> bool {
+    let is_known = notice.why == Why::Repeat && notice.acknowledged.is_some();
+    notice.remark.is_none() && (notice.silence.is_some() || is_known)
 }
 
 /// Alerts that had not ended at the notice `number`.

@@ -19,6 +19,7 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::acting::Orders;
 use crate::notify::notice::Notice;
 use crate::now_ms;
 use crate::show::board::{Board, Boards, TOP};
@@ -28,12 +29,12 @@ use crate::show::health::{Health, Status};
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
-    let paths = "/, /metrics, /healthz, /events, /api/v1/status, /api/v1/alerts, /api/v1/top";
+    let paths = "/, /metrics, /healthz, /events, /api/v1/status, /api/v1/alerts, /api/v1/top, /api/v1/incidents/ID/acts";
     error(StatusCode::NOT_FOUND, &format!("there is no such path: there are {paths}"))
 }
 
 pub(super) async fn not_allowed() -> Response {
-    error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed: ask by GET")
+    error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed: ask by GET, and act by POST")
 }
 
 pub(super) async fn status(State(shared): State<WebState>) -> Response {
@@ -92,6 +93,7 @@ pub(super) struct WebState {
     pub(super) boards: Boards,
     /// Places for pages that are told of every board.
     pub(super) places: Arc<Semaphore>,
+    pub(super) orders: Orders,
     /// What was sent last.
     last: Arc<Mutex<Option<BoardEvent>>>,
 }
@@ -100,8 +102,8 @@ pub(super) struct WebState {
 type BoardEvent = (Arc<Board>, Bytes);
 
 impl WebState {
-    pub(super) fn new(boards: Boards) -> Self {
-        Self { boards, places: Arc::new(Semaphore::new(PAGES)), last: Arc::default() }
+    pub(super) fn new(boards: Boards, orders: Orders) -> Self {
+        Self { boards, places: Arc::new(Semaphore::new(PAGES)), orders, last: Arc::default() }
     }
 
     pub(super) fn board(&self) -> Arc<Board> {

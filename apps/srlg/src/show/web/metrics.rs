@@ -21,7 +21,12 @@ const EXPORTERS: usize = 1_024;
 pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
     // The recorder is new each time, so that metrics that are gone from the board have no lines.
     let recorder = PrometheusBuilder::new().build_recorder();
-    with_local_recorder(&recorder, || record(&shared.board()));
+    with_local_recorder(&recorder, || {
+        record(&shared.board());
+        for (reason, count) in shared.orders.denied() {
+            counter!("srlg_http_denied_total", "reason" => reason).absolute(count);
+        }
+    });
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], recorder.handle().render())
 }
 

@@ -3,7 +3,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use srlg_cli::alerts::Severity;
+use srlg_cli::alerts::{Remark, Severity, Silencing, Status};
 use srlg_cli::network::write_secret;
 use srlg_cli::notify::sinks::Sinks;
 use srlg_cli::notify::store::Store;
@@ -111,6 +111,40 @@ fn an_alertmanager_is_told_again_of_what_goes_on_and_of_ends() {
     sinks.send(&told[1..]);
     while time(&posted(&requests).1[0], "endsAt") > SystemTime::now() {}
     sinks.finish(Duration::from_secs(5));
+}
+
+#[test]
+fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
+    let (sinks, requests) = served("type = 'alertmanager'\nresend = '1s'", &["200 OK"]);
+    let (webhook, hooked) = served("type = 'webhook'", &["200 OK"]);
+    let [mut silent, loud] =
+        notices(2).try_into().map(|it: [_; 4]| [it[0].clone(), it[1].clone()]).unwrap();
+    sinks.send(&[silent.clone(), loud.clone()]);
+    let is_over = |alert: &Value| time(alert, "endsAt") <= SystemTime::now();
+    assert!(!is_over(&posted(&requests).1[0]));
+    let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
+    let silence = Silencing { remark: remark.clone(), until_ms: u64::MAX };
+    (silent.silence, silent.remark, silent.status) = (Some(silence), Some(remark), Status::Update);
+    sinks.send(&[silent.clone()]);
+    while !posted(&requests).1.as_array().unwrap().iter().any(is_over) {}
+    // What is told again is the other one alone.
+    sinks.wait(is_done);
+    requests.try_iter().for_each(drop);
+    for _ in 0..2 {
+        let (_, body) = posted(&requests);
+        assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
+        assert_eq!(body[0]["labels"]["host"], loud.host.to_string());
+    }
+    // A webhook hears that it is silenced, and then of its end, because it heard of the start.
+    let mut later = silent.clone();
+    later.remark = None;
+    let mut end = later.clone();
+    end.status = Status::End;
+    webhook.send(&[notices(1)[0].clone(), silent, later, end]);
+    let reasons: Vec<Value> = (0..3).map(|_| posted(&hooked).1["status"].clone()).collect();
+    assert_eq!(reasons, ["start", "update", "end"]);
+    let board = webhook.wait(is_done);
+    assert_eq!((board.sent, board.dropped), (3, 0), "what is silenced is not dropped");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The page, the metrics and the interface of programs over real HTTP.
 
+mod acting;
 mod connections;
 mod files;
 mod made;
@@ -203,7 +204,8 @@ fn others_than_this_machine_are_refused() {
     let everywhere = "0.0.0.0:0".parse().unwrap();
     let error = Web::start(everywhere, Visitors::default(), latest.clone()).unwrap_err();
     insta::assert_snapshot!(error);
-    let public = Visitors { is_public: true, names: vec!["srlg.example".to_owned()] };
+    let public =
+        Visitors { is_public: true, names: vec!["srlg.example".to_owned()], ..Visitors::default() };
     let open = Web::start(everywhere, public, latest.clone()).unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
     for (host, status) in [("SRLG.example:80", 200), ("192.0.2.1", 200), ("any.example", 421)] {
