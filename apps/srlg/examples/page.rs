@@ -12,11 +12,13 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use serde_json::json;
+use srlg_cli::alerts::LINE;
 use srlg_cli::notify::notice::Notice;
 use srlg_cli::show::board::{
-    Board, ExporterBoard, InputBoard, LINE, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
+    Board, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
     SpoolBoard, TopHost, ViewBoard,
 };
+use srlg_cli::show::open::{LiveNotice, OpenAlert};
 use srlg_cli::show::troubles::{TroubleBoard, TroubleCounts, TroubleKind};
 use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::Contact;
@@ -47,8 +49,8 @@ fn board(second: u32) -> Result<Board> {
     let now_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64;
     let views =
         vec![view("fan-in", 57, second), view("fan-out", 9, second), view("outside", 0, second)];
-    let alerts: Result<Vec<Arc<Notice>>, _> =
-        (0..4).map(|at| serde_json::from_value(alert(at, now_ms, second)).map(Arc::new)).collect();
+    let alerts: Result<Arc<[OpenAlert]>> =
+        (0..4).map(|at| open_alert(at, now_ms, second)).collect();
     Ok(Board {
         started_ms: now_ms - u64::from(second) * 1_000,
         now_ms,
@@ -161,6 +163,17 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     let main = windows[0].as_object().expect("an object").clone();
     alert.as_object_mut().expect("an object").extend(main);
     alert
+}
+
+/// An alert whose last notification is older than its counts.
+fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
+    let notice =
+        |second| -> Result<Notice> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
+    let Notice { windows, hosts, .. } = notice(second)?;
+    let count = |second| notice(second).map(|notice| notice.main.cardinality as u32);
+    let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
+    let live = LiveNotice { now_ms, hosts, windows, line: line.collect::<Result<_>>()? };
+    Ok(OpenAlert { notice: Arc::new(notice(second - second % 10)?), live: Some(live) })
 }
 
 fn network(second: u32) -> NetworkBoard {

@@ -18,6 +18,7 @@ pub mod desk;
 pub(crate) mod details;
 mod group;
 mod host;
+mod live;
 pub(crate) mod maxima;
 mod miss;
 mod quiet;
@@ -28,6 +29,7 @@ pub(crate) mod witnesses;
 
 pub use act::{Act, Refusal, Remark, Silencing};
 pub use alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
+pub use live::{LINE, LiveCount};
 pub use miss::Miss;
 pub use quiet::{Every, OnChange, Trouble};
 pub use rules::{BadTerms, Rule, Terms};

@@ -2,5 +2,6 @@
 
 pub mod board;
 pub mod health;
+pub mod open;
 pub mod troubles;
 pub mod web;

@@ -17,9 +17,10 @@ use crate::alerts::{
     Alert, AlertId, Condition, Miss, Refusal, Sighting, Sightings, Status, Subject, Tracker,
     Witnesses,
 };
-use crate::notify::notice::{Context, Evidence};
+use crate::notify::notice::{Context, Evidence, WindowNotice};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
+use crate::show::open::LiveNotice;
 
 /// The most slices of a silence that are taken one by one.
 const MOST_SILENT: u64 = 4_096;
@@ -76,6 +77,8 @@ pub(crate) struct Book {
     /// Changes of alerts, with their context in the view.
     changes: Vec<(Alert, Context)>,
     shown: TopHosts,
+    /// Sampling of the contacts in the last slice that was counted.
+    sampling: Sampling,
     /// Slices that were closed.
     pub(crate) closed: u64,
     overloads: u64,
@@ -97,6 +100,7 @@ impl Book {
             is_restored: false,
             changes: Vec::new(),
             shown: TopHosts::default(),
+            sampling: Sampling::default(),
             closed: 0,
             overloads: 0,
         }
@@ -220,6 +224,7 @@ impl Book {
             return self.show(report);
         }
         self.next = report.slice;
+        self.sampling = *sampling;
         // Super points may be missing.
         let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
         let condition = Condition { whole_slices, ..*condition };
@@ -325,6 +330,16 @@ impl Book {
             data_age_ms: alert.now_ms.saturating_sub(newest_input_ms),
             ..Context::default()
         }
+    }
+
+    /// Returns the counts of the active alert `id` after the last slice.
+    pub(crate) fn live(&self, id: AlertId) -> Option<LiveNotice> {
+        let live = self.tracker.live(id)?;
+        let (slice_ms, sampling) = (self.slice_ms, self.sampling);
+        let context = Context { slice_ms, sampling, ..Context::default() };
+        let windows = live.windows.iter().map(|count| WindowNotice::new(*count, &context));
+        let (windows, line) = (windows.collect(), live.line.clone());
+        Some(LiveNotice { now_ms: self.now_ms(), hosts: live.hosts, windows, line })
     }
 
     /// Returns the largest hosts that passed their threshold in too few slices for an alert.

@@ -14,6 +14,7 @@ use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
 use crate::notify::notice::{Context, Direction, Notice, Unit};
 use crate::show::board::ViewBoard;
+use crate::show::open::OpenAlert;
 use silences::Silences;
 
 pub(crate) mod acting;
@@ -167,11 +168,16 @@ impl Desk {
         }
     }
 
-    /// Returns the last notice of every alert that goes on, the one that started last first.
-    pub(crate) fn open_alerts(&self) -> Vec<Arc<Notice>> {
-        let mut alerts: Vec<Arc<Notice>> = self.open.values().cloned().collect();
-        alerts.sort_by_key(|notice| std::cmp::Reverse(notice.start_ms));
-        alerts
+    /// Returns the active alerts, the most severe one first, of several the one with the most peers.
+    pub(crate) fn open_alerts(&self) -> Arc<[OpenAlert]> {
+        let alert = |notice: &Arc<Notice>| {
+            let book = self.books.iter().find(|book| book.name == notice.view);
+            let live = book.and_then(|book| book.live(notice.id));
+            OpenAlert { notice: Arc::clone(notice), live }
+        };
+        let mut alerts: Vec<OpenAlert> = self.open.values().map(alert).collect();
+        alerts.sort_by_cached_key(OpenAlert::rank);
+        alerts.into()
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use crate::alerts::alert::{AlertId, Severity, Why, WindowCount};
+use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
 use crate::alerts::witnesses::SilentSource;
 
@@ -105,11 +105,6 @@ impl Group {
             silent: Vec::new(),
             told_ms: now_ms,
         }
-    }
-
-    /// Returns the id of the alert of `network` in `view`.
-    pub(crate) fn id(&self, view: &str, network: IpNet) -> AlertId {
-        AlertId::of(&[view, &self.rule, &network.to_string()], self.start_ms)
     }
 
     /// Notes that the clock was set forward by `step_ms`: no report became due in the skipped time.

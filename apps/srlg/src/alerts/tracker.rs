@@ -16,6 +16,7 @@ use srlg_input::contact::Packing;
 use crate::alerts::alert::{Alert, AlertId, Severity, Status, Subject, Why, WindowCount};
 use crate::alerts::group::{Group, NAMED, Silence, Starts, network};
 use crate::alerts::host::{Change, HostState, SliceTrust};
+use crate::alerts::live::LiveCount;
 use crate::alerts::miss::{Miss, Misses};
 use crate::alerts::rules::Rule;
 use crate::alerts::rules::Terms;
@@ -93,6 +94,9 @@ pub struct Tracker {
     /// The largest hosts that were followed and have had no alert since.
     #[serde(skip)]
     misses: Misses,
+    /// The counts of active alerts after the last slice.
+    #[serde(skip)]
+    live: BTreeMap<AlertId, LiveCount>,
 }
 
 /// A slice while it is closed.
@@ -120,7 +124,8 @@ impl Tracker {
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
         let (packing, misses) = (Packing::default(), Misses::default());
-        Self { view: view.into(), packing, hosts, starts, groups, left_out: 0, misses }
+        let (left_out, live) = (0, BTreeMap::new());
+        Self { view: view.into(), packing, hosts, starts, groups, left_out, misses, live }
     }
 
     /// Returns the tracker of a view whose hosts are packed by `packing`.
@@ -151,6 +156,12 @@ impl Tracker {
     /// Returns the hosts that have passed their threshold recently or have an active alert.
     pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.keys().copied()
+    }
+
+    /// Returns the counts of the active alert `id` after the last slice.
+    #[must_use]
+    pub fn live(&self, id: AlertId) -> Option<&LiveCount> {
+        self.live.get(&id)
     }
 
     /// Returns the number of hosts that were at their threshold in the last slice and are not followed, because
@@ -205,7 +216,35 @@ impl Tracker {
         }
         self.group(&started, &rule, &mut slice);
         self.step_groups(&rule, &mut slice);
+        self.follow(&slice);
         slice.alerts
+    }
+
+    /// Takes the counts of all active alerts after `slice`.
+    fn follow(&mut self, slice: &Slice) {
+        let mut former = std::mem::take(&mut self.live);
+        let mut take = |id, hosts, windows| {
+            let mut live: LiveCount = former.remove(&id).unwrap_or_default();
+            live.take(hosts, windows);
+            (id, live)
+        };
+        let hosts = self.hosts.iter().filter(|(host, _)| !self.is_grouped(**host));
+        let hosts = hosts.filter_map(|(host, state)| Some((host, state, state.active.as_ref()?)));
+        let mut live: BTreeMap<_, _> = hosts
+            .map(|(host, state, active)| {
+                let id = self.id(&active.rule, &host.to_string(), active.start_ms);
+                take(id, 1, state.counts(|window| slice.of(window, *host)))
+            })
+            .collect();
+        live.extend(self.groups.iter().map(|(network, group)| {
+            let id = self.id(&group.rule, &network.to_string(), group.start_ms);
+            take(id, group.members.len() as u32, group.counts())
+        }));
+        self.live = live;
+    }
+
+    fn id(&self, rule: &str, subject: &str, start_ms: u64) -> AlertId {
+        AlertId::of(&[&self.view, rule, subject], start_ms)
     }
 
     /// Notes that the clock was set forward by `step_ms`: in the skipped time no count was low and no report became due.
@@ -388,17 +427,11 @@ impl Tracker {
         Silence { sources: all.silent, is_of_all }
     }
 
-    /// Returns the id of the alert of `host`, if one is active.
-    fn id(&self, host: IpAddr) -> Option<AlertId> {
-        let active = self.hosts.get(&host)?.active.as_ref()?;
-        Some(AlertId::of(&[&self.view, &active.rule, &host.to_string()], active.start_ms))
-    }
-
     fn tell(&self, host: IpAddr, status: Status, why: Why, slice: &mut Slice) {
         let Some(state) = self.hosts.get(&host) else { return };
-        let (Some(active), Some(id)) = (state.active.as_ref(), self.id(host)) else { return };
+        let Some(active) = state.active.as_ref() else { return };
         slice.alerts.push(Alert {
-            id,
+            id: self.id(&active.rule, &host.to_string(), active.start_ms),
             status,
             why,
             view: self.view.clone(),
@@ -437,7 +470,7 @@ impl Tracker {
         let hosts = group.members.len() as u32;
         let subject = Subject::Network { network, hosts, largest };
         Alert {
-            id: group.id(&self.view, network),
+            id: self.id(&group.rule, &network.to_string(), group.start_ms),
             status,
             why,
             view: self.view.clone(),

@@ -248,7 +248,7 @@ pub struct WindowNotice {
 }
 
 impl WindowNotice {
-    fn new(count: WindowCount, context: &Context) -> Self {
+    pub(crate) fn new(count: WindowCount, context: &Context) -> Self {
         let WindowCount { cardinality, is_lower_bound, .. } = count;
         // Nothing is known above a lower bound.
         let unsampled_most =

@@ -3,6 +3,7 @@
 //! Shape: the loop publishes a whole [`Board`] after every slice by a `Screen`, and readers get the latest one. The loop and
 //! its readers never wait for each other. `TopHosts` has the largest super points of a view.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,18 +20,16 @@ use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
 use crate::alerts::desk::silences::Silence;
-use crate::alerts::{Every, OnChange, Tracker};
+use crate::alerts::{Every, LINE, OnChange, Tracker};
 use crate::config::General;
-use crate::notify::notice::{Notice, Unit};
+use crate::notify::notice::Unit;
+use crate::show::open::OpenAlert;
 use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
 use crate::show::web::Web;
 use crate::show::web::acting::WaitingOrder;
 
 /// Hosts of a view that are shown.
 pub const TOP: usize = 50;
-
-/// Slices that a line of a host shows.
-pub const LINE: usize = 60;
 
 /// The latest board.
 pub type Boards = watch::Receiver<Arc<Board>>;
@@ -52,8 +51,8 @@ pub struct Board {
     pub memory_bytes: u64,
     /// Views.
     pub views: Vec<ViewBoard>,
-    /// The last notification of every active alert, the alert that started last first.
-    pub alerts: Vec<Arc<Notice>>,
+    /// Active alerts, the most severe one first, of several the one with the most peers.
+    pub alerts: Arc<[OpenAlert]>,
     /// Silences of hosts and networks, those that end first first.
     pub silences: Vec<Silence>,
     /// Whether people may act, as there are tokens for that.
@@ -80,6 +79,16 @@ pub struct Board {
     pub last_reload_ms: u64,
     /// Whether the last reload of the configuration succeeded.
     pub is_last_reload_good: bool,
+}
+
+impl Board {
+    /// Returns the board with no more than `most` alerts.
+    pub(crate) fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
+        if self.alerts.len() <= most {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self { alerts: self.alerts[..most].into(), ..self.clone() })
+    }
 }
 
 /// A view.

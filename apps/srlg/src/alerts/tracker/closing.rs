@@ -9,8 +9,9 @@ impl Tracker {
     /// Ends the active alert `id`, which must be below its threshold, at `now_ms`.
     pub(crate) fn close_by_hand(&mut self, id: AlertId, now_ms: u64) -> Result<Alert, Refusal> {
         let mut slice = Slice { now_ms, sightings: Default::default(), alerts: Vec::new() };
-        let groups = self.groups.iter();
-        let mut groups = groups.filter(|(network, group)| group.id(&self.view, **network) == id);
+        let mut groups = self.groups.iter().filter(|(network, group)| {
+            self.id(&group.rule, &network.to_string(), group.start_ms) == id
+        });
         if let Some((&network, group)) = groups.next() {
             let members = group.members.clone();
             let since = members.iter().map(|host| self.hosts.get(host)?.below_since_ms());
@@ -23,7 +24,10 @@ impl Tracker {
             }
         } else {
             let is_it = |host: &_| {
-                !self.is_grouped(*host) && self.id(*host).is_some_and(|other| other == id)
+                let active = self.hosts.get(host).and_then(|state| state.active.as_ref());
+                !self.is_grouped(*host)
+                    && active
+                        .is_some_and(|it| self.id(&it.rule, &host.to_string(), it.start_ms) == id)
             };
             let host = self.hosts.keys().copied().find(is_it);
             let host = host.ok_or_else(|| Refusal::Unknown(id.to_string()))?;

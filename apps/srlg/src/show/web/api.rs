@@ -20,10 +20,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::acting::Orders;
-use crate::notify::notice::Notice;
 use crate::now_ms;
 use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
+use crate::show::open::OpenAlert;
 
 /// Slices must end at least so often, or within ten of their own length.
 const LONGEST_MS: u64 = 10_000;
@@ -41,8 +41,8 @@ pub(super) async fn status(State(shared): State<WebState>) -> Response {
     Json(Status::of(&shared.board())).into_response()
 }
 
-pub(super) async fn alerts(State(shared): State<WebState>) -> Json<Vec<Arc<Notice>>> {
-    Json(shared.board().alerts.clone())
+pub(super) async fn alerts(State(shared): State<WebState>) -> Json<Arc<[OpenAlert]>> {
+    Json(Arc::clone(&shared.board().alerts))
 }
 
 #[derive(Deserialize)]
@@ -84,6 +84,9 @@ pub(super) async fn health(State(shared): State<WebState>) -> Response {
     Health::of(&board).to_string().into_response()
 }
 
+/// Alerts that a page shows; all of them are sent by `/api/v1/alerts`.
+pub(super) const ALERTS: usize = 200;
+
 /// Pages that are told of every board.
 pub(super) const PAGES: usize = 64;
 
@@ -117,7 +120,7 @@ impl WebState {
             return Ok(event.clone());
         }
         let mut event = b"data: ".to_vec();
-        serde_json::to_writer(&mut event, &Status::of(&board))?;
+        serde_json::to_writer(&mut event, &Status::of(&board.with_alerts(ALERTS)))?;
         event.extend_from_slice(b"\n\n");
         let event = Bytes::from(event);
         *last = Some((board, event.clone()));

@@ -1,0 +1,108 @@
+//! Active alerts as they are shown: the last notification, with the counts after the last slice.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+
+use crate::alerts::Severity;
+use crate::notify::notice::{Notice, WindowNotice};
+
+/// An active alert. It is written as its last notification, in which `now_ms`, `duration_ms`, `hosts` and all counts are
+/// those after the last slice, and which has `told_ms` and `line` besides.
+#[derive(Clone, Debug)]
+pub struct OpenAlert {
+    /// The last notification.
+    pub notice: Arc<Notice>,
+    /// The counts after the last slice. Absent until a slice has closed since the start of the program.
+    pub live: Option<LiveNotice>,
+}
+
+/// The counts of an active alert after a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveNotice {
+    /// The end of the slice, milliseconds since the Unix epoch.
+    pub now_ms: u64,
+    /// Hosts that are part of the alert.
+    pub hosts: u32,
+    /// Counts within all windows that have passed their threshold, in the order of [`Notice::windows`].
+    pub windows: Vec<WindowNotice>,
+    /// Peers within the main window after the last slices, the oldest first.
+    pub line: VecDeque<u32>,
+}
+
+impl OpenAlert {
+    /// Returns the last notification with the counts after the last slice.
+    #[must_use]
+    pub fn notice_now(&self) -> Cow<'_, Notice> {
+        let Some(live) = &self.live else { return Cow::Borrowed(&self.notice) };
+        let mut notice = Notice::clone(&self.notice);
+        (notice.now_ms, notice.hosts) = (live.now_ms, live.hosts);
+        notice.duration_ms = live.now_ms.saturating_sub(notice.start_ms);
+        notice.main = live.main().unwrap_or(notice.main);
+        notice.windows.clone_from(&live.windows);
+        Cow::Owned(notice)
+    }
+
+    /// Returns the order in which alerts are shown: the most severe one first, of several the one with the most peers.
+    pub(crate) fn rank(&self) -> impl Ord + use<> {
+        let main = self.live.as_ref().and_then(LiveNotice::main).unwrap_or(self.notice.main);
+        let severity: Severity = self.notice.severity;
+        Reverse((severity, main.cardinality.round() as u64, self.notice.start_ms))
+    }
+}
+
+impl LiveNotice {
+    fn main(&self) -> Option<WindowNotice> {
+        self.windows.first().copied()
+    }
+}
+
+impl Serialize for OpenAlert {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            #[serde(flatten)]
+            notice: &'a Notice,
+            told_ms: u64,
+            line: Option<&'a VecDeque<u32>>,
+        }
+        Fields {
+            notice: &self.notice_now(),
+            told_ms: self.notice.now_ms,
+            line: self.live.as_ref().map(|live| &live.line),
+        }
+        .serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_the_last_slice_and_all_else_of_the_last_notification() {
+        let notice = Notice::sample();
+        let window = |cardinality| WindowNotice { cardinality, peak: 9e4, ..notice.main };
+        let live = LiveNotice {
+            now_ms: notice.now_ms + 1_000,
+            hosts: 3,
+            windows: vec![window(7.0), window(8.0)],
+            line: [5, 7].into(),
+        };
+        let told = OpenAlert { notice: Arc::new(notice.clone()), live: None };
+        let alert = OpenAlert { live: Some(live.clone()), ..told.clone() };
+        let now = alert.notice_now();
+        assert_eq!((now.main, &now.windows), (window(7.0), &live.windows));
+        assert_eq!((now.now_ms, now.hosts), (live.now_ms, 3));
+        assert_eq!(now.duration_ms, live.now_ms - notice.start_ms);
+        assert_eq!((&now.peers, &now.text), (&notice.peers, &notice.text));
+        let json = serde_json::to_value(&alert).unwrap();
+        assert_eq!((&json["cardinality"], &json["told_ms"]), (&7.0.into(), &notice.now_ms.into()));
+        assert_eq!(json["line"], serde_json::json!([5, 7]));
+        assert_eq!(*told.notice_now(), notice);
+        assert!(alert.rank() > told.rank(), "fewer peers come later");
+    }
+}
