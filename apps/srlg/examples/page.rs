@@ -14,6 +14,7 @@ use anyhow::Result;
 use serde_json::json;
 use srlg_cli::alerts::LINE;
 use srlg_cli::notify::notice::Notice;
+use srlg_cli::notify::store::Store;
 use srlg_cli::show::board::{
     Board, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
     SpoolBoard, TopHost, ViewBoard,
@@ -28,7 +29,8 @@ use tokio::sync::watch::channel;
 fn main() -> Result<()> {
     let address: SocketAddr = env::args().nth(1).as_deref().unwrap_or("127.0.0.1:0").parse()?;
     let (boards, latest) = channel(Arc::default());
-    let web = Web::start(address, Visitors::default(), latest)?;
+    let store = Store::open(None)?;
+    let web = Web::start(address, Visitors::default(), latest, &store)?;
     println!("the page is at http://{}/", web.address());
     let is_network = env::args().nth(2).is_some_and(|it| it == "network");
     for second in LINE as u32.. {

@@ -150,6 +150,7 @@ fn open(
     let ended = delivery.restore(&mut desk)?;
     delivery.tell(&desk, &ended)?;
     let path = args.config.clone();
+    let screen = Screen::open(&config.general, delivery.ledger().store())?;
     let mut engine = Engine {
         progress: Progress::since(rule.running()),
         reload: Box::new(move || Config::read(&path)),
@@ -161,7 +162,7 @@ fn open(
         reports: args.reports.as_deref().map(Reports::open).transpose()?,
         desk,
         delivery,
-        screen: Screen::open(&config.general)?,
+        screen,
         service: Service::new()?,
         numbers: names.iter().cloned().zip(0..).collect(),
         every: plan.every(),

@@ -168,6 +168,7 @@ impl Config {
         check(now.grace == then.grace, "grace is");
         check(now.device == then.device, "device is");
         check(is_same_http, "http is");
+        check(now.url == then.url, "url is");
         check(now.state == then.state, "state is");
         check(now.checkpoint == then.checkpoint, "checkpoint is");
         check(now.keep == then.keep, "keep is");

@@ -3,5 +3,6 @@
 pub mod board;
 pub mod health;
 pub mod open;
+pub(crate) mod recorder;
 pub mod troubles;
 pub mod web;

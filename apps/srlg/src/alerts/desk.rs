@@ -27,6 +27,8 @@ pub struct Desk {
     /// The alerts of the views, in the same order.
     pub(crate) books: Vec<Book>,
     labels: Networks<String>,
+    /// Public URL of the page.
+    url: Option<String>,
     /// The last notice of every alert that goes on.
     open: BTreeMap<AlertId, Arc<Notice>>,
     pub(crate) silences: Silences,
@@ -45,6 +47,7 @@ impl Desk {
             books: views.clone().map(book).collect(),
             views: views.map(|view| view.view.clone()).collect(),
             labels: config.labels.clone(),
+            url: config.general.url.clone(),
             open: BTreeMap::new(),
             silences: Silences::default(),
         }
@@ -100,6 +103,7 @@ impl Desk {
         (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
         context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
         let mut notice = Notice::new(alert, context);
+        notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
         if let Some(last) = before_end {
             notice.kind = last.kind;
         }
@@ -179,6 +183,11 @@ impl Desk {
         alerts.sort_by_cached_key(OpenAlert::rank);
         alerts.into()
     }
+}
+
+/// Returns the URL of the incident `id` on the page at `url`.
+fn incident_url(url: &str, id: AlertId) -> String {
+    format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
 /// Counts the peers in the other direction of all alerts that have not ended, many hosts at once: an attack on thousands of

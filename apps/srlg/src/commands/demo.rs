@@ -1,4 +1,4 @@
-//! `srlg demo`: attacks over loopback, and whether each raised one alert with a start and an end.
+//! `srlg demo`: attacks over loopback, and whether each raised one alert with a start and an end in each round.
 //!
 //! ```text
 //! Attacks --NetFlow v9--> site: a monitor in this process               --notifications--> Verdict
@@ -19,11 +19,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use attacks::Attacks;
+use attacks::{Attacks, ROUND};
 use verdict::Verdict;
-
-/// Shortest demonstration: the attacks, the window and the time after which alerts end.
-const LEAST_SECONDS: u64 = 20;
 
 /// The settings that a site and a network share, before the first table.
 const GENERAL: &str = "slice = '250ms'\ninside = ['10.0.0.0/8', '2001:db8::/32']\n";
@@ -38,8 +35,8 @@ pub struct Args {
     #[arg(long)]
     pub network: bool,
 
-    /// Seconds of the demonstration, at least 20
-    #[arg(long, value_name = "N", default_value_t = LEAST_SECONDS)]
+    /// Seconds of the demonstration, at least 20; the attacks come again every 20 seconds
+    #[arg(long, value_name = "N", default_value_t = ROUND)]
     pub seconds: u64,
 
     /// File for the alerts, a line of JSON each
@@ -62,12 +59,12 @@ pub struct Args {
 /// Fails if an option is wrong, or if a part of the demonstration cannot start or stops early.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure!(
-        args.seconds >= LEAST_SECONDS,
-        "--seconds is {}: give {LEAST_SECONDS} or more, which the attacks and their ends need",
+        args.seconds >= ROUND,
+        "--seconds is {}: give {ROUND} or more, which the attacks and their ends need",
         args.seconds
     );
-    let attacks = Attacks::new(args.seed);
-    let mut verdict = Verdict::new(attacks.planted(), args.alerts.as_deref())?;
+    let attacks = Attacks::new(args.seed, args.seconds);
+    let mut verdict = Verdict::new(&attacks, args.alerts.as_deref())?;
     let (length, http) = (Duration::from_secs(args.seconds), args.http);
     if args.network {
         network::play(attacks, length, http, &mut verdict)?;
@@ -84,6 +81,9 @@ fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::
     writeln!(out, "the page is at {page}")?;
     for planted in attacks.planted() {
         writeln!(out, "planted: {planted}")?;
+    }
+    if attacks.rounds > 1 {
+        writeln!(out, "the attacks come {} times, every {ROUND} s", attacks.rounds)?;
     }
     writeln!(out)
 }

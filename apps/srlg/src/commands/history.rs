@@ -8,6 +8,7 @@ use crate::alerts::Status;
 use anyhow::Result;
 
 use crate::notify::store::Store;
+use crate::notify::store::history::IncidentFilter;
 
 /// Options of `srlg alerts`.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,21 +17,26 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
 
-    /// Alerts of which something was told in this time
+    /// Only alerts that were active within this time
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
     pub since: Duration,
 
-    /// Lines of JSON, the last notice of each alert
+    /// Which of these alerts.
+    #[command(flatten)]
+    pub filter: IncidentFilter,
+
+    /// Lines of JSON, the last notification of each alert
     #[arg(long)]
     pub json: bool,
 }
 
-/// Returns the alerts that `args` ask for, the one that was told last first.
+/// Returns the alerts that `args` ask for, the one that started last first.
 pub fn alerts(args: &Args) -> Result<String> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let since_ms = u64::try_from(now.saturating_sub(args.since).as_millis())?;
     let mut text = String::new();
-    for (_, notice) in Store::read(&args.state)?.alerts_since(since_ms)? {
+    let filter = IncidentFilter { from: Some(since_ms), ..args.filter.clone() };
+    for (_, notice) in Store::read(&args.state)?.last_notices(&filter)? {
         if args.json {
             writeln!(text, "{}", serde_json::to_string(&notice)?)?;
             continue;

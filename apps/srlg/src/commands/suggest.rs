@@ -18,6 +18,7 @@ use crate::alerts::maxima::Maxima;
 use crate::config::{Config, ViewConfig};
 use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
+use crate::notify::store::history::IncidentFilter;
 
 /// Of the hosts of a rule so many stay below.
 const PERCENTILE: f64 = 0.999;
@@ -81,9 +82,12 @@ impl Incidents {
     /// Reads the alerts of `view` that were active after `since_ms`.
     fn read(store: &Store, view: &str, since_ms: u64) -> Result<Self> {
         let mut it = Self::default();
-        for (_, notice) in
-            store.alerts_since(since_ms)?.into_iter().filter(|(_, it)| it.view == view)
-        {
+        let filter = IncidentFilter {
+            from: Some(since_ms),
+            view: Some(view.to_owned()),
+            ..IncidentFilter::default()
+        };
+        for (_, notice) in store.last_notices(&filter)? {
             match notice.network {
                 Some(network) => it.networks.push(network),
                 None => drop(it.hosts.insert(notice.host)),

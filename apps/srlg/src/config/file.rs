@@ -17,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 use super::document::{Problems, from_text, read};
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
-use crate::show::web::Visitors;
+use crate::show::web::{self, Visitors};
 
 /// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
 pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
@@ -72,6 +72,10 @@ pub struct General {
     #[arg(skip)]
     pub http_tokens: Option<PathBuf>,
 
+    /// Public URL of the page, such as https://srlg.example: notifications link to their incident there.
+    #[arg(skip)]
+    pub url: Option<String>,
+
     /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
@@ -103,6 +107,7 @@ impl Default for General {
             http_public: false,
             http_names: Vec::new(),
             http_tokens: None,
+            url: None,
             state: None,
             checkpoint: Duration::from_secs(10),
             silent_after: None,
@@ -114,8 +119,9 @@ impl Default for General {
 impl General {
     /// Returns who may ask the page.
     pub(crate) fn visitors(&self) -> Visitors {
-        let Self { http_public, http_names, http_tokens, .. } = self.clone();
-        Visitors { is_public: http_public, names: http_names, tokens: http_tokens }
+        let url = self.url.iter().filter_map(|url| web::host_of(url));
+        let names = self.http_names.iter().cloned().chain(url).collect();
+        Visitors { is_public: self.http_public, names, tokens: self.http_tokens.clone() }
     }
 }
 

@@ -88,6 +88,10 @@ impl Resolver<'_, '_> {
         if let Some(Err(error)) = http.map(|http| web::check(http, *http_public)) {
             self.problems.add(span("http"), error.to_string());
         }
+        let url = self.file.general.url.as_deref().map(web::check_url);
+        if let Some(Err(error)) = url {
+            self.problems.add(span("url"), error.to_string());
+        }
         let names = self.file.keys.get("http-names").and_then(|names| names.get_ref().as_array());
         for name in names.into_iter().flat_map(|names| names.iter()) {
             if let Some(Err(error)) = name.get_ref().as_str().map(web::check_name) {

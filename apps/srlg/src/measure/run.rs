@@ -37,7 +37,7 @@ pub fn run(options: &Options) -> Result<()> {
     let started_ms = now_ms();
     let mut it = Loop {
         options,
-        screen: Screen::open(&config.general)?,
+        screen: Screen::open(&config.general, delivery.ledger().store())?,
         config,
         monitor,
         checkpoints,

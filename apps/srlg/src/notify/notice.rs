@@ -219,6 +219,9 @@ pub struct Notice {
     /// The silence of the host or the network, during which no sink is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silencing>,
+    /// URL of the incident on the page; absent if the configuration has no public URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// A sentence.
     pub text: String,
 }
@@ -442,6 +445,7 @@ impl Notice {
             remark: None,
             acknowledged: None,
             silence: None,
+            url: None,
             ..Self::sample()
         });
         samples
@@ -521,6 +525,7 @@ impl Notice {
             remark: None,
             acknowledged: None,
             silence: None,
+            url: None,
             text,
         }
     }

@@ -7,6 +7,7 @@
 //! is told twice, and no end is lost. While the disk is full, notices wait in memory (`waiting`), where sinks find them:
 //! after a kill those alerts may start again under other ids, and their ends are not told. One process writes, which has a lock; others may read.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -17,11 +18,15 @@ use anyhow::{Context, Result, anyhow, bail};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use tracing::warn;
 
-use crate::alerts::{AlertId, Status};
+use crate::alerts::AlertId;
 use crate::notify::notice::Notice;
+use history::follow;
+use series::Minute;
 use tables::{check, check_header, make};
 use waiting::Waiting;
 
+pub mod history;
+pub mod series;
 mod tables;
 mod waiting;
 
@@ -37,6 +42,8 @@ struct Inner {
     connection: Mutex<Connection>,
     /// Locked before the connection.
     waiting: Mutex<Waiting>,
+    /// Minutes that are not in the database yet. A reader has those of the writer.
+    recent: Arc<Mutex<VecDeque<Minute>>>,
     /// Absent in memory.
     path: Option<PathBuf>,
     /// Held until the last clone is gone; absent in memory and for reading.
@@ -78,15 +85,29 @@ impl Store {
     /// Opens the database in the folder `state` for reading, which another process may write.
     pub fn read(state: &Path) -> Result<Self> {
         let path = path(state);
+        let connection = Self::open_for_reading(&path)?;
+        Self::new(connection, Some(path), None)
+    }
+
+    /// Returns a reader of this database, which never holds up its writer. A database in memory has one connection, which
+    /// both use.
+    pub fn reader(&self) -> Result<Self> {
+        let Some(path) = self.0.path.clone() else { return Ok(self.clone()) };
+        let connection = Mutex::new(Self::open_for_reading(&path)?);
+        let (waiting, recent) = (Mutex::default(), Arc::clone(&self.0.recent));
+        let path = Some(path);
+        Ok(Self(Arc::new(Inner { connection, waiting, recent, path, _lock: None })))
+    }
+
+    fn open_for_reading(path: &Path) -> Result<Connection> {
         let open = || -> Result<Connection> {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-            let connection = Connection::open_with_flags(&path, flags)?;
+            let connection = Connection::open_with_flags(path, flags)?;
             connection.busy_timeout(BUSY)?;
             check(&connection)?;
             Ok(connection)
         };
-        let connection = open().map_err(|error| explain(error, Some(&path)))?;
-        Self::new(connection, Some(path), None)
+        open().map_err(|error| explain(error, Some(path)))
     }
 
     /// Checks that the database in the folder `state`, if there is one, is of this program and of this version. Makes no file,
@@ -105,9 +126,9 @@ impl Store {
 
     fn new(connection: Connection, path: Option<PathBuf>, lock: Option<File>) -> Result<Self> {
         let stored = last(&connection).map_err(|error| explain(error, path.as_deref()))?;
-        let (connection, waiting) =
-            (Mutex::new(connection), Waiting { stored, ..Waiting::default() });
-        Ok(Self(Arc::new(Inner { connection, waiting: Mutex::new(waiting), path, _lock: lock })))
+        let waiting = Mutex::new(Waiting { stored, ..Waiting::default() });
+        let (connection, recent) = (Mutex::new(connection), Arc::default());
+        Ok(Self(Arc::new(Inner { connection, waiting, recent, path, _lock: lock })))
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -160,7 +181,7 @@ impl Store {
                 let sql = "INSERT INTO notices (number, id, now_ms, json) VALUES (?, ?, ?, ?)";
                 let row = params![number, id, i64::try_from(notice.now_ms)?, json];
                 transaction.prepare_cached(sql)?.execute(row)?;
-                follow(&transaction, &id, *number, notice.status == Status::End)?;
+                follow(&transaction, *number, notice)?;
             }
             for (name, cursor) in &waiting.cursors {
                 set_cursor(&transaction, name, *cursor)?;
@@ -280,14 +301,6 @@ const MOST: i64 = 1_000_000;
 /// Notices that are kept where there is no file: some 6 MB.
 const MOST_IN_MEMORY: i64 = 2_000;
 
-/// Notes the notice `number` of the alert `id`.
-fn follow(connection: &Connection, id: &str, number: i64, is_end: bool) -> Result<()> {
-    let sql = "INSERT INTO alerts (id, first, last, is_end) VALUES (?1, ?2, ?2, ?3)
-        ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3";
-    connection.prepare_cached(sql)?.execute(params![id, number, is_end])?;
-    Ok(())
-}
-
 impl Store {
     /// Returns the last notice of each alert that goes on, in their order.
     pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
@@ -323,15 +336,6 @@ impl Store {
         })?;
         waiting.update_open_at(number, &mut open);
         Ok(open)
-    }
-
-    /// Returns the last notice of each alert of which one was told since `since_ms`, milliseconds since the Unix epoch; the
-    /// one that was told last comes first.
-    pub fn alerts_since(&self, since_ms: u64) -> Result<Vec<NumberedNotice>> {
-        // The sign keeps SQLite from going through all notices in the order of their numbers.
-        let sql = "SELECT number, json FROM notices JOIN alerts ON last = number
-            WHERE now_ms >= ? ORDER BY +number DESC";
-        self.notices(sql, params![i64::try_from(since_ms).unwrap_or(i64::MAX)])
     }
 
     /// Forgets notices before `before_ms`, milliseconds since the Unix epoch, and the oldest of more than a million, or of

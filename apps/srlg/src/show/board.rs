@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::{Serialize, Serializer};
 use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
@@ -23,7 +23,9 @@ use crate::alerts::desk::silences::Silence;
 use crate::alerts::{Every, LINE, OnChange, Tracker};
 use crate::config::General;
 use crate::notify::notice::Unit;
+use crate::notify::store::Store;
 use crate::show::open::OpenAlert;
+use crate::show::recorder::Recorder;
 use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
 use crate::show::web::Web;
 use crate::show::web::acting::WaitingOrder;
@@ -82,6 +84,13 @@ pub struct Board {
 }
 
 impl Board {
+    /// Returns the view `name`.
+    pub(crate) fn view(&self, name: &str) -> Result<&ViewBoard> {
+        let names = || self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>();
+        let view = self.views.iter().find(|view| view.name == name);
+        view.with_context(|| format!("there is no view {name:?}: there are {}", names().join(", ")))
+    }
+
     /// Returns the board with no more than `most` alerts.
     pub(crate) fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
         if self.alerts.len() <= most {
@@ -363,6 +372,7 @@ pub(crate) struct Screen {
     boards: Sender<Arc<Board>>,
     /// The web server, which runs until it is dropped.
     web: Option<Web>,
+    recorder: Recorder,
     publish: Every,
     lost: OnChange,
     full: OnChange,
@@ -370,17 +380,20 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Serves boards where `general` says.
-    pub(crate) fn open(general: &General) -> Result<Self> {
+    /// Serves boards, and the history in `store`, where `general` says.
+    pub(crate) fn open(general: &General, store: &Store) -> Result<Self> {
         let (boards, latest) = watch::channel(Arc::default());
-        let web = general.http.map(|address| Web::start(address, general.visitors(), latest));
+        let start = |address| Web::start(address, general.visitors(), latest, store);
+        let web = general.http.map(start);
         let web = web.transpose()?;
         if let Some(web) = &web {
             info!("the page is at http://{}/", web.address());
         }
         let (lost, full) = (OnChange::default(), OnChange::default());
         let troubles = Troubles::default();
-        Ok(Self { boards, web, publish: Every::new(BOARD), lost, full, troubles })
+        let recorder = Recorder::start(store.clone(), general.keep)?;
+        let publish = Every::new(BOARD);
+        Ok(Self { boards, web, recorder, publish, lost, full, troubles })
     }
 
     /// Returns the next order of a person, if one waits.
@@ -395,6 +408,7 @@ impl Screen {
             board.can_act = self.web.as_ref().is_some_and(Web::can_be_acted_at);
             self.troubles.show(&mut board, Instant::now());
             self.log_changes(&board);
+            self.recorder.take(&board);
             self.boards.send_replace(Arc::new(board));
         }
     }

@@ -5,6 +5,9 @@
 //! /events       every board         /api/v1/status     the board
 //! /healthz      is all of it used?  /api/v1/alerts     alerts that go on
 //!                                   /api/v1/top?view=  super points
+//! /incident/ID  the same of one     /api/v1/incidents  alerts in the database
+//! /host/ADDRESS incident or host    /api/v1/hosts      what is known of a host
+//!                                   /api/v1/series     values by the minute
 //!                                   /api/v1/incidents/ID/acts  what people do, by POST
 //! ```
 //!
@@ -31,7 +34,7 @@ use axum::http::header::{
     IF_NONE_MATCH, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -44,12 +47,14 @@ use tokio::time::sleep;
 use tokio_io_timeout::TimeoutStream;
 use tracing::{debug, warn};
 
+use crate::notify::store::Store;
 use crate::show::board::Boards;
 use acting::{BODY_BYTES, Orders, Peer, WaitingOrder};
 use api::{WebState, error};
 
 pub(crate) mod acting;
 mod api;
+mod history;
 mod metrics;
 pub(crate) mod tokens;
 
@@ -94,9 +99,34 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Checks that `url` can be the start of links to the page.
+pub(crate) fn check_url(url: &str) -> Result<()> {
+    let is_right = url.parse::<Uri>().is_ok_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https"))
+            && uri.host().is_some_and(|host| !host.is_empty())
+            && uri.query().is_none()
+    });
+    ensure!(
+        is_right && !url.contains('#'),
+        "url is {url:?}: give the public address of the page, as https://srlg.example"
+    );
+    Ok(())
+}
+
+/// Returns the host in `url`.
+pub(crate) fn host_of(url: &str) -> Option<String> {
+    Some(url.parse::<Uri>().ok()?.host()?.to_owned())
+}
+
 impl Web {
-    /// Serves the latest of `boards` to `visitors` at `address`; port 0 lets the system choose one.
-    pub fn start(address: SocketAddr, visitors: Visitors, boards: Boards) -> Result<Self> {
+    /// Serves the latest of `boards` and the history in `store` to `visitors` at `address`; port 0 lets the system choose
+    /// one.
+    pub fn start(
+        address: SocketAddr,
+        visitors: Visitors,
+        boards: Boards,
+        store: &Store,
+    ) -> Result<Self> {
         check(address, visitors.is_public)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -109,7 +139,7 @@ impl Web {
         let (stop, stopped) = oneshot::channel();
         let has_tokens = visitors.tokens.is_some();
         let (sender, orders) = Orders::new(visitors.tokens.clone());
-        let router = router(WebState::new(boards, sender), visitors);
+        let router = router(WebState::new(boards, store.reader()?, sender), visitors);
         let serving = move || {
             runtime.block_on(async {
                 tokio::select! {
@@ -160,6 +190,10 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .route("/api/v1/status", get(api::status))
         .route("/api/v1/alerts", get(api::alerts))
         .route("/api/v1/top", get(api::top))
+        .route("/api/v1/incidents", get(history::incidents))
+        .route("/api/v1/incidents/{id}", get(history::incident))
+        .route("/api/v1/hosts/{address}", get(history::host))
+        .route("/api/v1/series", get(history::series))
         .route(
             "/api/v1/incidents/{id}/acts",
             post(acting::act).layer(DefaultBodyLimit::max(BODY_BYTES)),

@@ -10,7 +10,10 @@ use srlg_input::contact::{TCP_ACK, TCP_SYN};
 /// Steps in a second.
 pub(super) const STEPS: u64 = 10;
 
-/// Seconds after the start in which attacks go on.
+/// Seconds of a round: the attacks, the window and the time after which alerts end.
+pub(super) const ROUND: u64 = 20;
+
+/// Seconds of a round in which attacks are active.
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
 /// Peers of each attack in a step: 1,000 a second, twice the threshold.
@@ -45,6 +48,8 @@ pub(super) fn name(subject: IpNet) -> String {
 /// All that is exported, step by step.
 pub(super) struct Attacks {
     seed: u64,
+    /// Number of times that the attacks are played.
+    pub(super) rounds: u64,
     flooded4: IpAddr,
     flooded6: IpAddr,
     scanner: IpAddr,
@@ -78,10 +83,12 @@ fn mixed(number: u64) -> u64 {
 }
 
 impl Attacks {
-    pub(super) fn new(seed: u64) -> Self {
+    /// Makes the attacks of a demonstration of some `seconds`, which come again in each round.
+    pub(super) fn new(seed: u64, seconds: u64) -> Self {
         let host = |number: u64| mixed(seed << 8 | number) as u32;
         Self {
             seed,
+            rounds: seconds / ROUND,
             flooded4: Ipv4Addr::from_bits(0x0a01_0000 | host(1) & 0xffff).into(),
             flooded6: Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(host(2))).into(),
             scanner: Ipv4Addr::from_bits(0xc633_6400 | host(3) & 0xff).into(),
@@ -120,7 +127,8 @@ impl Attacks {
                 Flow { source, destination, port, flags: TCP_SYN | TCP_ACK }
             })
             .collect();
-        if !ATTACKED.contains(&(step / STEPS)) {
+        let second = step / STEPS;
+        if !ATTACKED.contains(&(second % ROUND)) || second / ROUND >= self.rounds {
             return flows;
         }
         let mut attempt = |source, destination, port| {

@@ -16,7 +16,9 @@ use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
 use crate::config::Config;
 use crate::measure::monitor::Monitor;
+use crate::notify::store::Store;
 use crate::show::board::Board;
+use crate::show::recorder::Recorder;
 use crate::show::web::{Visitors, Web};
 
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
@@ -34,7 +36,9 @@ pub(super) fn play(
     let to =
         *input.addresses().first().context("the monitor of the demonstration listens nowhere")?;
     let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
-    let web = Web::start(http, Visitors::default(), latest)?;
+    let store = Store::open(None)?;
+    let mut recorder = Recorder::start(store.clone(), config.general.keep)?;
+    let web = Web::start(http, Visitors::default(), latest, &store)?;
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let what = format!("detectors take {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
@@ -46,7 +50,7 @@ pub(super) fn play(
             Some(Event::Contacts(contacts)) => {
                 for contact in contacts {
                     monitor.take(contact)?;
-                    take_notices(&mut monitor, verdict, started)?;
+                    take_notices(&mut monitor, verdict, &store, started)?;
                 }
             }
             Some(Event::SetForward { step, now_ns }) => monitor.set_forward(step, now_ns),
@@ -64,15 +68,26 @@ pub(super) fn play(
             shown_ms = monitor.now_ms();
             let board =
                 Board { is_live: true, is_last_reload_good: true, ..monitor.board(&status) };
+            recorder.take(&board);
             boards.send_replace(Arc::new(board));
         }
-        take_notices(&mut monitor, verdict, started)?;
+        take_notices(&mut monitor, verdict, &store, started)?;
     }
     exporter.join().ok().context("the exporter failed")??;
     writeln!(io::stdout(), "\n{}", input.status())?;
     Ok(())
 }
 
-fn take_notices(monitor: &mut Monitor, verdict: &mut Verdict, started: Instant) -> Result<()> {
-    monitor.notices()?.into_iter().try_for_each(|notice| verdict.take(notice, started.elapsed()))
+fn take_notices(
+    monitor: &mut Monitor,
+    verdict: &mut Verdict,
+    store: &Store,
+    started: Instant,
+) -> Result<()> {
+    let notices = monitor.notices()?;
+    if notices.is_empty() {
+        return Ok(());
+    }
+    store.add(&notices, &[])?;
+    notices.into_iter().try_for_each(|notice| verdict.take(notice, started.elapsed()))
 }

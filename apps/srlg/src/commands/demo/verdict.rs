@@ -1,5 +1,6 @@
-//! Whether each attack raised one alert, with one start and one end, and nothing else did.
+//! Whether each attack raised one alert in each round, with one start and one end, and nothing else did.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::attacks::{PlantedAttack, name};
+use super::attacks::{Attacks, PlantedAttack, name};
 use crate::alerts::Status;
 use crate::notify::notice::Notice;
 
@@ -17,19 +18,21 @@ const LATEST: Duration = Duration::from_secs(20);
 /// The planted attacks, and the notifications that came.
 pub(super) struct Verdict {
     planted: Vec<(PlantedAttack, Vec<Notice>)>,
+    rounds: usize,
     others: Vec<Notice>,
     file: Option<File>,
 }
 
 impl Verdict {
-    /// Expects alerts of `planted`, and writes all that come to the file `alerts`.
-    pub(super) fn new(planted: Vec<PlantedAttack>, alerts: Option<&Path>) -> Result<Self> {
+    /// Expects the alerts of `attacks`, and writes all that come to the file `alerts`.
+    pub(super) fn new(attacks: &Attacks, alerts: Option<&Path>) -> Result<Self> {
         let create = |path: &Path| {
             File::create(path).with_context(|| format!("cannot write to {}", path.display()))
         };
         let file = alerts.map(create).transpose()?;
-        let planted = planted.into_iter().map(|planted| (planted, Vec::new())).collect();
-        Ok(Self { planted, others: Vec::new(), file })
+        let planted = attacks.planted().into_iter().map(|planted| (planted, Vec::new())).collect();
+        let rounds = attacks.rounds as usize;
+        Ok(Self { planted, rounds, others: Vec::new(), file })
     }
 
     /// Takes, prints and writes a notification that came `at` this time of the demonstration.
@@ -53,10 +56,9 @@ impl Verdict {
 
     /// Returns whether more may come after `elapsed` of a demonstration of some `length`: a busy machine is late.
     pub(super) fn may_change(&self, elapsed: Duration, length: Duration) -> bool {
-        let has_end = |(_, alerts): &(PlantedAttack, Vec<Notice>)| {
-            alerts.iter().any(|alert| alert.status == Status::End)
-        };
-        elapsed < length || elapsed < length + LATEST && !self.planted.iter().all(has_end)
+        let has_ended =
+            |(_, alerts): &(PlantedAttack, Vec<Notice>)| count(alerts, Status::End) >= self.rounds;
+        elapsed < length || elapsed < length + LATEST && !self.planted.iter().all(has_ended)
     }
 
     /// Prints the verdict, and returns whether all is right.
@@ -64,17 +66,23 @@ impl Verdict {
         let mut out = io::stdout().lock();
         let mut is_right = self.others.is_empty();
         for (planted, alerts) in &self.planted {
-            let of = |status| alerts.iter().filter(|alert| alert.status == status).count();
-            let (starts, ends) = (of(Status::Start), of(Status::End));
-            let is_one = alerts.iter().all(|alert| alert.id == alerts[0].id);
-            let is_once = starts == 1 && ends == 1 && is_one;
+            let (starts, ends) = (count(alerts, Status::Start), count(alerts, Status::End));
+            let ids: BTreeSet<_> = alerts.iter().map(|alert| alert.id).collect();
+            let is_once = [starts, ends, ids.len()] == [self.rounds; 3];
             is_right &= is_once;
             let word = if is_once { "right" } else { "WRONG" };
-            writeln!(out, "{word}: {}: {starts} start, {ends} end", name(planted.subject))?;
+            let subject = name(planted.subject);
+            let plural = |count| if count == 1 { "" } else { "s" };
+            let (of_starts, of_ends) = (plural(starts), plural(ends));
+            writeln!(out, "{word}: {subject}: {starts} start{of_starts}, {ends} end{of_ends}")?;
         }
         for other in &self.others {
             writeln!(out, "WRONG: {} of {} was not planted", other.status, other.subject())?;
         }
         Ok(is_right)
     }
+}
+
+fn count(alerts: &[Notice], status: Status) -> usize {
+    alerts.iter().filter(|alert| alert.status == status).count()
 }

@@ -79,7 +79,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
         labels["victim_ip"] = notice.host.to_string().into();
         labels["vector"] = "flood".into();
     }
-    json!({
+    let mut alert = json!({
         "labels": labels,
         "annotations": {
             "summary": notice.text,
@@ -104,7 +104,11 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
         // Of a replay the clock of the data may be ahead.
         "startsAt": time(starts.min(now)),
         "endsAt": time(ends),
-    })
+    });
+    if let Some(url) = &notice.url {
+        alert["generatorURL"] = url.as_str().into();
+    }
+    alert
 }
 
 fn join(list: impl IntoIterator<Item = impl ToString>) -> String {

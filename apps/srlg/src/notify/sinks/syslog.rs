@@ -182,7 +182,9 @@ fn message(notice: &Notice, now: SystemTime) -> String {
         ("window_ms", notice.main.window_ms.to_string()),
         ("text", notice.text.clone()),
     ];
-    let pairs = fields.map(|(key, value)| format!("{key}={}", quoted(&value)));
+    let url = notice.url.iter().map(|url| ("url", url.clone()));
+    let pairs = fields.into_iter().chain(url);
+    let pairs: Vec<_> = pairs.map(|(key, value)| format!("{key}={}", quoted(&value))).collect();
     form(severity, &status, &pairs.join(" "), now)
 }
 

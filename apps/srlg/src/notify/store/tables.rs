@@ -8,7 +8,7 @@ use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
 /// Version of the tables below, and of the notices in them.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Tells databases of this program from others: `srlg`.
 const APPLICATION: i64 = 0x73_72_6c_67;
@@ -21,13 +21,31 @@ const TABLES: &str = "
         json TEXT NOT NULL
     );
     CREATE INDEX notices_by_time ON notices (now_ms);
+    CREATE INDEX notices_by_alert ON notices (id, number);
     CREATE TABLE alerts (
         id TEXT PRIMARY KEY,
         first INTEGER NOT NULL,
         last INTEGER NOT NULL,
-        is_end INTEGER NOT NULL
+        is_end INTEGER NOT NULL,
+        start_ms INTEGER NOT NULL,
+        end_ms INTEGER,
+        severity INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        view TEXT NOT NULL,
+        rule TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        low BLOB,
+        high BLOB,
+        label TEXT,
+        unit TEXT NOT NULL,
+        window_ms INTEGER NOT NULL,
+        threshold REAL NOT NULL,
+        peak REAL NOT NULL,
+        ports TEXT NOT NULL
     ) WITHOUT ROWID;
+    CREATE INDEX alerts_by_first ON alerts (first);
     CREATE INDEX alerts_by_last ON alerts (last);
+    CREATE INDEX alerts_by_address ON alerts (low, high);
     CREATE INDEX alerts_that_go_on ON alerts (last) WHERE NOT is_end;
     CREATE TABLE states (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE sinks (
@@ -36,6 +54,13 @@ const TABLES: &str = "
         sent INTEGER NOT NULL,
         failed INTEGER NOT NULL,
         dropped INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE series_names (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+    CREATE TABLE series (
+        series INTEGER NOT NULL,
+        minute INTEGER NOT NULL,
+        value REAL NOT NULL,
+        PRIMARY KEY (series, minute)
     ) WITHOUT ROWID;
 ";
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use crate::alerts::{Condition, Rule, Sighting, Terms, Tracker, Witnesses};
 use rusqlite::Connection;
 
+use super::history::IncidentFilter;
 use super::{Cursor, Store};
 use crate::notify::notice::{Context, Direction, Notice};
 
@@ -60,9 +61,10 @@ fn what_is_added_is_read_again_by_this_and_by_another() {
     store.add(&notices[4..], &[("a".to_owned(), vec![3])]).unwrap();
     assert_eq!(store.state("a").unwrap(), Some(vec![3]));
     assert!(store.open_alerts().unwrap().is_empty());
-    let since: Vec<i64> = store.alerts_since(2_500).unwrap().into_iter().map(|it| it.0).collect();
-    assert_eq!(since, [6, 5]);
-    assert_eq!(store.alerts_since(3_001).unwrap(), []);
+    let since = |from| IncidentFilter { from: Some(from), ..IncidentFilter::default() };
+    let last = |from| store.last_notices(&since(from)).unwrap();
+    assert_eq!(last(2_500).into_iter().map(|it| it.0).collect::<Vec<_>>(), [6, 5]);
+    assert_eq!(last(3_001), []);
 }
 
 #[test]
@@ -82,7 +84,7 @@ fn nothing_is_forgotten_that_a_sink_waits_for_or_that_goes_on() {
     assert_eq!(store.forget(1).unwrap(), 0);
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 1);
     assert_eq!(store.after(0, 9).unwrap().len(), 2);
-    assert_eq!(store.alerts_since(0).unwrap().len(), 1);
+    assert_eq!(store.incidents(&IncidentFilter::default()).unwrap().len(), 1);
 }
 
 fn refused(folder: &Path) -> String {

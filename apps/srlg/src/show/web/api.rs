@@ -20,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::acting::Orders;
+use crate::notify::store::Store;
 use crate::now_ms;
 use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
@@ -29,7 +30,7 @@ use crate::show::open::OpenAlert;
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
-    let paths = "/, /metrics, /healthz, /events, /api/v1/status, /api/v1/alerts, /api/v1/top, /api/v1/incidents/ID/acts";
+    let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, hosts/ADDRESS and series";
     error(StatusCode::NOT_FOUND, &format!("there is no such path: there are {paths}"))
 }
 
@@ -63,10 +64,9 @@ pub(super) async fn top(
         }
     };
     let board = shared.board();
-    let Some(view) = board.views.iter().find(|view| view.name == asked.view) else {
-        let names: Vec<&str> = board.views.iter().map(|view| view.name.as_str()).collect();
-        let text = format!("there is no view {:?}: there are {}", asked.view, names.join(", "));
-        return error(StatusCode::NOT_FOUND, &text);
+    let view = match board.view(&asked.view) {
+        Ok(view) => view,
+        Err(unknown) => return error(StatusCode::NOT_FOUND, &unknown.to_string()),
     };
     let limit = asked.limit.unwrap_or(TOP).min(view.top.len());
     Json(&view.top[..limit]).into_response()
@@ -94,6 +94,8 @@ pub(super) const PAGES: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct WebState {
     pub(super) boards: Boards,
+    /// A reader of the database.
+    pub(super) store: Store,
     /// Places for pages that are told of every board.
     pub(super) places: Arc<Semaphore>,
     pub(super) orders: Orders,
@@ -105,8 +107,9 @@ pub(super) struct WebState {
 type BoardEvent = (Arc<Board>, Bytes);
 
 impl WebState {
-    pub(super) fn new(boards: Boards, orders: Orders) -> Self {
-        Self { boards, places: Arc::new(Semaphore::new(PAGES)), orders, last: Arc::default() }
+    pub(super) fn new(boards: Boards, store: Store, orders: Orders) -> Self {
+        let places = Arc::new(Semaphore::new(PAGES));
+        Self { boards, store, places, orders, last: Arc::default() }
     }
 
     pub(super) fn board(&self) -> Arc<Board> {

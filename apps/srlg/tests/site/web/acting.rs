@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
 use srlg_cli::show::web::{Visitors, Web};
 use tokio::sync::watch::channel;
@@ -42,7 +43,8 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     write_tokens(&path, &format!("ann {ANN}\n"));
     let visitors = Visitors { tokens: Some(path.clone()), ..Visitors::default() };
     let (_boards, latest) = channel(Arc::new(board(now_ms())));
-    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest).unwrap();
+    let store = Store::open(None).unwrap();
+    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap();
     let (token, json) = (format!("Authorization: Bearer {ANN}"), "Content-Type: application/json");
     let origin = format!("Origin: http://localhost:{}", web.address().port());
     let other = format!("Authorization: Bearer {ANN}0");
@@ -102,7 +104,8 @@ fn acts_that_are_none_are_refused() {
     write_tokens(&path, &format!("ann {ANN}\n"));
     let visitors = Visitors { tokens: Some(path), ..Visitors::default() };
     let (_boards, latest) = channel(Arc::new(board(now_ms())));
-    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest).unwrap();
+    let store = Store::open(None).unwrap();
+    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap();
     let (token, json) = (format!("Authorization: Bearer {ANN}"), "Content-Type: application/json");
     for (body, expected) in [
         ("", 400),

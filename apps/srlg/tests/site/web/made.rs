@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
+use srlg_cli::notify::store::Store;
 use srlg_cli::show::board::{
     Board, ExporterBoard, NetworkBoard, SinkBoard, SiteBoard, SpoolBoard, TopHost, ViewBoard,
 };
@@ -73,8 +74,14 @@ pub(crate) fn network() -> NetworkBoard {
 }
 
 pub(crate) fn start(board: Board) -> (Web, Sender<Arc<Board>>) {
+    start_with(board, &Store::open(None).unwrap())
+}
+
+/// Serves `board` and the history in `store`.
+pub(crate) fn start_with(board: Board, store: &Store) -> (Web, Sender<Arc<Board>>) {
     let (boards, latest) = channel(Arc::new(board));
-    (Web::start("127.0.0.1:0".parse().unwrap(), Visitors::default(), latest).unwrap(), boards)
+    let address = "127.0.0.1:0".parse().unwrap();
+    (Web::start(address, Visitors::default(), latest, store).unwrap(), boards)
 }
 
 /// Sends the head of a request, whose last line ends here.

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
 use srlg_cli::show::board::{Board, KafkaBoard, NetworkBoard, SiteBoard, SpoolBoard};
 use srlg_cli::show::web::{Visitors, Web};
@@ -201,17 +202,18 @@ fn others_than_this_machine_are_refused() {
     );
     assert!(!page.contains("http://") && !page.contains("https://"));
     let (_, latest) = channel(Arc::new(Board::default()));
-    let everywhere = "0.0.0.0:0".parse().unwrap();
-    let error = Web::start(everywhere, Visitors::default(), latest.clone()).unwrap_err();
+    let (everywhere, store) = ("0.0.0.0:0".parse().unwrap(), Store::open(None).unwrap());
+    let error = Web::start(everywhere, Visitors::default(), latest.clone(), &store).unwrap_err();
     insta::assert_snapshot!(error);
     let public =
         Visitors { is_public: true, names: vec!["srlg.example".to_owned()], ..Visitors::default() };
-    let open = Web::start(everywhere, public, latest.clone()).unwrap();
+    let open = Web::start(everywhere, public, latest.clone(), &store).unwrap();
     let at = SocketAddr::from(([127, 0, 0, 1], open.address().port()));
     for (host, status) in [("SRLG.example:80", 200), ("192.0.2.1", 200), ("any.example", 421)] {
         assert_eq!(answer(ask(at, "/", host)).0, status, "{host}");
     }
-    let error = Web::start(web.address(), Visitors::default(), latest).unwrap_err().to_string();
+    let error =
+        Web::start(web.address(), Visitors::default(), latest, &store).unwrap_err().to_string();
     assert!(error.contains(&web.address().to_string()), "{error}");
 }
 

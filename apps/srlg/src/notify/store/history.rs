@@ -1,0 +1,333 @@
+//! Incidents: alerts from their start to their end, found by what they are about.
+//!
+//! Invariant: the row of an incident is that of its last notification in the database. Only an end lacks ports, so those
+//! of the notification before it stay.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow};
+use ipnet::IpNet;
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params, params_from_iter};
+use serde::de::value::{Error as NameError, StrDeserializer};
+use serde::de::{DeserializeOwned, Error as _, IntoDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use srlg_input::contact::{Port, parse_network};
+
+use super::{NumberedNotice, Store};
+use crate::alerts::{AlertId, Severity, Status};
+use crate::notify::notice::{Kind, Notice, Unit};
+
+/// The most notifications of one incident that are read.
+const MOST_NOTICES: i64 = 1_000;
+
+/// An alert from its start to its end, or until now.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Incident {
+    /// Number of the first notification. Incidents are ordered by it.
+    pub first: i64,
+    /// The same from start to end, and over restarts.
+    pub id: AlertId,
+    /// Whether the alert has ended.
+    pub is_over: bool,
+    /// Start, milliseconds since the Unix epoch.
+    pub start_ms: u64,
+    /// The same, of the end; absent while the alert is active.
+    pub end_ms: Option<u64>,
+    /// The highest severity.
+    pub severity: Severity,
+    /// The probable cause.
+    pub kind: Kind,
+    /// Name of the view.
+    pub view: String,
+    /// Name of the rule.
+    pub rule: String,
+    /// The host, or the network of the hosts.
+    pub subject: String,
+    /// Label of the network of the host in the configuration.
+    pub label: Option<String>,
+    /// The kind of the peers that the view counts.
+    pub unit: Unit,
+    /// Length of the main window.
+    pub window_ms: u64,
+    /// Threshold of the rule for this window.
+    pub threshold: f64,
+    /// The most peers within it.
+    pub peak: f64,
+    /// Protocols and ports of receivers, the one with the most contacts first.
+    pub ports: Vec<String>,
+}
+
+/// Conditions that incidents must meet, all of them. Without any, all incidents do.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, clap::Args)]
+#[serde(default, deny_unknown_fields)]
+pub struct IncidentFilter {
+    /// Alerts of this host, or of a network that it is in
+    #[arg(long, value_name = "ADDRESS")]
+    pub host: Option<IpAddr>,
+
+    /// Alerts of hosts in this network
+    #[arg(long, value_name = "CIDR", value_parser = parse_network)]
+    #[serde(deserialize_with = "network")]
+    pub network: Option<IpNet>,
+
+    /// Alerts whose label has this text in it
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+
+    /// Alerts of this view
+    #[arg(long, value_name = "NAME")]
+    pub view: Option<String>,
+
+    /// Alerts with this port among those of the receivers, as tcp/443 or 443
+    #[arg(long, value_name = "PORT")]
+    pub port: Option<PortFilter>,
+
+    /// Alerts of this kind: scan, flood, port-scan, service-scan, service-flood, server-or-p2p or unknown
+    #[arg(long, value_name = "KIND", value_parser = named::<Kind>)]
+    pub kind: Option<Kind>,
+
+    /// Alerts of at least this severity: warning, major or critical
+    #[arg(long, value_name = "SEVERITY", value_parser = named::<Severity>)]
+    pub severity: Option<Severity>,
+
+    /// Incidents that were active at this time or later, milliseconds since the Unix epoch.
+    #[arg(skip)]
+    pub from: Option<u64>,
+
+    /// Incidents that started at this time or before.
+    #[arg(skip)]
+    pub to: Option<u64>,
+
+    /// Incidents that started before the one with this number.
+    #[arg(skip)]
+    pub before: Option<i64>,
+
+    /// The most incidents.
+    #[arg(skip)]
+    pub limit: Option<usize>,
+}
+
+/// A port, of any protocol or of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum PortFilter {
+    /// The port of this number, of any protocol.
+    Number(u16),
+    /// The port of one protocol.
+    Port(Port),
+}
+
+impl FromStr for PortFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let port = || text.parse().map(Self::Port).map_err(|_| text);
+        let port = text.parse().map(Self::Number).or_else(|_| port());
+        port.map_err(|text| format!("{text:?} is not a port: give one as tcp/443 or 443"))
+    }
+}
+
+impl TryFrom<String> for PortFilter {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl PortFilter {
+    /// Returns the pattern of a list of ports that has this one.
+    fn pattern(self) -> String {
+        match self {
+            Self::Number(number) => format!("%/{number} %"),
+            Self::Port(port) => format!("% {port} %"),
+        }
+    }
+}
+
+fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    parse_network(&text).map(Some).map_err(D::Error::custom)
+}
+
+/// Reads a value that is written as its name.
+fn named<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
+    let name: StrDeserializer<'_, NameError> = name.into_deserializer();
+    T::deserialize(name)
+}
+
+/// Returns the name that a value is written as.
+fn name(value: impl Serialize) -> Result<String> {
+    let name = serde_json::to_value(value)?;
+    name.as_str().map(str::to_owned).ok_or_else(|| anyhow!("{name} is not a name"))
+}
+
+/// Returns the first and the last address of `network`; those of IPv4 are mapped to IPv6, so that they compare.
+fn range(network: IpNet) -> (Value, Value) {
+    let bytes = |address: IpAddr| {
+        let address = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Value::Blob(Ipv6Addr::octets(&address).to_vec())
+    };
+    (bytes(network.network()), bytes(network.broadcast()))
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+const SEVERITIES: [Severity; 3] = [Severity::Warning, Severity::Major, Severity::Critical];
+
+/// Writes the row of the incident that `notice`, the notification `number`, is about.
+pub(super) fn follow(connection: &Connection, number: i64, notice: &Notice) -> Result<()> {
+    let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, subject, low, high,
+            label, unit, window_ms, threshold, peak, ports)
+        VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+        ON CONFLICT (id) DO UPDATE SET last = ?2, is_end = ?3, end_ms = ?5, severity = ?6, kind = ?7, subject = ?10,
+            low = ?11, high = ?12, label = ?13, window_ms = ?15, threshold = ?16, peak = ?17,
+            ports = CASE ?18 WHEN ' ' THEN ports ELSE ?18 END";
+    let is_end = notice.status == Status::End;
+    let end_ms = is_end.then(|| whole(notice.until_ms.unwrap_or(notice.now_ms)));
+    let (low, high) = notice.network.or_else(|| notice.host.network()).map(range).unzip();
+    let own = notice.port.iter().map(Port::to_string);
+    let ports = own.chain(notice.top_ports.iter().map(|(port, _)| port.clone()));
+    let ports = ports.fold(" ".to_owned(), |all, port| format!("{all}{port} "));
+    connection.prepare_cached(sql)?.execute(params![
+        notice.id.to_string(),
+        number,
+        is_end,
+        whole(notice.start_ms),
+        end_ms,
+        notice.severity as i64,
+        name(notice.kind)?,
+        notice.view,
+        notice.rule,
+        notice.subject(),
+        low,
+        high,
+        notice.label,
+        name(notice.unit)?,
+        whole(notice.main.window_ms),
+        notice.main.threshold,
+        notice.main.peak,
+        ports,
+    ])?;
+    Ok(())
+}
+
+/// Columns of an [`Incident`], in the order of its fields.
+const COLUMNS: &str = "first, id, is_end, start_ms, end_ms, severity, kind, view, rule, subject, label, unit, window_ms, \
+    threshold, peak, ports";
+
+fn read(row: &Row<'_>) -> Result<Incident> {
+    let text = |at| row.get::<_, String>(at);
+    let number = |at| Ok::<_, rusqlite::Error>(row.get::<_, i64>(at)?.max(0) as u64);
+    let severity = SEVERITIES.get(number(5)? as usize);
+    Ok(Incident {
+        first: row.get(0)?,
+        id: text(1)?.parse().map_err(|error: &str| anyhow!(error))?,
+        is_over: row.get(2)?,
+        start_ms: number(3)?,
+        end_ms: row.get::<_, Option<i64>>(4)?.map(|end_ms| end_ms.max(0) as u64),
+        severity: *severity.context("the severity of an alert is damaged")?,
+        kind: named(&text(6)?)?,
+        view: text(7)?,
+        rule: text(8)?,
+        subject: text(9)?,
+        label: row.get(10)?,
+        unit: named(&text(11)?)?,
+        window_ms: number(12)?,
+        threshold: row.get(13)?,
+        peak: row.get(14)?,
+        ports: text(15)?.split_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+impl IncidentFilter {
+    /// Returns the conditions in SQL, after WHERE, and their values.
+    fn sql(&self) -> (String, Vec<Value>) {
+        let (mut sql, mut values) = ("true".to_owned(), Vec::new());
+        let mut add = |condition: &str, value: Value| {
+            sql.push_str(" AND ");
+            sql.push_str(condition);
+            values.push(value);
+        };
+        for network in self.host.map(IpNet::from).into_iter().chain(self.network) {
+            let (low, high) = range(network);
+            add("low <= ?", high);
+            add("high >= ?", low);
+        }
+        if let Some(label) = &self.label {
+            add("instr(lower(label), ?) > 0", label.to_lowercase().into());
+        }
+        if let Some(view) = &self.view {
+            add("view = ?", view.clone().into());
+        }
+        if let Some(port) = self.port {
+            add("ports LIKE ?", port.pattern().into());
+        }
+        if let Some(kind) = self.kind {
+            add("kind = ?", kind.to_string().into());
+        }
+        if let Some(severity) = self.severity {
+            add("severity >= ?", (severity as i64).into());
+        }
+        if let Some(from) = self.from {
+            add("(end_ms IS NULL OR end_ms >= ?)", whole(from).into());
+        }
+        if let Some(to) = self.to {
+            add("start_ms <= ?", whole(to).into());
+        }
+        if let Some(before) = self.before {
+            add("first < ?", before.into());
+        }
+        (sql, values)
+    }
+
+    fn limit(&self) -> i64 {
+        self.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(-1))
+    }
+}
+
+impl Store {
+    /// Returns the incidents that meet `filter`, the one that started last first.
+    pub fn incidents(&self, filter: &IncidentFilter) -> Result<Vec<Incident>> {
+        let (conditions, values) = filter.sql();
+        let limit = filter.limit();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM alerts WHERE {conditions} ORDER BY first DESC LIMIT {limit}"
+        );
+        self.with(|connection| {
+            let mut query = connection.prepare_cached(&sql)?;
+            let mut rows = query.query(params_from_iter(values))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(read(row)?);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Returns the last notification of each incident that meets `filter`, the one that started last first.
+    pub fn last_notices(&self, filter: &IncidentFilter) -> Result<Vec<NumberedNotice>> {
+        let (conditions, values) = filter.sql();
+        let limit = filter.limit();
+        let sql = format!(
+            "SELECT number, json FROM alerts JOIN notices ON number = last WHERE {conditions}
+            ORDER BY first DESC LIMIT {limit}"
+        );
+        self.notices(&sql, params_from_iter(values))
+    }
+
+    /// Returns the last notifications of the alert `id`, the oldest first.
+    pub fn notices_of(&self, id: AlertId) -> Result<Vec<NumberedNotice>> {
+        let sql = "SELECT number, json FROM notices WHERE id = ? ORDER BY number DESC LIMIT ?";
+        let mut notices = self.notices(sql, params![id.to_string(), MOST_NOTICES])?;
+        notices.reverse();
+        Ok(notices)
+    }
+}

@@ -1,0 +1,167 @@
+//! Values by the minute: what the charts of the page show.
+//!
+//! Shape: a row per series and minute, of which the key is a number of 1 or 2 bytes and the minute. Minutes that the
+//! database does not take, because its disk is full, wait in memory for an hour; after that they are a gap.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{MutexGuard, PoisonError};
+
+use anyhow::Result;
+use rusqlite::{Connection, params};
+
+use super::Store;
+
+/// Length of a minute.
+pub const MINUTE_MS: u64 = 60_000;
+
+/// Minutes that wait in memory.
+const MOST_WAITING: usize = 60;
+
+/// Minutes that are kept where there is no file.
+const MOST_IN_MEMORY: u64 = 24 * 60;
+
+/// Something that has a value in each minute.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Series {
+    /// The most super points of a view.
+    SuperPoints(String),
+    /// The most peers of a host of a view.
+    Largest(String),
+    /// Contacts per second of the input.
+    Contacts,
+    /// Flow records per second of an exporter.
+    Records(IpAddr),
+}
+
+/// The name in the database.
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SuperPoints(view) => write!(f, "super-points/{view}"),
+            Self::Largest(view) => write!(f, "largest/{view}"),
+            Self::Contacts => f.write_str("contacts"),
+            Self::Records(exporter) => write!(f, "records/{exporter}"),
+        }
+    }
+}
+
+/// The values of a minute.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Minute {
+    /// Minutes since the Unix epoch.
+    pub minute: u64,
+    /// Values of all series.
+    pub values: BTreeMap<Series, f64>,
+}
+
+/// A part of time, from the first minute to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MinuteRange {
+    /// The first minute, since the Unix epoch.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// Minutes that are read as one, by their largest value.
+    pub step: u64,
+}
+
+impl MinuteRange {
+    /// Makes the range with a step that gives up to `most` values.
+    #[must_use]
+    pub const fn new(first: u64, last: u64, most: u64) -> Self {
+        let step = last.saturating_sub(first).div_ceil(most);
+        Self { first, last, step: if step == 0 { 1 } else { step } }
+    }
+}
+
+impl Store {
+    fn recent(&self) -> MutexGuard<'_, VecDeque<Minute>> {
+        self.0.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds `minute`, and forgets those more than `keep` minutes before it, or more than a day in memory. After an error it
+    /// waits for the next call, with up to an hour of others.
+    pub fn add_minute(&self, minute: Minute, keep: u64) -> Result<()> {
+        let keep = if self.0.path.is_some() { keep } else { keep.min(MOST_IN_MEMORY) };
+        let first = minute.minute.saturating_sub(keep);
+        let waiting = {
+            let mut recent = self.recent();
+            recent.push_back(minute);
+            if recent.len() > MOST_WAITING {
+                recent.pop_front();
+            }
+            recent.clone()
+        };
+        self.with(|connection| {
+            let transaction = connection.transaction()?;
+            waiting.iter().try_for_each(|minute| add(&transaction, minute))?;
+            forget(&transaction, first)?;
+            Ok(transaction.commit()?)
+        })?;
+        self.recent().clear();
+        Ok(())
+    }
+
+    /// Returns the values of `series` within `range`, each with the first minute of its step. Steps without a value are
+    /// left out.
+    pub fn values(&self, series: &Series, range: MinuteRange) -> Result<Vec<(u64, f64)>> {
+        let MinuteRange { first, last, step } = range;
+        let sql = "SELECT minute / ?4 * ?4 AS at, max(value) FROM series
+            WHERE series = (SELECT number FROM series_names WHERE name = ?1) AND minute BETWEEN ?2 AND ?3
+            GROUP BY at ORDER BY at";
+        let bounds = [first, last, step].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        // Before the database: what is stored meanwhile is found twice, and not lost.
+        let waiting = self.recent().clone();
+        let mut values: BTreeMap<u64, f64> = self.with(|connection| {
+            let mut query = connection.prepare_cached(sql)?;
+            let [first, last, step] = bounds;
+            let rows = query.query_map(params![series.to_string(), first, last, step], |row| {
+                Ok((row.get::<_, i64>(0)?.max(0) as u64, row.get(1)?))
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })?;
+        for minute in waiting.iter().filter(|it| (first..=last).contains(&it.minute)) {
+            if let Some(value) = minute.values.get(series) {
+                let most = values.entry(minute.minute / step * step).or_insert(*value);
+                *most = most.max(*value);
+            }
+        }
+        Ok(values.into_iter().collect())
+    }
+}
+
+fn add(connection: &Connection, minute: &Minute) -> Result<()> {
+    let mut name =
+        connection.prepare_cached("INSERT OR IGNORE INTO series_names (name) VALUES (?)")?;
+    // A minute in which the program was started again has two parts.
+    let mut value = connection.prepare_cached(
+        "INSERT INTO series VALUES ((SELECT number FROM series_names WHERE name = ?1), ?2, ?3)
+        ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+    )?;
+    for (series, of_minute) in &minute.values {
+        let series = series.to_string();
+        name.execute([&series])?;
+        value.execute(params![series, i64::try_from(minute.minute)?, of_minute])?;
+    }
+    Ok(())
+}
+
+/// Forgets the values before the minute `first`, and series without any other.
+fn forget(connection: &Connection, first: u64) -> Result<()> {
+    let first = i64::try_from(first)?;
+    // The key has the series first: a search for each is faster than a look at all rows.
+    let mut names = connection.prepare_cached("SELECT number FROM series_names")?;
+    let names: Vec<i64> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut old =
+        connection.prepare_cached("DELETE FROM series WHERE series = ? AND minute < ?")?;
+    for name in names {
+        if old.execute([name, first])? > 0 {
+            let sql = "DELETE FROM series_names WHERE number = ?1
+                AND NOT EXISTS (SELECT 1 FROM series WHERE series = ?1)";
+            connection.prepare_cached(sql)?.execute([name])?;
+        }
+    }
+    Ok(())
+}

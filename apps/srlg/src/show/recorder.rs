@@ -1,0 +1,160 @@
+//! The values of each minute, from boards into the database.
+//!
+//! Shape: the loop sums up a minute of boards, and hands it to a thread, which waits for the disk. If that thread is a few
+//! minutes behind, a minute is left out, and the loop goes on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tracing::warn;
+
+use crate::alerts::Trouble;
+use crate::notify::store::Store;
+use crate::notify::store::series::{MINUTE_MS, Minute, Series};
+use crate::show::board::Board;
+
+/// Exporters of a minute that have a series, those with the most records.
+const EXPORTERS: usize = 100;
+
+/// Minutes between the loop and the thread.
+const QUEUE: usize = 4;
+
+/// A recorder of boards. When it is dropped, the minute that runs is stored.
+pub(crate) struct Recorder {
+    minutes: Option<SyncSender<Minute>>,
+    thread: Option<JoinHandle<()>>,
+    running: Option<Running>,
+}
+
+/// The minute that runs.
+#[derive(Debug)]
+struct Running {
+    minute: u64,
+    /// The largest values of each view so far.
+    most: BTreeMap<Series, f64>,
+    /// Counters at the start of the minute.
+    first: Counters,
+}
+
+/// Counters of the input at one time. Those of a network are counted by its probes.
+#[derive(Debug)]
+struct Counters {
+    now_ms: u64,
+    contacts: Option<u64>,
+    records: HashMap<IpAddr, u64>,
+}
+
+impl Counters {
+    fn of(board: &Board) -> Self {
+        let records = board.exporters.iter().map(|it| (it.address, it.records)).collect();
+        let contacts = board.network.is_none().then_some(board.input.contacts);
+        Self { now_ms: board.now_ms, contacts, records }
+    }
+
+    /// Returns the rates per second since `first`. A counter that has started again has no rate.
+    fn rates(&self, first: &Self) -> Vec<(Series, f64)> {
+        let seconds = self.now_ms.saturating_sub(first.now_ms) as f64 / 1e3;
+        if seconds == 0.0 {
+            return Vec::new();
+        }
+        let rate =
+            |last: u64, first: u64| Some((last.checked_sub(first)? as f64 / seconds).round());
+        let records = self.records.iter().filter_map(|(exporter, last)| {
+            Some((Series::Records(*exporter), rate(*last, *first.records.get(exporter)?)?))
+        });
+        let mut rates: Vec<_> = records.collect();
+        rates.sort_by(|a, b| b.1.total_cmp(&a.1));
+        rates.truncate(EXPORTERS);
+        let contacts = self.contacts.zip(first.contacts);
+        let contacts = contacts.and_then(|(last, first)| rate(last, first));
+        rates.extend(contacts.map(|rate| (Series::Contacts, rate)));
+        rates
+    }
+}
+
+impl Running {
+    fn new(first: Counters) -> Self {
+        Self { minute: first.now_ms / MINUTE_MS, most: BTreeMap::new(), first }
+    }
+
+    fn take(&mut self, board: &Board) {
+        for view in &board.views {
+            let largest = view.top.first().map_or(0.0, |host| host.cardinality.round());
+            for (series, value) in [
+                (Series::SuperPoints(view.name.clone()), view.super_points as f64),
+                (Series::Largest(view.name.clone()), largest),
+            ] {
+                let most = self.most.entry(series).or_default();
+                *most = most.max(value);
+            }
+        }
+    }
+}
+
+impl Recorder {
+    /// Starts the thread that writes into `store`, where minutes are kept for `keep`.
+    pub(crate) fn start(store: Store, keep: Duration) -> Result<Self> {
+        let (minutes, queue) = sync_channel(QUEUE);
+        let work = move || write(&store, keep, &queue);
+        let thread = thread::Builder::new().name("series".to_owned()).spawn(work);
+        let thread = thread.context("cannot start a thread")?;
+        Ok(Self { minutes: Some(minutes), thread: Some(thread), running: None })
+    }
+
+    /// Takes the board of a slice.
+    pub(crate) fn take(&mut self, board: &Board) {
+        // Nothing is known before the first slice.
+        if board.now_ms == 0 {
+            return;
+        }
+        if self.running.as_ref().is_none_or(|it| it.minute != board.now_ms / MINUTE_MS) {
+            let counters = Counters::of(board);
+            if let Some(running) = self.running.take() {
+                let rates = counters.rates(&running.first);
+                self.send(running, rates);
+            }
+            self.running = Some(Running::new(counters));
+        }
+        if let Some(running) = &mut self.running {
+            running.take(board);
+        }
+    }
+
+    /// Hands a minute to the thread.
+    fn send(&self, Running { minute, most, .. }: Running, rates: Vec<(Series, f64)>) {
+        let minute = Minute { minute, values: most.into_iter().chain(rates).collect() };
+        if let Some(minutes) = &self.minutes
+            && minutes.try_send(minute).is_err()
+        {
+            warn!("the database is slow: a minute of the charts is left out");
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.send(running, Vec::new());
+        }
+        self.minutes.take();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has told so.
+            let _told = thread.join();
+        }
+    }
+}
+
+fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
+    let (keep, mut trouble) = (keep.as_millis() as u64 / MINUTE_MS, Trouble::default());
+    while let Ok(minute) = queue.recv() {
+        let (failure, recovery) = (
+            "cannot store the minutes of the charts",
+            "the minutes of the charts are stored again",
+        );
+        trouble.log(store.add_minute(minute, keep), failure, recovery);
+    }
+}
