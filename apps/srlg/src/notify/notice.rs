@@ -12,6 +12,8 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Name, Packing, PeerKey, Port, Role};
 
+mod text;
+
 /// A host is a server, or a peer of peers, where both directions are alike within this factor.
 const ALIKE: f64 = 3.0;
 
@@ -455,7 +457,7 @@ impl Notice {
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
         let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
-        let text = text(&alert, &context, &sites);
+        let text = text::sentence(&alert, &context, &sites);
         let (kind_of_ports, unit) = (context.kind_of_ports(), context.unit());
         let Context { direction, is_inside, opposite, host_packing, peer_packing, .. } = context;
         let windows = alert.windows.iter().map(|count| WindowNotice::new(*count, &context));
@@ -568,79 +570,8 @@ impl Notice {
 /// The most peers of a notification.
 pub(crate) const MOST_PEERS: usize = 32;
 
-/// The most sites that the text names.
-const NAMED_SITES: usize = 3;
-
 /// Of what share of contacts a port is most of them.
 const MOSTLY: f64 = 0.5;
-
-fn text(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
-    let Alert { subject, .. } = alert;
-    let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
-    let label = context.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
-    let subject_name = match subject {
-        Subject::Host(host) => context.host_packing.name(*host).to_string(),
-        Subject::Network { network, .. } => network.to_string(),
-    };
-    let peers = context.unit();
-    if alert.status == Status::End {
-        let lasted = alert.until_ms.unwrap_or(alert.now_ms).saturating_sub(alert.start_ms) / 1_000;
-        let peak = alert.windows.iter().map(|count| count.peak).fold(0.0, f64::max);
-        let unconfirmed = match alert.why {
-            Why::Unconfirmed => ", not confirmed",
-            _ => "",
-        };
-        return format!(
-            "{subject_name}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} {peers} were counted"
-        );
-    }
-    let whom = match subject {
-        Subject::Host(_) => format!("{subject_name}{label}"),
-        Subject::Network { hosts: count, .. } => {
-            match (count, Unit::of_hosts(context.host_packing, context.direction)) {
-                (1, Unit::Services) => format!("a service of {subject_name}{label}"),
-                (1, _) => format!("a host of {subject_name}{label}"),
-                (_, hosts) => format!("the busiest of {count} {hosts} of {subject_name}{label}"),
-            }
-        }
-    };
-    let seconds = u64::from(alert.main().slices) as f64 * context.slice_ms as f64 / 1e3;
-    if !alert.silent.is_empty() {
-        let silent: Vec<_> = alert.silent.iter().map(SilentSource::to_string).collect();
-        return format!(
-            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; cannot confirm the end: {}",
-            silent.join(", ")
-        );
-    }
-    // Fewer peers than are reported, and the alert has not ended: in a window that is not whole.
-    if cardinality == 0.0 && alert.status == Status::Update {
-        return format!(
-            "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; the end is not confirmed yet"
-        );
-    }
-    let at_least = if is_lower_bound { "at least " } else { "" };
-    // Views of ports name them otherwise.
-    let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
-    let port = detail.and_then(|detail| detail.ports.first());
-    let did = context.did();
-    let mostly = port.filter(|(_, share)| *share >= MOSTLY);
-    let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
-    format!(
-        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{}",
-        at(sites)
-    )
-}
-
-/// Returns the end of the text, which names the sites with the largest counts.
-fn at(sites: &[SiteNotice]) -> String {
-    let (named, others) = sites.split_at(sites.len().min(NAMED_SITES));
-    let named: Vec<_> = named.iter().map(SiteNotice::to_string).collect();
-    match (named.is_empty(), others.len()) {
-        (true, _) => String::new(),
-        (false, 0) => format!(", at {}", named.join(", ")),
-        (false, more) => format!(", at {} and {more} more", named.join(", ")),
-    }
-}
 
 #[cfg(test)]
 mod tests;
