@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::alerts::alert::Why;
+use crate::alerts::alert::{AlertId, Why};
 
 /// The most characters of the text of an act.
 pub(crate) const MOST_CHARACTERS: usize = 1_000;
@@ -75,6 +75,8 @@ pub struct Silencing {
     pub remark: Remark,
     /// Its end, milliseconds since the Unix epoch.
     pub until_ms: u64,
+    /// Id of the alert that was silenced, by which the silence can be ended.
+    pub id: AlertId,
 }
 
 /// Why an act was not done.
@@ -84,7 +86,7 @@ pub enum Refusal {
     #[error("there is no incident {0}")]
     Unknown(String),
     /// The incident is over.
-    #[error("the incident is over: it can only be commented")]
+    #[error("the incident is over: it can be commented or silenced, and nothing else")]
     Over,
     /// The incident is not below its threshold.
     #[error(

@@ -141,6 +141,11 @@ impl Loop<'_> {
             if self.end_slice()? || has_ended {
                 self.show(input);
             }
+            // All notices of the slice have been told.
+            let now_ms = self.clock_ms();
+            if self.delivery.take_orders(self.monitor.desk_mut(), &self.screen, now_ms)? {
+                self.show(input);
+            }
         }
         drop(progress);
         if !self.config.source.is_live() {
@@ -203,12 +208,15 @@ impl Loop<'_> {
         if self.service.wants_reload() {
             self.reload();
         }
-        // Notifications of a replay are as old as its data.
-        let now_ms = if self.config.source.is_live() { now_ms() } else { self.now_ms };
-        self.delivery.take_orders(self.monitor.desk_mut(), &self.screen, now_ms)?;
+        let now_ms = self.clock_ms();
         let before_ms = now_ms.saturating_sub(self.config.general.keep.as_millis() as u64);
         self.delivery.look_around(self.monitor.desk(), before_ms);
         self.checkpoints.save_if_due(&mut self.monitor)
+    }
+
+    /// Returns the time of day; of a replay that of its data, as old as which its notifications are.
+    fn clock_ms(&self) -> u64 {
+        if self.config.source.is_live() { now_ms() } else { self.now_ms }
     }
 
     /// Applies the changes of the configuration file that need no restart.

@@ -78,14 +78,17 @@ impl Delivery {
         }
     }
 
-    /// Does what people ask for at the page, at `now_ms`: tells the notices of it, and answers.
+    /// Does what people ask for at the page, at `now_ms`: tells the notices of it, answers, and returns whether anybody asked. All notices of closed slices must
+    /// have been told, because an alert that ends here would be active again by a notice from before.
     pub(crate) fn take_orders(
         &mut self,
         desk: &mut Desk,
         screen: &Screen,
         now_ms: u64,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut has_any = false;
         while let Some(waiting) = screen.next_order() {
+            has_any = true;
             let order = &waiting.order;
             let ended = match desk.is_open(order.id) {
                 true => Ok(None),
@@ -105,7 +108,7 @@ impl Delivery {
             }
             waiting.answer(outcome);
         }
-        Ok(())
+        Ok(has_any)
     }
 
     /// Returns how many notices the database has not taken.

@@ -1,6 +1,7 @@
 //! What people do with alerts, as notices.
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use humantime::format_rfc3339_seconds;
 
@@ -37,49 +38,49 @@ impl Desk {
         let Order { id, act, by } = order;
         act.check()?;
         let remark = Remark { by: by.clone(), at_ms: now_ms, text: act.text() };
-        let Some(open) = self.open.get(id).map(Arc::clone) else {
-            let ended = ended.ok_or_else(|| Refusal::Unknown(id.to_string()))?;
-            return match act {
-                Act::Comment { .. } => {
-                    let ended = Notice { now_ms, ..ended };
-                    Ok(ended.with_remark(act.why(), "comment", remark))
-                }
-                _ => Err(Refusal::Over),
-            };
-        };
-        // Its numbers are of the last notice, and so is the age of its data.
-        let open =
-            Notice { duration_ms: now_ms.saturating_sub(open.start_ms), now_ms, ..(*open).clone() };
+        let open = self.open.get(id).map(|open| Notice {
+            duration_ms: now_ms.saturating_sub(open.start_ms),
+            ..Notice::clone(open)
+        });
+        let is_over = open.is_none();
+        let last = open.or(ended).ok_or_else(|| Refusal::Unknown(id.to_string()))?;
+        let last = Notice { now_ms, ..last };
         let notice = match act {
+            Act::Acknowledge { .. } | Act::Close { .. } if is_over => return Err(Refusal::Over),
             Act::Acknowledge { .. } => Notice {
                 acknowledged: Some(remark.clone()),
-                ..open.with_remark(act.why(), "acknowledged", remark)
+                ..last.with_remark(act.why(), "acknowledged", remark)
             },
-            Act::Comment { .. } => open.with_remark(act.why(), "comment", remark),
+            Act::Comment { .. } => last.with_remark(act.why(), "comment", remark),
             Act::Silence { length, .. } => {
                 let until_ms = now_ms.saturating_add(length.as_millis() as u64);
-                let silencing = Silencing { remark: remark.clone(), until_ms };
-                self.silences.add(&open, silencing)?;
-                let silence = self.silences.of(&open).cloned();
-                let end = std::time::UNIX_EPOCH + std::time::Duration::from_millis(until_ms);
+                let silencing = Silencing { remark: remark.clone(), until_ms, id: *id };
+                self.silences.add(&last, silencing)?;
+                let silence = self.silences.of(&last).cloned();
+                let end = UNIX_EPOCH + Duration::from_millis(until_ms);
                 let what = format!("silenced until {}", format_rfc3339_seconds(end));
-                Notice { silence, ..open.with_remark(act.why(), &what, remark) }
+                Notice { silence, ..last.with_remark(act.why(), &what, remark) }
             }
             Act::Unsilence { .. } => {
-                self.silences.remove(&open)?;
-                Notice { silence: None, ..open.with_remark(act.why(), "silence ended", remark) }
+                self.silences.remove(&last)?;
+                Notice { silence: None, ..last.with_remark(act.why(), "silence ended", remark) }
             }
-            Act::Close { .. } => {
-                let view = self.books.iter().position(|book| book.name == open.view);
-                let view = view.ok_or_else(|| Refusal::Unknown(id.to_string()))?;
-                let change = self.books[view].close_by_hand(*id, now_ms)?;
-                let ended = self.notice(view, change);
-                let text = format!("{}; {}", ended.text, remark.sentence("closed"));
-                Notice { text, remark: Some(remark), sampling: open.sampling, ..ended }
-            }
+            Act::Close { .. } => self.close_by_hand(&last, remark)?,
         };
-        self.note(&notice);
+        if !is_over {
+            self.note(&notice);
+        }
         Ok(notice)
+    }
+
+    /// Ends the alert of `last`, because of `remark`.
+    fn close_by_hand(&mut self, last: &Notice, remark: Remark) -> Result<Notice, Refusal> {
+        let view = self.books.iter().position(|book| book.name == last.view);
+        let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
+        let change = self.books[view].close_by_hand(last.id, last.now_ms)?;
+        let ended = self.notice(view, change);
+        let text = format!("{}; {}", ended.text, remark.sentence("closed"));
+        Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
     }
 
     /// Ends silences that are over, and returns the notices of alerts that go on and were silenced.

@@ -123,7 +123,7 @@ mod tests {
 
     fn until(until_ms: u64) -> Silencing {
         let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "known".to_owned() };
-        Silencing { remark, until_ms }
+        Silencing { remark, until_ms, id: Notice::sample().id }
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
         let mut silences = Silences::default();
         silences.add(&notice("in", "192.0.2.7", None), until(10)).unwrap();
         let expected = serde_json::json!([
-            { "view": "in", "subject": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10 }
+            { "view": "in", "subject": "192.0.2.7", "by": "ann", "at_ms": 1, "text": "known", "until_ms": 10, "id": Notice::sample().id }
         ]);
         assert_eq!(serde_json::to_value(silences.all()).unwrap(), expected);
     }

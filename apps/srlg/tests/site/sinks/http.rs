@@ -123,7 +123,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     let is_over = |alert: &Value| time(alert, "endsAt") <= SystemTime::now();
     assert!(!is_over(&posted(&requests).1[0]));
     let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
-    let silence = Silencing { remark: remark.clone(), until_ms: u64::MAX };
+    let silence = Silencing { remark: remark.clone(), until_ms: u64::MAX, id: silent.id };
     (silent.silence, silent.remark, silent.status) = (Some(silence), Some(remark), Status::Update);
     sinks.send(&[silent.clone()]);
     while !posted(&requests).1.as_array().unwrap().iter().any(is_over) {}
