@@ -1,7 +1,7 @@
 //! Shows the page with made-up boards, one a second, of everything that a page has to show.
 //!
-//! `cargo run -p srlg-cli --example page [ADDRESS [network]]` prints where the page is, and goes on until it is stopped.
-//! With `network` the page is that of a collector.
+//! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints where the page is, and goes on until it is
+//! stopped. With `network` the page is that of a collector; with `large` it has 10,000 incidents of 30 days.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,6 +15,7 @@ use serde_json::json;
 use srlg_cli::alerts::LINE;
 use srlg_cli::notify::notice::Notice;
 use srlg_cli::notify::store::Store;
+use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_cli::show::board::{
     Board, ExporterBoard, InputBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
     SpoolBoard, TopHost, ViewBoard,
@@ -30,6 +31,12 @@ fn main() -> Result<()> {
     let address: SocketAddr = env::args().nth(1).as_deref().unwrap_or("127.0.0.1:0").parse()?;
     let (boards, latest) = channel(Arc::default());
     let store = Store::open(None)?;
+    let (start_ms, is_large) = (now_ms()?, env::args().nth(3).is_some_and(|it| it == "large"));
+    let (days, count) = if is_large { (30, 10_000) } else { (2, 200) };
+    (0..count).try_for_each(|at| add_incident(&store, at, count, days, start_ms))?;
+    for minute in 0..1_440 {
+        store.add_minute(values(start_ms / MINUTE_MS - 1_440 + minute), 1_440)?;
+    }
     let web = Web::start(address, Visitors::default(), latest, &store)?;
     println!("the page is at http://{}/", web.address());
     let is_network = env::args().nth(2).is_some_and(|it| it == "network");
@@ -48,7 +55,7 @@ fn wave(second: u32, seed: u32) -> f64 {
 }
 
 fn board(second: u32) -> Result<Board> {
-    let now_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64;
+    let now_ms = now_ms()?;
     let views =
         vec![view("fan-in", 57, second), view("fan-out", 9, second), view("outside", 0, second)];
     let alerts: Result<Arc<[OpenAlert]>> =
@@ -176,6 +183,48 @@ fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
     let live = LiveNotice { now_ms, hosts, windows, line: line.collect::<Result<_>>()? };
     Ok(OpenAlert { notice: Arc::new(notice(second - second % 10)?), live: Some(live) })
+}
+
+fn now_ms() -> Result<u64> {
+    Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64)
+}
+
+/// Adds an incident that is over, the number `at` of `count` in the last `days`.
+fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> Result<()> {
+    let start_ms = now_ms - days * 86_400_000 * (count - at) / count;
+    let of = (at % 4) as u8;
+    let notice = |status: &str, age_ms: u64| -> Result<Notice> {
+        let mut notice = alert(of, start_ms + age_ms, at as u32);
+        notice["id"] = json!(format!("{:016x}", at + 16));
+        notice["host"] = json!(Ipv4Addr::from(0xcb00_7100 + at as u32 % 251).to_string());
+        (notice["network"], notice["hosts"]) = (json!(null), json!(1));
+        notice["view"] = json!(["fan-in", "fan-out"][at as usize % 2]);
+        notice["kind"] = json!(["flood", "scan"][at as usize % 2]);
+        (notice["status"], notice["start_ms"]) = (json!(status), json!(start_ms));
+        if status == "end" {
+            notice["until_ms"] = json!(start_ms + age_ms);
+        }
+        Ok(serde_json::from_value(notice)?)
+    };
+    let length_ms = 30_000 + at * at % 97 * 60_000;
+    store.add(&[notice("start", 0)?, notice("end", length_ms)?], &[])?;
+    Ok(())
+}
+
+/// The values of a minute; one hour of each day has none.
+fn values(minute: u64) -> Minute {
+    let second = (minute * 60) as u32;
+    let of_view = |name: &str, hosts: f64, seed| {
+        let most = 60_000.0 * wave(second / 9, seed);
+        [
+            (Series::SuperPoints(name.to_owned()), hosts * wave(second / 7, seed + 1)),
+            (Series::Largest(name.to_owned()), most),
+        ]
+    };
+    let is_gap = minute / 60 % 24 == 3;
+    let values = [of_view("fan-in", 57.0, 1), of_view("fan-out", 9.0, 2)].concat();
+    let values = values.into_iter().chain([(Series::Contacts, 48_000.0 * wave(second, 3))]);
+    Minute { minute, values: values.filter(|_| !is_gap).collect() }
 }
 
 fn network(second: u32) -> NetworkBoard {

@@ -38,6 +38,40 @@ impl LiveCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alerts::{Condition, Rule, Sighting, Status, Terms, Tracker, Witnesses};
+
+    #[test]
+    fn an_alert_of_two_windows_has_the_counts_of_each_slice() {
+        let terms = |threshold| Terms { threshold, for_slices: 1, ..Terms::default() };
+        let windows = [(60, terms(1_000.0)), (600, terms(2_000.0))].into();
+        let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows };
+        let mut tracker = Tracker::new("fan-in");
+        let host = [192, 0, 2, 7].into();
+        let mut ids = Vec::new();
+        let counts = [3_000.0, 3_500.0, 5_900.0, 1_200.0, 0.0];
+        for (slice, count) in counts.into_iter().enumerate() {
+            let sighting = |count| vec![Sighting::new(host, count, 0.0)];
+            let sightings = [(60, sighting(count)), (600, sighting(count + 100.0))].into();
+            let now_ms = 1_000 * (slice as u64 + 1);
+            let alerts = tracker.close(
+                now_ms,
+                &sightings,
+                |_| Some(&rule),
+                Condition::default(),
+                |_, _| Witnesses::default(),
+            );
+            ids.extend(alerts.iter().map(|alert| (alert.id, alert.status)));
+            let live = tracker.live(ids[0].0).unwrap();
+            let of = |slices| live.windows.iter().find(|it| it.slices == slices).unwrap();
+            assert_eq!((of(60).cardinality, of(600).cardinality), (count, count + 100.0));
+            assert_eq!(of(60).peak, counts[..=slice].iter().copied().fold(0.0, f64::max));
+            assert_eq!((live.hosts, live.windows.len()), (1, 2));
+        }
+        // The counts are those of each slice, although few of them were reported.
+        let of_start = (ids[0].0, Status::Start);
+        assert_eq!(ids.iter().filter(|it| **it == of_start).count(), 1);
+        assert!(ids.len() < counts.len() && ids.iter().all(|(id, _)| *id == ids[0].0));
+    }
 
     #[test]
     fn a_line_has_the_last_slices_of_one_window() {

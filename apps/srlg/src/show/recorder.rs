@@ -158,3 +158,70 @@ fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
         trouble.log(store.add_minute(minute, keep), failure, recovery);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::notify::store::series::MinuteRange;
+    use crate::show::board::{ExporterBoard, InputBoard, NetworkBoard, TopHost, ViewBoard};
+    use srlg_input::contact::Name;
+
+    fn board(now_s: u64, super_points: usize, largest: f64, records: u64) -> Board {
+        let top = TopHost {
+            host: Name::Address([192, 0, 2, 7].into()),
+            label: None,
+            cardinality: largest,
+            std_error: 0.0,
+            is_lower_bound: false,
+            is_alert: false,
+            line: Vec::new(),
+        };
+        let view = ViewBoard {
+            name: "a".to_owned(),
+            super_points,
+            top: vec![top; super_points.min(1)],
+            ..ViewBoard::default()
+        };
+        let exporter = ExporterBoard { records, ..ExporterBoard::new([198, 51, 100, 1].into()) };
+        Board {
+            now_ms: now_s * 1_000,
+            views: vec![view],
+            input: InputBoard { contacts: 10 * records, ..InputBoard::default() },
+            exporters: vec![exporter],
+            ..Board::default()
+        }
+    }
+
+    #[test]
+    fn minutes_have_the_largest_values_and_the_rates_of_their_boards() {
+        let store = Store::open(None).unwrap();
+        let mut recorder = Recorder::start(store.clone(), Duration::from_secs(86_400)).unwrap();
+        for (now_s, super_points, largest, records) in [
+            (0, 9, 9.0, 0),
+            (65, 1, 5.0, 1_000),
+            (90, 3, 4.0, 1_500),
+            (125, 0, 0.0, 7_000),
+            // The exporter starts again.
+            (180, 2, 8.0, 10),
+            (200, 2, 6.4, 20),
+        ] {
+            recorder.take(&board(now_s, super_points, largest, records));
+        }
+        drop(recorder);
+        let range = MinuteRange { first: 0, last: 99, step: 1 };
+        let values = |series: Series| store.values(&series, range).unwrap();
+        let view = || "a".to_owned();
+        assert_eq!(values(Series::SuperPoints(view())), [(1, 3.0), (2, 0.0), (3, 2.0)]);
+        assert_eq!(values(Series::Largest(view())), [(1, 5.0), (2, 0.0), (3, 8.0)]);
+        assert_eq!(values(Series::Records([198, 51, 100, 1].into())), [(1, 100.0)]);
+        assert_eq!(values(Series::Contacts), [(1, 1_000.0)]);
+    }
+
+    #[test]
+    fn a_network_has_no_contacts_of_its_own() {
+        let network = Board { network: Some(NetworkBoard::default()), ..board(60, 1, 1.0, 1) };
+        let first = Counters::of(&Board { now_ms: 0, ..network.clone() });
+        let rates = Counters::of(&network).rates(&first);
+        assert!(rates.iter().all(|(series, _)| *series != Series::Contacts), "{rates:?}");
+    }
+}

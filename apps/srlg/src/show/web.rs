@@ -319,12 +319,24 @@ async fn guard(State(visitors): State<Arc<Visitors>>, request: Request, next: Ne
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
+const HTML: &str = "text/html; charset=utf-8";
+
+/// An incident or a host, whose page finds out which.
+const DETAIL: &str = include_str!("web/page/detail.html");
+
 /// Path, type and text. uPlot is of the version that page/README.md names.
-const FILES: [(&str, &str, &str); 6] = [
-    ("/", "text/html; charset=utf-8", include_str!("web/page/index.html")),
+const FILES: [(&str, &str, &str); 13] = [
+    ("/", HTML, include_str!("web/page/index.html")),
+    ("/incident/{id}", HTML, DETAIL),
+    ("/host/{address}", HTML, DETAIL),
     ("/icon.svg", "image/svg+xml", include_str!("web/page/icon.svg")),
     ("/page.css", STYLE, include_str!("web/page/page.css")),
+    ("/common.js", SCRIPT, include_str!("web/page/common.js")),
+    ("/incident.js", SCRIPT, include_str!("web/page/incident.js")),
+    ("/chart.js", SCRIPT, include_str!("web/page/chart.js")),
+    ("/history.js", SCRIPT, include_str!("web/page/history.js")),
     ("/page.js", SCRIPT, include_str!("web/page/page.js")),
+    ("/detail.js", SCRIPT, include_str!("web/page/detail.js")),
     ("/uplot.css", STYLE, include_str!("web/page/uPlot.min.css")),
     ("/uplot.js", SCRIPT, include_str!("web/page/uPlot.iife.min.js")),
 ];

@@ -3,7 +3,7 @@
 //! Invariant: the row of an incident is that of its last notification in the database. Only an end lacks ports, so those
 //! of the notification before it stay.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
@@ -164,14 +164,13 @@ fn name(value: impl Serialize) -> Result<String> {
     name.as_str().map(str::to_owned).ok_or_else(|| anyhow!("{name} is not a name"))
 }
 
-/// Returns the first and the last address of `network`; those of IPv4 are mapped to IPv6, so that they compare.
+/// Returns the first and the last address of `network`, as bytes after one for the family, so that they compare.
 fn range(network: IpNet) -> (Value, Value) {
     let bytes = |address: IpAddr| {
-        let address = match address {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
-        };
-        Value::Blob(Ipv6Addr::octets(&address).to_vec())
+        Value::Blob(match address {
+            IpAddr::V4(address) => [&[4][..], &address.octets()].concat(),
+            IpAddr::V6(address) => [&[6][..], &address.octets()].concat(),
+        })
     };
     (bytes(network.network()), bytes(network.broadcast()))
 }
@@ -331,3 +330,6 @@ impl Store {
         Ok(notices)
     }
 }
+
+#[cfg(test)]
+mod tests;

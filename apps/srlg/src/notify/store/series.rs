@@ -165,3 +165,98 @@ fn forget(connection: &Connection, first: u64) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minute(minute: u64, values: &[(Series, f64)]) -> Minute {
+        Minute { minute, values: values.iter().cloned().collect() }
+    }
+
+    fn largest(view: &str) -> Series {
+        Series::Largest(view.to_owned())
+    }
+
+    fn all(step: u64) -> MinuteRange {
+        MinuteRange { first: 0, last: 9_999_999, step }
+    }
+
+    #[test]
+    fn each_series_has_a_value_a_minute_and_gaps_stay_gaps() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Some(folder.path())).unwrap();
+        let exporter = |last| Series::Records([192, 0, 2, last].into());
+        let reader = store.reader().unwrap();
+        for at in [100, 101, 104, 105] {
+            let values = [(largest("a"), at as f64), (largest("b"), 1.0), (exporter(1), 0.5)];
+            store.add_minute(minute(at, &values), 1_000).unwrap();
+        }
+        // The program was started again in this minute.
+        store.add_minute(minute(105, &[(largest("a"), 7.0), (exporter(2), 3.0)]), 1_000).unwrap();
+        for store in [&store, &reader] {
+            let values = |series, range| store.values(&series, range).unwrap();
+            let of_a = [(100, 100.0), (101, 101.0), (104, 104.0), (105, 105.0)];
+            assert_eq!(values(largest("a"), all(1)), of_a);
+            assert_eq!(
+                values(largest("a"), MinuteRange { first: 101, last: 104, step: 1 }),
+                of_a[1..3]
+            );
+            assert_eq!(values(largest("a"), all(3)), [(99, 101.0), (102, 104.0), (105, 105.0)]);
+            assert_eq!(values(exporter(2), all(1)), [(105, 3.0)]);
+            assert_eq!(values(largest("c"), all(1)), []);
+        }
+    }
+
+    #[test]
+    fn minutes_are_kept_as_long_as_they_are_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Some(folder.path())).unwrap();
+        store.add_minute(minute(100, &[(largest("a"), 1.0), (largest("gone"), 1.0)]), 50).unwrap();
+        store.add_minute(minute(150, &[(largest("a"), 2.0)]), 50).unwrap();
+        assert_eq!(store.values(&largest("gone"), all(1)).unwrap(), [(100, 1.0)]);
+        store.add_minute(minute(151, &[(largest("a"), 3.0)]), 50).unwrap();
+        assert_eq!(store.values(&largest("a"), all(1)).unwrap(), [(150, 2.0), (151, 3.0)]);
+        assert_eq!(store.values(&largest("gone"), all(1)).unwrap(), []);
+        let count = |sql| store.with(|it| Ok(it.query_row(sql, [], |row| row.get::<_, i64>(0))?));
+        assert_eq!(count("SELECT count(*) FROM series_names").unwrap(), 1);
+        // A day in memory.
+        let store = Store::open(None).unwrap();
+        store.add_minute(minute(100, &[(largest("a"), 1.0)]), 99_999).unwrap();
+        store.add_minute(minute(1_541, &[(largest("a"), 2.0)]), 99_999).unwrap();
+        assert_eq!(store.values(&largest("a"), all(1)).unwrap(), [(1_541, 2.0)]);
+    }
+
+    #[test]
+    fn on_a_full_disk_the_last_hour_stays_in_memory_and_is_stored_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Some(folder.path())).unwrap();
+        let reader = store.reader().unwrap();
+        let add = |at: u64| {
+            // A name of a page each, so that there is no room for it.
+            let filler = (largest(&format!("{at}{}", "x".repeat(4_000))), 1.0);
+            store.add_minute(minute(at, &[(largest("a"), at as f64), filler]), 1_000)
+        };
+        add(100).unwrap();
+        store.with(|it| Ok(it.pragma_update(None, "max_page_count", 1)?)).unwrap();
+        (101..=200).for_each(|at| assert!(add(at).is_err()));
+        let minutes = |store: &Store| -> Vec<u64> {
+            store.values(&largest("a"), all(1)).unwrap().into_iter().map(|it| it.0).collect()
+        };
+        let expected: Vec<u64> = std::iter::once(100).chain(141..=200).collect();
+        assert_eq!(minutes(&reader), expected);
+        store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
+        add(201).unwrap();
+        // That of 141 had to give way.
+        let expected: Vec<u64> = std::iter::once(100).chain(142..=201).collect();
+        assert_eq!(minutes(&reader), expected);
+        assert_eq!(minutes(&Store::read(folder.path()).unwrap()), expected);
+    }
+
+    #[test]
+    fn a_step_gives_no_more_values_than_asked_for() {
+        for (last, step) in [(0, 1), (59, 1), (60, 1), (61, 2), (120, 2), (121, 3)] {
+            assert_eq!(MinuteRange::new(0, last, 60).step, step, "{last}");
+        }
+    }
+}

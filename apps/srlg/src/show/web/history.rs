@@ -106,7 +106,7 @@ pub(super) async fn incident(
     State(shared): State<WebState>,
     asked: Result<Path<String>, PathRejection>,
 ) -> Response {
-    let usage = "/api/v1/incidents/ID, where ID has 16 digits of base 16";
+    let usage = "/api/v1/incidents/ID";
     let id: AlertId = match asked.map(|Path(id)| id.parse()) {
         Ok(Ok(id)) => id,
         Ok(Err(reason)) => return refuse(reason, usage),
@@ -163,12 +163,13 @@ struct HostCount {
 
 pub(super) async fn host(
     State(shared): State<WebState>,
-    path: Result<Path<IpAddr>, PathRejection>,
+    path: Result<Path<String>, PathRejection>,
     asked: Result<Query<HostQuery>, QueryRejection>,
 ) -> Response {
     let usage = "/api/v1/hosts/ADDRESS?view=NAME";
-    let host = match path {
-        Ok(Path(host)) => host,
+    let host: IpAddr = match path.map(|Path(host)| host.parse().map_err(|_| host)) {
+        Ok(Ok(host)) => host,
+        Ok(Err(host)) => return refuse(format!("{host:?} is not an address"), usage),
         Err(refused) => return refuse(refused.body_text(), usage),
     };
     let view = match asked {

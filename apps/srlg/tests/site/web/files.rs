@@ -14,8 +14,13 @@ const DASHBOARD: &str = include_str!("../../../service/grafana.json");
 fn files_of_the_page_are_sent_again_only_when_they_change() {
     let (web, _boards) = start(board(now_ms()));
     let (_, _, page) = get(&web, "/");
-    for path in ["/", "/icon.svg", "/page.css", "/page.js", "/uplot.css", "/uplot.js"] {
-        assert!(path == "/" || page.contains(&format!("\"{}\"", &path[1..])), "{path}");
+    let (_, _, detail) = get(&web, "/incident/0123456789abcdef");
+    let styles = ["/icon.svg", "/page.css", "/uplot.css", "/uplot.js", "/common.js"];
+    let scripts = ["/incident.js", "/chart.js", "/history.js", "/page.js", "/detail.js"];
+    for path in styles.into_iter().chain(scripts).chain(["/", "/host/192.0.2.1"]) {
+        let is_used = page.contains(&format!("\"{}\"", &path[1..]));
+        let is_page = path == "/" || path.starts_with("/host");
+        assert!(is_page || is_used || detail.contains(&format!("\"..{path}\"")), "{path}");
         let (status, head, body) = get(&web, path);
         assert_eq!((status, body.is_empty()), (200, false), "{path}");
         assert!(head.contains("cache-control: no-cache"), "{head}");

@@ -3,6 +3,7 @@
 mod acting;
 mod connections;
 mod files;
+mod history;
 mod made;
 pub(crate) mod troubles;
 

@@ -1,190 +1,76 @@
-// The latest board, once a slice. Data come as text and are shown as text.
+// The latest board, once a slice, and charts of the hours before it.
 "use strict";
 
-const SECONDS = 600;
-const CHART = 168;
 const ALERTS = 200;
 const EXPORTERS = 500;
 const RATE_MS = 5000;
-const SVG = "http://www.w3.org/2000/svg";
-const colors = getComputedStyle(document.documentElement);
-const color = (name) => colors.getPropertyValue(name).trim();
-const number = new Intl.NumberFormat("en");
-const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const day = new Intl.DateTimeFormat("en", { year: "numeric", month: "short", day: "numeric" });
-const round = (value) => (value === null ? "∞" : number.format(Math.round(value)));
-const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-const byId = (id) => document.getElementById(id);
 const views = new Map();
 const rates = new Map();
 let last;
-
-function element(name, text, className) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
-}
-
-// Unchanged text is not touched, so that it can be selected and is read aloud once.
-function write(node, text, className) {
-  if (node.textContent !== text) node.textContent = text;
-  if (className !== undefined && node.className !== className) node.className = className;
-}
-
-// Makes the children of a parent those of the items, by key: known ones stay, with the focus and what is open in them.
-function list(parent, items, key, make, update) {
-  const known = (parent.known ??= new Map());
-  const keys = new Set(items.map(key));
-  for (const [name, node] of known) {
-    if (!keys.has(name)) {
-      node.remove();
-      known.delete(name);
-    }
-  }
-  items.forEach((item, index) => {
-    let node = known.get(key(item));
-    if (!node) known.set(key(item), (node = make(item)));
-    update(node, item);
-    if (parent.children[index] !== node) parent.insertBefore(node, parent.children[index] ?? null);
-  });
-}
-
-function row(cells) {
-  const made = element("tr");
-  for (let index = 0; index < cells; index++) made.append(element("td"));
-  return made;
-}
-
-function lasting(ms) {
-  const seconds = Math.max(0, Math.round(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h`;
-  return `${Math.floor(seconds / 86400)} d`;
-}
-
-function moment(ms) {
-  const date = new Date(ms);
-  return `${day.format(date)}, ${clock.format(date)}`;
-}
+let input;
 
 // Alerts
 
-function shares(parts) {
-  return (parts || []).map(([name, share]) => `${name} ${Math.round(share * 100)} %`).join(", ");
-}
-
-function unit(of) {
-  return of.unit.replaceAll("-", " ");
-}
-
-function withoutSampling(notice) {
-  if (notice.sampling === "none") return "none";
-  const most = notice.unsampled_most === undefined ? "an unknown number of" : round(notice.unsampled_most);
-  return `${notice.sampling}: there may be from ${round(notice.cardinality)} to ${most} ${unit(notice)}`;
-}
-
-function windowFact(count, counted) {
-  return `${lasting(count.window_ms)}: ${round(count.cardinality)} ${counted}, ${round(count.peak)} at most, threshold ${round(count.threshold)}`;
-}
-
-function facts(notice) {
-  return [
-    ["probably", notice.kind],
-    ["view, rule", `${notice.view}, ${notice.rule}`],
-    ["network", notice.label],
-    ["since", moment(notice.start_ms)],
-    ["peak", `${round(notice.peak)} ${unit(notice)} at ${clock.format(new Date(notice.peak_ms))}`],
-    ["windows", notice.windows.length > 1 ? notice.windows.map((count) => windowFact(count, unit(notice))).join("; ") : ""],
-    ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
-    ["sampling", withoutSampling(notice)],
-    ["age of data", lasting(notice.data_age_ms)],
-    ["ports", shares(notice.top_ports), "code"],
-    ["SYN alone", notice.syn_only === undefined ? "" : `${Math.round(notice.syn_only * 100)} % of contacts`],
-    ["peers in", shares(notice.top_prefixes), "code"],
-    ["some peers", notice.peers.join("  "), "code"],
-    ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
-    ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
-    ["no details from", (notice.sites_without_details || []).join(", ")],
-    ["silent", (notice.silent || []).map((it) => `${it.source} since ${moment(it.since_ms)}`).join("; ")],
-    ["slice missing from", (notice.missing_sites || []).join(", ")],
-    ["seen by", (notice.exporters || []).join("  "), "code"],
-    ["id", notice.id, "code"],
-  ].filter(([, value]) => value);
-}
-
-function makeAlert() {
-  const made = element("details");
-  const summary = element("summary");
-  summary.append(element("span", "", "severity"), element("span", "", "says"), element("span", "", "since"));
-  made.append(summary, element("dl"));
-  return made;
-}
-
-function updateAlert(node, notice) {
-  node.className = notice.severity;
-  const [summary, all] = node.children;
-  const [severity, says, since] = summary.children;
-  write(severity, notice.severity);
-  write(says, notice.text);
-  write(since, lasting(last.now_ms - notice.start_ms));
-  // A notice is of one moment.
-  if (node.shown === notice.now_ms) return;
-  node.shown = notice.now_ms;
-  all.replaceChildren(...facts(notice).flatMap(([name, value, kind]) => [element("dt", name), element("dd", value, kind)]));
-}
-
 function showAlerts(board) {
-  const count = board.alerts.length;
+  const count = board.views.reduce((sum, view) => sum + view.alerts[0] + view.alerts[1] + view.alerts[2], 0);
+  const shown = board.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
-  list(byId("alerts"), board.alerts.slice(0, ALERTS), (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), count === 0 ? "Nothing goes on." : count > ALERTS ? `And ${round(count - ALERTS)} more, in the database.` : "");
+  list(byId("alerts"), shown, (notice) => notice.id, makeAlert, updateAlert);
+  write(byId("alerts-none"), count === 0 ? "No alert is active." : count > shown.length ? `And ${round(count - shown.length)} more, in /api/v1/alerts.` : "");
   document.title = count ? `(${count}) srlg` : "srlg";
 }
 
+// Charts of the last minutes, hours or days
+
+const LINES = [
+  { label: "largest", color: "--accent", scale: "hosts" },
+  { label: "super points", color: "--second", scale: "points", dash: [5, 3] },
+];
+const INPUT_LINES = [{ label: "per second", color: "--accent", scale: "rate" }];
+
+const spanMs = () => Number(byId("span").value) * 1000;
+
+// The time before the last slice that the charts show.
+function times() {
+  const to = last.is_live ? Date.now() : last.now_ms;
+  return { from: to - spanMs(), to };
+}
+
+async function readView(name, chart) {
+  const { start_ms: start, step_ms: step, largest, super_points: points } = await ask("series", { view: name, ...times() });
+  chart.set(start, step, [largest, points]);
+}
+
+async function readInput() {
+  const exporter = byId("input-of").value;
+  const values = await ask("series", { exporter, ...times() });
+  input.set(values.start_ms, values.step_ms, [exporter ? values.records : values.contacts]);
+}
+
+// Reads all charts again; of what cannot be read the charts stay as they are.
+async function readCharts() {
+  const reads = [...views].map(([name, { chart }]) => readView(name, chart));
+  if (input) reads.push(readInput());
+  const failed = (await Promise.allSettled(reads)).find((read) => read.status === "rejected");
+  write(byId("charts-none"), failed ? `The charts cannot be read: ${failed.reason.message}` : "");
+}
+
+function setSpan() {
+  charts.forEach((chart) => (chart.span = spanMs() / 1000));
+  readCharts();
+}
+
 // Views
-
-// The minute before the last board, and more as more is known.
-function span(least, most) {
-  const last = most ?? Date.now() / 1e3;
-  return [Math.min(least ?? last, last - 60), last];
-}
-
-function plot(view) {
-  const soft = color("--soft");
-  const axis = { stroke: soft, font: "12px system-ui, sans-serif", ticks: { show: false }, grid: { stroke: color("--line"), width: 1 } };
-  const ticks = (_, values) => values.map((value) => (Number.isInteger(value) ? number.format(value) : ""));
-  const upTo = (least) => ({ range: (_, __, most) => [0, Math.max(least, (most ?? 0) * 1.1)] });
-  const shown = (_, value) => (value == null ? "–" : round(value));
-  const series = { width: 1.5, points: { show: false }, value: shown };
-  return new uPlot({
-    width: width(view.chart), height: CHART,
-    cursor: { y: false, drag: { x: false, y: false } },
-    series: [
-      { label: "at", value: (_, value) => (value == null ? "–" : clock.format(new Date(value * 1e3))) },
-      { ...series, label: "largest", stroke: color("--accent"), scale: "hosts" },
-      { ...series, label: "super points", stroke: color("--second"), scale: "points", dash: [5, 3] },
-    ],
-    scales: { x: { range: (_, least, most) => span(least, most) }, hosts: upTo(10), points: upTo(5) },
-    axes: [
-      { ...axis, size: 26, space: 70, incrs: [10, 20, 30, 60, 120, 300], values: (_, values, __, ___, step) => values.map((value) => clock.format(new Date(value * 1e3)).slice(0, step < 60 ? 8 : 5)) },
-      { ...axis, scale: "hosts", size: 62, space: 36, values: ticks },
-      { ...axis, scale: "points", side: 1, size: 46, space: 36, values: ticks, grid: { show: false } },
-    ],
-  }, view.data, view.chart);
-}
-
-const width = (chart) => Math.max(240, chart.clientWidth);
 
 function makeView({ name, unit: counted }) {
   const section = element("section", undefined, "view");
   const title = element("h2", name);
   title.id = `view-${views.size}`;
   section.setAttribute("aria-labelledby", title.id);
-  const view = { section, facts: element("p", "", "facts"), chart: element("div", undefined, "chart"), body: element("tbody"), none: element("p", "", "none"), table: element("table"), data: [[], [], []] };
+  const view = { section, facts: element("p", "", "facts"), body: element("tbody"), none: element("p", "", "none"), table: element("table") };
+  const drawn = element("div", undefined, "chart");
   const head = element("tr");
-  for (const [text, className] of [["host", "wide"], [counted === "hosts" ? "opposite hosts" : unit({ unit: counted }), "n"], ["±", "n"], ["last slices"]]) {
+  for (const [text, className] of [["host", "wide"], [counted === "hosts" ? "peers" : unit({ unit: counted }), "n"], ["±", "n"], ["last slices"]]) {
     const cell = element("th", text, className);
     cell.scope = "col";
     head.append(cell);
@@ -197,42 +83,37 @@ function makeView({ name, unit: counted }) {
   scroll.setAttribute("role", "region");
   scroll.setAttribute("aria-label", `${name}: super points`);
   scroll.append(view.table, view.none);
-  section.append(title, view.facts, view.chart, scroll);
+  section.append(title, view.facts, drawn, scroll);
   byId("views").append(section);
-  view.plot = plot(view);
+  view.chart = new Chart(drawn, LINES);
+  view.chart.span = spanMs() / 1000;
+  readView(name, view.chart).catch((error) => write(byId("charts-none"), error.message));
   return view;
 }
 
 function makeHost() {
   const made = row(4);
-  const [host, count, error, line] = made.children;
-  host.className = "code";
-  host.append(element("span"), element("em"));
+  const [host, , error, line] = made.children;
+  host.append(link("", "", "code"), element("em"));
   error.className = "n";
-  const svg = document.createElementNS(SVG, "svg");
-  svg.setAttribute("viewBox", "0 0 90 18");
-  svg.setAttribute("aria-hidden", "true");
-  svg.append(document.createElementNS(SVG, "polyline"));
-  line.append(svg);
+  line.append(makeLine());
   return made;
 }
 
-function updateHost(node, host) {
+function updateHost(node, host, view) {
   const [name, count, error, line] = node.children;
   write(name.children[0], host.host);
+  name.children[0].href = subjectPath(host.host, view);
   write(name.children[1], host.label ?? "");
   write(count, `${host.is_lower_bound ? "≥ " : ""}${round(host.cardinality)}`, host.is_alert ? "n alert" : "n");
-  count.title = host.is_alert ? "an alert goes on" : "";
+  count.title = host.is_alert ? "an alert is active" : "";
   write(error, round(host.std_error));
-  const most = Math.max(1, ...host.line);
-  const from = 60 - host.line.length;
-  const points = host.line.map((value, index) => `${(1 + (index + from) * 88 / 59).toFixed(1)},${(17 - value * 16 / most).toFixed(1)}`);
-  line.firstChild.firstChild.setAttribute("points", points.join(" "));
+  updateLine(line.firstChild, host.line);
 }
 
 function viewFacts(view) {
   const parts = [
-    `${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${lasting(view.window_ms)}`,
+    `${round(view.super_points)} ${view.super_points === 1 ? "host" : "hosts"} with ${round(view.threshold)} or more in ${windowName(view.window_ms)}`,
     megabytes(view.memory_bytes),
     `closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`,
     `load ${view.load === null ? "∞" : view.load.toFixed(2)}`,
@@ -247,30 +128,36 @@ function showView(view, now) {
   if (!views.has(view.name)) views.set(view.name, makeView(view));
   const shown = views.get(view.name);
   write(shown.facts, viewFacts(view), view.overloads ? "facts bad" : "facts");
-  list(shown.body, view.top, (host) => host.host, makeHost, updateHost);
+  list(shown.body, view.top, (host) => host.host, makeHost, (node, host) => updateHost(node, host, view.name));
   shown.table.hidden = !view.top.length;
   write(shown.none, view.top.length ? (view.super_points > view.top.length ? `And ${round(view.super_points - view.top.length)} more.` : "") : "No host is at the threshold.");
-  const [times, largest, points] = shown.data;
-  // The clock of the data goes back where `srlg run` started again.
-  if (times.length && now / 1e3 < times[times.length - 1]) shown.data.forEach((values) => values.splice(0));
-  if (times.length && now / 1e3 === times[times.length - 1]) return;
-  times.push(now / 1e3);
-  largest.push(view.top.length ? view.top[0].cardinality : 0);
-  points.push(view.super_points);
-  while (times[0] < now / 1e3 - SECONDS) shown.data.forEach((values) => values.shift());
-  shown.plot.setData(shown.data);
-  if (shown.plot.cursor.left === undefined || shown.plot.cursor.left < 0) shown.plot.setLegend({ idx: times.length - 1 });
+  shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
 }
 
 function showViews(board) {
   const names = new Set(board.views.map((view) => view.name));
   for (const [name, view] of views) {
     if (names.has(name)) continue;
-    view.plot.destroy();
+    view.chart.remove();
     view.section.remove();
     views.delete(name);
   }
   board.views.forEach((view) => showView(view, board.now_ms));
+}
+
+// The input of a site
+
+function showInput(board) {
+  byId("input-section").hidden = Boolean(board.network);
+  if (board.network) return;
+  const known = new Set([...byId("input-of").options].map((option) => option.value));
+  for (const { address } of board.exporters.slice(0, EXPORTERS)) {
+    if (!known.has(address)) byId("input-of").append(new Option(`flow records of ${address}`, address));
+  }
+  if (input) return;
+  input = new Chart(byId("input"), INPUT_LINES);
+  input.span = spanMs() / 1000;
+  readInput().catch((error) => write(byId("charts-none"), error.message));
 }
 
 // Sites, exporters and sinks
@@ -310,7 +197,7 @@ const KINDS = { version: "of unknown version", held: "before their template", "b
 
 function notUsed({ troubles, waiting_since_ms: since }) {
   const parts = Object.entries(troubles).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
-  if (since !== null) parts.push(`waits for templates since ${clock.format(new Date(since))}`);
+  if (since !== null) parts.push(`waits for templates since ${timeOf(since)}`);
   return parts.join(", ");
 }
 
@@ -327,7 +214,7 @@ function updateTrouble(node, trouble) {
 
 function lastSeen({ last_seen_ms: seen, is_silent: silent }) {
   if (seen === null) return "never";
-  return clock.format(new Date(seen)) + (silent ? ", silent" : "");
+  return timeOf(seen) + (silent ? ", silent" : "");
 }
 
 function updateExporter(node, exporter) {
@@ -395,18 +282,26 @@ function show(board) {
   write(byId("facts"), input.join(" · "));
   showAlerts(board);
   showViews(board);
+  showInput(board);
   showTables(board);
+  followHistory(board);
 }
 
 let received = 0;
 
 function connect() {
   const events = new EventSource("events");
+  let isNew = true;
   events.onmessage = (event) => {
     received = Date.now();
     show(JSON.parse(event.data));
+    // Slices that this page has missed are in the minutes.
+    if (isNew) readCharts();
+    isNew = false;
   };
   events.onerror = () => {
+    charts.forEach((chart) => chart.forget());
+    isNew = true;
     state("no connection, trying again", "bad", true);
     // A browser does not ask again after a refusal.
     if (events.readyState !== EventSource.CLOSED) return;
@@ -419,9 +314,13 @@ setInterval(() => {
   const silent = Date.now() - received;
   if (last?.is_live && byId("state").className !== "bad" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice has ended for ${lasting(silent)}`, "bad", true);
 }, 1000);
-addEventListener("resize", () => views.forEach((view) => view.plot.setSize({ width: width(view.chart), height: CHART })));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => views.forEach((view) => {
-  view.plot.destroy();
-  view.plot = plot(view);
-}));
+setInterval(() => last && readCharts(), MINUTE_MS);
+startZone(() => {
+  if (last) show(last);
+  charts.forEach((chart) => chart.draw());
+  turnTo(past.day);
+});
+byId("span").addEventListener("change", setSpan);
+byId("input-of").addEventListener("change", () => readInput().catch((error) => write(byId("charts-none"), error.message)));
+startHistory();
 connect();

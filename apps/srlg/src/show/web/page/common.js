@@ -1,0 +1,148 @@
+// What all pages use. Data come as text and are shown as text.
+"use strict";
+
+const SVG = "http://www.w3.org/2000/svg";
+const BASE = document.documentElement.dataset.base;
+const MINUTE_MS = 60000;
+const LINE = 60;
+const colors = getComputedStyle(document.documentElement);
+const color = (name) => colors.getPropertyValue(name).trim();
+const number = new Intl.NumberFormat("en");
+const round = (value) => (value === null ? "∞" : number.format(Math.round(value)));
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+const byId = (id) => document.getElementById(id);
+
+// Elements
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+// Unchanged text is not touched, so that it can be selected and is read aloud once.
+function write(node, text, className) {
+  if (node.textContent !== text) node.textContent = text;
+  if (className !== undefined && node.className !== className) node.className = className;
+}
+
+// Makes the children of a parent those of the items, by key: known ones stay, with the focus and what is open in them.
+function list(parent, items, key, make, update) {
+  const known = (parent.known ??= new Map());
+  const keys = new Set(items.map(key));
+  for (const [name, node] of known) {
+    if (!keys.has(name)) {
+      node.remove();
+      known.delete(name);
+    }
+  }
+  items.forEach((item, index) => {
+    let node = known.get(key(item));
+    if (!node) known.set(key(item), (node = make(item)));
+    update(node, item);
+    if (parent.children[index] !== node) parent.insertBefore(node, parent.children[index] ?? null);
+  });
+}
+
+function row(cells) {
+  const made = element("tr");
+  for (let index = 0; index < cells; index++) made.append(element("td"));
+  return made;
+}
+
+function svg(name, attributes) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function link(text, path, className) {
+  const made = element("a", text, className);
+  made.href = BASE + path;
+  return made;
+}
+
+// A line of the last slices, which ends at the right.
+function makeLine() {
+  const made = svg("svg", { viewBox: "0 0 90 18", class: "line", "aria-hidden": "true" });
+  made.append(svg("polyline", {}));
+  return made;
+}
+
+function updateLine(node, values) {
+  const most = Math.max(1, ...values);
+  const from = LINE - values.length;
+  const points = values.map((value, index) => `${(1 + ((index + from) * 88) / (LINE - 1)).toFixed(1)},${(17 - (value * 16) / most).toFixed(1)}`);
+  node.firstChild.setAttribute("points", points.join(" "));
+}
+
+// Times, in UTC or in the zone of the browser
+
+let clock;
+let moments;
+let isUtc;
+
+function stored(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    // A browser may forbid it.
+    return null;
+  }
+}
+
+function store(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // Then the choice lasts as long as the page.
+  }
+}
+
+function setZone(utc) {
+  isUtc = utc;
+  const timeZone = utc ? "UTC" : undefined;
+  clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone });
+  moments = new Intl.DateTimeFormat("en", { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short", timeZone });
+  const zone = utc ? "UTC" : moments.formatToParts(new Date()).find((part) => part.type === "timeZoneName").value;
+  write(byId("zone"), `Times: ${utc ? "UTC" : `local, ${zone}`}`);
+  byId("zone").title = utc ? "Show local times" : "Show times in UTC";
+}
+
+// Calls `changed` whenever the zone is switched.
+function startZone(changed) {
+  setZone(stored("zone") === "utc");
+  byId("zone").addEventListener("click", () => {
+    setZone(!isUtc);
+    store("zone", isUtc ? "utc" : "local");
+    changed();
+  });
+}
+
+function lasting(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} d`;
+}
+
+// The length of a window.
+function windowName(ms) {
+  if (ms >= 120000 && ms % 3600000 === 0) return `${ms / 3600000} h`;
+  return ms >= 120000 && ms % 60000 === 0 ? `${ms / 60000} min` : `${ms / 1000} s`;
+}
+
+const moment = (ms) => moments.format(new Date(ms));
+const timeOf = (ms) => clock.format(new Date(ms));
+
+// The API
+
+async function ask(path, parameters) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== ""));
+  const answer = await fetch(`${BASE}api/v1/${path}?${query}`);
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.error);
+  return body;
+}

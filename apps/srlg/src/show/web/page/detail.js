@@ -1,0 +1,111 @@
+// One incident, or one host.
+"use strict";
+
+const REFRESH_MS = 5000;
+const [sort, key] = location.pathname.split("/").slice(-2).map(decodeURIComponent);
+const view = new URLSearchParams(location.search).get("view") ?? "";
+let found;
+let course;
+
+function title(text) {
+  write(byId("title"), text);
+  document.title = `${text} – srlg`;
+}
+
+// An incident
+
+function updateNotice(node, notice) {
+  const [time, status, why, severity, peers, text] = node.children;
+  write(time, moment(notice.now_ms));
+  write(status, notice.status);
+  write(why, notice.why);
+  write(severity, notice.severity, notice.severity);
+  write(peers, notice.status === "end" ? "–" : round(notice.cardinality), "n");
+  write(text, notice.text, "says");
+}
+
+// The end of an alert has no details of its own.
+function detailed(notices) {
+  return notices.findLast((notice) => notice.status !== "end") ?? notices.at(-1);
+}
+
+function drawCourse(notices, alert) {
+  const points = notices.filter((notice) => notice.status !== "end").map((notice) => [notice.now_ms / 1e3, notice.cardinality]);
+  if (alert && alert.now_ms / 1e3 > points.at(-1)?.[0]) points.push([alert.now_ms / 1e3, alert.cardinality]);
+  byId("course-section").hidden = points.length < 2;
+  if (points.length < 2) return;
+  course ??= new Chart(byId("course"), [{ label: "peers", color: "--accent", scale: "peers" }]);
+  course.stored = [points.map(([time]) => time), points.map(([, count]) => count)];
+  course.end = points.at(-1)[0];
+  course.span = Math.max(60, course.end - points[0][0]);
+  course.show();
+}
+
+function showIncident({ alert, notices }) {
+  const end = notices.at(-1);
+  const isOver = end.status === "end";
+  title(`${end.severity} ${end.kind === "unknown" ? "incident" : end.kind} of ${subject(end)}`);
+  const lasted = lasting((alert ?? end).duration_ms);
+  write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
+  list(byId("alerts"), alert ? [alert] : [], (notice) => notice.id, makeAlert, updateAlert);
+  write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The alert is not in the latest slice.");
+  const links = byId("links");
+  links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)));
+  writeFacts(byId("facts"), detailed(notices));
+  write(byId("notices-count"), round(notices.length));
+  list(byId("notices").tBodies[0], notices, (notice) => `${notice.now_ms} ${notice.status}`, () => row(6), updateNotice);
+  for (const part of ["facts", "notices"]) byId(`${part}-section`).hidden = false;
+  drawCourse(notices, alert);
+}
+
+// A host
+
+function makeCount() {
+  const made = row(4);
+  made.children[3].append(makeLine());
+  return made;
+}
+
+function updateCount(node, count) {
+  const [of, peers, error, line] = node.children;
+  write(of, count.view);
+  write(peers, `${count.is_lower_bound ? "≥ " : ""}${round(count.cardinality)}`, count.is_alert ? "n alert" : "n");
+  write(error, round(count.std_error), "n");
+  updateLine(line.firstChild, count.line);
+}
+
+function showHost({ host, counts, alerts, incidents, next }) {
+  title(view ? `${host} in ${view}` : host);
+  write(byId("state"), alerts.length ? "alert active" : "no alert", alerts.length ? "bad" : "good");
+  list(byId("alerts"), alerts, (notice) => notice.id, makeAlert, updateAlert);
+  write(byId("alerts-none"), alerts.length ? "" : "No alert of this host is active.");
+  byId("counts-section").hidden = !counts.length;
+  list(byId("counts").tBodies[0], counts, (count) => count.view + count.host, makeCount, updateCount);
+  byId("incidents-section").hidden = false;
+  write(byId("incidents-count"), `${round(incidents.length)}${next === null ? "" : " and more"}`);
+  showIncidents(byId("incidents").firstChild, incidents);
+  write(byId("incidents-none"), incidents.length ? "" : "No incident of this host is stored.");
+}
+
+function show() {
+  if (sort === "incident") showIncident(found);
+  else showHost(found);
+}
+
+async function read() {
+  try {
+    found = sort === "incident" ? await ask(`incidents/${encodeURIComponent(key)}`, {}) : await ask(`hosts/${encodeURIComponent(key)}`, { view });
+    show();
+  } catch (error) {
+    if (!found) title(key);
+    write(byId("state"), error.message, "bad");
+  }
+  if (!(sort === "incident" && found?.notices.at(-1).status === "end")) setTimeout(read, REFRESH_MS);
+}
+
+byId("incidents").append(makeIncidentTable());
+startZone(() => {
+  if (found) show();
+  charts.forEach((chart) => chart.draw());
+});
+read();

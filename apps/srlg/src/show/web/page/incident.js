@@ -1,0 +1,141 @@
+// What is known of an alert, in words.
+"use strict";
+
+const unit = (of) => of.unit.replaceAll("-", " ");
+
+function shares(parts) {
+  return (parts || []).map(([name, share]) => `${name} ${Math.round(share * 100)} %`).join(", ");
+}
+
+function withoutSampling(notice) {
+  if (notice.sampling === "none") return "none";
+  const most = notice.unsampled_most === undefined ? "an unknown number of" : round(notice.unsampled_most);
+  return `${notice.sampling}: there may be from ${round(notice.cardinality)} to ${most} ${unit(notice)}`;
+}
+
+const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact with" };
+
+// The counts of one window, in a line.
+function windowLine(notice, count) {
+  const least = count.is_lower_bound ? "at least " : "";
+  const now = count.cardinality ? `${DID[notice.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notice)}` : "below what is reported";
+  return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)}, threshold ${round(count.threshold)}`;
+}
+
+const subject = (notice) => notice.network ?? notice.host;
+
+// Where a host, or the incidents of a network, are shown.
+function subjectPath(name, view) {
+  const address = name.split(" ")[0];
+  return address.includes("/") ? `?network=${encodeURIComponent(address)}` : `host/${encodeURIComponent(address)}?view=${encodeURIComponent(view)}`;
+}
+
+// A sentence about what an alert is, without its counts.
+function about(notice) {
+  const parts = [notice.kind === "unknown" ? "" : notice.kind.replaceAll("-", " "), notice.view];
+  if (notice.network) parts.unshift(`${round(notice.hosts)} ${notice.hosts === 1 ? "host" : "hosts"}`);
+  const [port] = notice.top_ports || [];
+  if (port && port[1] >= 0.5) parts.push(`mostly ${port[0]}`);
+  if ((notice.silent || []).length) parts.push("cannot confirm the end");
+  return parts.filter(Boolean).join(" · ");
+}
+
+// What the last notification says, which is not counted again in each slice.
+function facts(notice) {
+  return [
+    ["rule", notice.rule],
+    ["since", moment(notice.start_ms)],
+    ["peak", `${round(notice.peak)} ${unit(notice)} at ${timeOf(notice.peak_ms)}`],
+    ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
+    ["sampling", withoutSampling(notice)],
+    ["age of data", lasting(notice.data_age_ms)],
+    ["ports", shares(notice.top_ports), "code"],
+    ["SYN alone", notice.syn_only === undefined ? "" : `${Math.round(notice.syn_only * 100)} % of contacts`],
+    ["peers in", shares(notice.top_prefixes), "code"],
+    ["some peers", notice.peers.join("  "), "code"],
+    ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
+    ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
+    ["no details from", (notice.sites_without_details || []).join(", ")],
+    ["silent", (notice.silent || []).map((it) => `${it.source} since ${moment(it.since_ms)}`).join("; ")],
+    ["slice missing from", (notice.missing_sites || []).join(", ")],
+    ["seen by", (notice.exporters || []).join("  "), "code"],
+    ["last notification", `${moment(notice.told_ms ?? notice.now_ms)}: ${notice.text}`],
+    ["id", notice.id, "code"],
+  ].filter(([, value]) => value);
+}
+
+function writeFacts(node, notice) {
+  node.replaceChildren(...facts(notice).flatMap(([name, value, kind]) => [element("dt", name), element("dd", value, kind)]));
+}
+
+// Rows of active alerts, each with a line per window
+
+function makeAlert() {
+  const made = element("details");
+  const summary = element("summary");
+  summary.append(element("span", "", "severity"), element("span", "", "subject"), element("span", "", "about"), makeLine(), element("span", "", "since"), element("span", "", "windows"));
+  summary.children[1].append(element("b", "", "code"), element("em"));
+  const links = element("p", undefined, "links");
+  made.append(summary, links, element("dl"));
+  return made;
+}
+
+function updateAlert(node, notice) {
+  if (node.className !== notice.severity) node.className = notice.severity;
+  const [summary, links, all] = node.children;
+  const [severity, name, says, line, since, windows] = summary.children;
+  write(severity, notice.severity);
+  write(name.children[0], subject(notice));
+  write(name.children[1], notice.label ?? "");
+  write(says, about(notice));
+  updateLine(line, notice.line ?? []);
+  write(since, `for ${lasting(notice.duration_ms)}`);
+  list(windows, notice.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(notice, count), count.is_active ? "" : "past"));
+  const shown = `${notice.told_ms} ${isUtc}`;
+  if (node.shown === shown) return;
+  node.shown = shown;
+  links.replaceChildren(link("Incident", `incident/${notice.id}`), link(notice.network ? "Incidents of this network" : "Host", subjectPath(subject(notice), notice.view)));
+  writeFacts(all, notice);
+}
+
+// A table of incidents
+
+function makeIncidentTable() {
+  const table = element("table");
+  const head = element("tr");
+  for (const [text, className] of [["started"], ["lasted", "n"], ["severity"], ["host or network", "wide"], ["kind"], ["view"], ["peak", "n"], ["ports"]]) {
+    const cell = element("th", text, className);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  const top = element("thead");
+  top.append(head);
+  table.append(top, element("tbody"));
+  return table;
+}
+
+function makeIncident(incident) {
+  const made = row(8);
+  const [started, , , name] = made.children;
+  started.append(link("", `incident/${incident.id}`));
+  name.append(link("", subjectPath(incident.subject, incident.view), "code"), element("em"));
+  return made;
+}
+
+function updateIncident(node, incident) {
+  const [started, lasted, severity, name, kind, view, peak, ports] = node.children;
+  write(started.firstChild, moment(incident.start_ms));
+  write(lasted, incident.is_over ? lasting(incident.end_ms - incident.start_ms) : "active", incident.is_over ? "n" : "n bad");
+  write(severity, incident.severity, incident.severity);
+  write(name.children[0], incident.subject);
+  write(name.children[1], incident.label ?? "");
+  write(kind, incident.kind);
+  write(view, incident.view);
+  write(peak, `${round(incident.peak)} ${unit(incident)} in ${windowName(incident.window_ms)}`, "n");
+  write(ports, incident.ports.slice(0, 3).join(", "), "code");
+}
+
+function showIncidents(table, incidents) {
+  list(table.tBodies[0], incidents, (incident) => incident.id, makeIncident, updateIncident);
+  table.hidden = !incidents.length;
+}

@@ -1,0 +1,293 @@
+//! Live counts, incidents, hosts and series over the API.
+
+use std::io::{BufRead as _, BufReader};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use srlg_cli::alerts::{AlertId, Status};
+use srlg_cli::notify::notice::{Notice, WindowNotice};
+use srlg_cli::notify::store::Store;
+use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
+use srlg_cli::now_ms;
+use srlg_cli::show::board::{Board, ViewBoard};
+use srlg_cli::show::open::{LiveNotice, OpenAlert};
+use srlg_cli::show::web::Web;
+
+use super::made::{ask, board, get, start_with};
+use crate::sinks::made::notices;
+
+/// A start and an end of each of `hosts`.
+fn stored(hosts: u16) -> (Store, Vec<Notice>) {
+    let (store, notices) = (Store::open(None).unwrap(), notices(hosts));
+    store.add(&notices, &[]).unwrap();
+    (store, notices)
+}
+
+fn json(web: &Web, path: &str) -> Value {
+    let (status, _, body) = get(web, path);
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+/// An active alert whose last notification was told some slices ago.
+fn open(notice: &Notice, cardinality: f64) -> OpenAlert {
+    let window = WindowNotice { cardinality, peak: 9e3, ..notice.main };
+    let windows = vec![window, WindowNotice { window_ms: 600_000, ..window }];
+    let (now_ms, line) = (notice.now_ms + 5_000, [1, 2, cardinality as u32].into());
+    let live = LiveNotice { now_ms, hosts: 1, windows, line };
+    OpenAlert { notice: Arc::new(notice.clone()), live: Some(live) }
+}
+
+#[test]
+fn an_incident_of_two_windows_is_one_row_with_the_counts_of_the_last_slice() {
+    let (store, notices) = stored(1);
+    let with = |cardinality| {
+        let alerts = [open(&notices[0], cardinality)].into();
+        Board { alerts, ..board(now_ms()) }
+    };
+    let (web, boards) = start_with(with(4_321.0), &store);
+    for cardinality in [4_321.0, 8_000.0, 17.0] {
+        boards.send_replace(Arc::new(with(cardinality)));
+        let alerts = json(&web, "/api/v1/alerts");
+        let alerts = alerts.as_array().unwrap();
+        assert_eq!(alerts.len(), 1);
+        let alert = &alerts[0];
+        assert_eq!((&alert["cardinality"], &alert["peak"]), (&json!(cardinality), &json!(9e3)));
+        assert_eq!(alert["windows"].as_array().unwrap().len(), 2);
+        assert_eq!(alert["now_ms"], notices[0].now_ms + 5_000);
+        assert_eq!(alert["told_ms"], notices[0].now_ms);
+        assert_eq!(alert["line"], json!([1, 2, cardinality as u32]));
+        assert_eq!(
+            (&alert["id"], &alert["text"]),
+            (&json!(notices[0].id), &json!(notices[0].text))
+        );
+        assert_eq!(json(&web, "/api/v1/status")["alerts"][0], *alert);
+        let id = notices[0].id;
+        assert_eq!(json(&web, &format!("/api/v1/incidents/{id}"))["alert"], *alert);
+    }
+}
+
+#[test]
+fn a_page_gets_200_alerts_and_the_api_all() {
+    let (store, notices) = stored(1);
+    let alert = |at: u64| {
+        let id = AlertId::of(&["many"], at);
+        open(&Notice { id, ..notices[0].clone() }, at as f64)
+    };
+    let alerts = (0..300).map(alert).collect();
+    let (web, _boards) = start_with(Board { alerts, ..board(now_ms()) }, &store);
+    for path in ["/api/v1/alerts", "/api/v1/status"] {
+        let answer = json(&web, path);
+        let alerts = answer.as_array().or_else(|| answer["alerts"].as_array()).unwrap();
+        assert_eq!(alerts.len(), 300, "{path}");
+    }
+    let mut lines = BufReader::new(ask(web.address(), "/events", "localhost")).lines();
+    let event = lines.find_map(|line| line.unwrap().strip_prefix("data: ").map(str::to_owned));
+    let page: Value = serde_json::from_str(&event.unwrap()).unwrap();
+    assert_eq!(page["alerts"].as_array().unwrap().len(), 200);
+}
+
+#[test]
+fn incidents_are_paged_and_filtered() {
+    let (store, notices) = stored(5);
+    let (web, _boards) = start_with(board(now_ms()), &store);
+    let of = |page: &Value| -> Vec<String> {
+        let incidents = page["incidents"].as_array().unwrap();
+        incidents.iter().map(|it| it["subject"].as_str().unwrap().to_owned()).collect()
+    };
+    let mut hosts: Vec<String> = notices[..5].iter().map(Notice::subject).collect();
+    hosts.reverse();
+    let all = json(&web, "/api/v1/incidents");
+    assert_eq!((of(&all), &all["next"]), (hosts.clone(), &Value::Null));
+    let first = json(&web, "/api/v1/incidents?limit=3");
+    assert_eq!((of(&first), &first["next"]), (hosts[..3].to_vec(), &json!(3)));
+    let second = json(&web, "/api/v1/incidents?limit=3&before=3");
+    assert_eq!((of(&second), &second["next"]), (hosts[3..].to_vec(), &Value::Null));
+    let host = &hosts[1];
+    let (view, kind) = (&notices[0].view, notices[0].kind);
+    let one =
+        format!("/api/v1/incidents?host={host}&view={view}&kind={kind}&from=0&severity=warning");
+    assert_eq!(of(&json(&web, &one)), [host.clone()]);
+    let incident = &json(&web, &one)["incidents"][0];
+    assert_eq!(
+        (&incident["is_over"], &incident["start_ms"]),
+        (&json!(true), &json!(notices[0].start_ms))
+    );
+    for path in ["to=1", "view=none", "network=192.0.2.0/24", "port=tcp/1", "severity=critical"] {
+        assert_eq!(of(&json(&web, &format!("/api/v1/incidents?{path}"))), [""; 0], "{path}");
+    }
+}
+
+#[test]
+fn an_incident_has_all_its_notifications_and_a_host_all_its_incidents() {
+    let (store, notices) = stored(2);
+    let (web, _boards) = start_with(board(now_ms()), &store);
+    let of_first: Vec<&Notice> = notices.iter().filter(|it| it.id == notices[0].id).collect();
+    let detail = json(&web, &format!("/api/v1/incidents/{}", notices[0].id));
+    assert_eq!(detail["alert"], Value::Null);
+    assert_eq!(detail["notices"], json!(of_first));
+    assert_eq!(of_first.last().unwrap().status, Status::End);
+    let path = format!("/api/v1/hosts/{}", notices[0].host);
+    let host = json(&web, &path);
+    assert_eq!(host["host"], json!(notices[0].host));
+    assert_eq!(host["incidents"].as_array().unwrap().len(), 1);
+    assert_eq!(host["incidents"][0]["id"], json!(notices[0].id));
+    assert_eq!((&host["counts"], &host["alerts"]), (&json!([]), &json!([])));
+    assert_eq!(json(&web, &format!("{path}?view=none"))["incidents"], json!([]));
+    // It is on the board, where it is one of the largest.
+    let largest = json(&web, "/api/v1/hosts/192.0.2.7?view=fan-in");
+    assert_eq!(largest["counts"][0]["cardinality"], 2_000.0);
+    // Both pages are there, whatever is in the database.
+    for path in ["/incident/0000000000000000", "/host/2001:db8::1?view=x"] {
+        assert!(get(&web, path).2.contains("src=\"../detail.js\""), "{path}");
+    }
+}
+
+#[test]
+fn series_have_a_value_a_minute_and_null_in_gaps() {
+    let store = Store::open(None).unwrap();
+    let exporter = "198.51.100.1".parse().unwrap();
+    for minute in [1_000, 1_001, 1_004] {
+        let values = [
+            (Series::SuperPoints("fan-in".to_owned()), 7.0),
+            (Series::Largest("fan-in".to_owned()), minute as f64),
+            (Series::Contacts, 50.0),
+            (Series::Records(exporter), 3.0),
+        ];
+        store.add_minute(Minute { minute, values: values.into() }, 100).unwrap();
+    }
+    let (web, _boards) = start_with(board(now_ms()), &store);
+    let (from, to) = (1_000 * MINUTE_MS, 1_005 * MINUTE_MS);
+    let values =
+        json(&web, &format!("/api/v1/series?view=fan-in&exporter={exporter}&from={from}&to={to}"));
+    let expected = json!({
+        "start_ms": from,
+        "step_ms": MINUTE_MS,
+        "contacts": [50.0, 50.0, null, null, 50.0, null],
+        "super_points": [7.0, 7.0, null, null, 7.0, null],
+        "largest": [1_000.0, 1_001.0, null, null, 1_004.0, null],
+        "records": [3.0, 3.0, null, null, 3.0, null],
+    });
+    assert_eq!(values, expected);
+    let month = json(&web, &format!("/api/v1/series?from={}&to={to}", to - 30 * 1_440 * MINUTE_MS));
+    assert_eq!(month["step_ms"], 30 * MINUTE_MS);
+    let hour = json(&web, "/api/v1/series?view=fan-in");
+    assert_eq!(hour["largest"].as_array().unwrap().len(), 61);
+}
+
+#[test]
+fn bad_parameters_are_refused_in_one_line() {
+    let (web, _boards) = start_with(board(now_ms()), &Store::open(None).unwrap());
+    let mut texts = String::new();
+    for (path, status) in [
+        ("incidents?hosts=x", 400),
+        ("incidents?host=x", 400),
+        ("incidents?network=x", 400),
+        ("incidents?port=x", 400),
+        ("incidents?kind=x", 400),
+        ("incidents?severity=x", 400),
+        ("incidents?from=x", 400),
+        ("incidents?limit=0", 400),
+        ("incidents?limit=1001", 400),
+        ("incidents/x", 400),
+        ("incidents/0000000000000000", 404),
+        ("hosts/x", 400),
+        ("hosts/192.0.2.1?x=1", 400),
+        ("series?view=x", 404),
+        ("series?exporter=x", 400),
+        ("series?from=2&to=1", 400),
+    ] {
+        let (found, _, body) = get(&web, &format!("/api/v1/{path}"));
+        assert_eq!(found, status, "{path}: {body}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        texts += &format!("{path}\n  {}\n", body["error"].as_str().unwrap());
+    }
+    insta::assert_snapshot!(texts);
+}
+
+/// `cargo test --release -p srlg-cli --test site history -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn thirty_days_of_a_busy_site_answer_within_100_ms() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(Some(folder.path())).unwrap();
+    let (incidents, days, now) = (10_000_u64, 30_u64, now_ms());
+    let template: Notice =
+        serde_json::from_str(include_str!("../../../src/notify/notice/sample.json")).unwrap();
+    for at in 0..incidents {
+        let start_ms = now - days * 86_400_000 * (incidents - at) / incidents;
+        let host =
+            std::net::Ipv4Addr::from(0x0a00_0000 + (at as u32).wrapping_mul(2_654_435) % 65_536);
+        let of = |status, age_ms| Notice {
+            id: AlertId::of(&[&host.to_string()], start_ms),
+            status,
+            host: std::net::IpAddr::from(host).into(),
+            network: None,
+            peers: vec![std::net::IpAddr::from([203, 0, 113, 255]).into(); 32],
+            start_ms,
+            now_ms: start_ms + age_ms,
+            until_ms: (status == Status::End).then_some(start_ms + age_ms),
+            ..template.clone()
+        };
+        let notices = [of(Status::Start, 0), of(Status::Update, 60_000), of(Status::End, 600_000)];
+        store.add(&notices, &[]).unwrap();
+    }
+    let last = now / MINUTE_MS;
+    let (mut slowest, mut total) = (Duration::ZERO, Duration::ZERO);
+    for minute in last - days * 1_440..=last {
+        let views = ["fan-in", "fan-out", "outside"].map(str::to_owned);
+        let of_views = views.into_iter().flat_map(|view| {
+            let value = (minute * 7_919 % 90_001) as f64;
+            [(Series::SuperPoints(view.clone()), value % 300.0), (Series::Largest(view), value)]
+        });
+        let exporters = (0..20).map(|at| {
+            (
+                Series::Records([198, 51, 100, at].into()),
+                (minute * u64::from(at + 1) % 30_011) as f64,
+            )
+        });
+        let contacts = [(Series::Contacts, (minute * 31 % 300_007) as f64)];
+        let values = of_views.chain(exporters).chain(contacts).collect();
+        let started = Instant::now();
+        store.add_minute(Minute { minute, values }, days * 1_440).unwrap();
+        slowest = slowest.max(started.elapsed());
+        total += started.elapsed();
+    }
+    let writes = (days * 1_440) as u32;
+    println!("a minute is written in {:?}, the slowest in {slowest:?}", total / writes);
+    let bytes = std::fs::metadata(srlg_cli::notify::store::path(folder.path())).unwrap().len();
+    println!("the file has {:.1} MB", bytes as f64 / 1e6);
+    let view = ViewBoard { name: "fan-in".to_owned(), ..ViewBoard::default() };
+    let board = Board { views: vec![view], ..board(now) };
+    let (web, _boards) = start_with(board, &store);
+    let (day, month) = (now - 86_400_000, now - days * 86_400_000);
+    let middle = now - 15 * 86_400_000;
+    let id = store.incidents(&Default::default()).unwrap()[5_000].id;
+    for path in [
+        format!("incidents?from={day}&to={now}"),
+        format!("incidents?from={month}&to={}", month + 86_400_000),
+        format!("incidents?from={middle}&to={}&limit=1000", middle + 86_400_000),
+        "incidents?host=10.0.77.1".to_owned(),
+        "incidents?network=10.0.77.0/24&kind=scan".to_owned(),
+        "incidents?label=none".to_owned(),
+        "incidents?port=tcp/1".to_owned(),
+        format!("incidents/{id}"),
+        "hosts/10.0.77.1".to_owned(),
+        format!("series?view=fan-in&from={day}&to={now}"),
+        format!("series?view=fan-in&from={month}&to={now}"),
+        format!("series?exporter=198.51.100.7&from={month}&to={now}"),
+    ] {
+        // The first answer may read from the disk.
+        let times: Vec<Duration> = (0..5)
+            .map(|_| {
+                let started = Instant::now();
+                json(&web, &format!("/api/v1/{path}"));
+                started.elapsed()
+            })
+            .collect();
+        let slowest = times.iter().max().unwrap();
+        println!("{:>6.1} ms {path}", slowest.as_secs_f64() * 1e3);
+        assert!(cfg!(debug_assertions) || *slowest < Duration::from_millis(100), "{path}");
+    }
+}
