@@ -325,13 +325,14 @@ const HTML: &str = "text/html; charset=utf-8";
 const DETAIL: &str = include_str!("web/page/detail.html");
 
 /// Path, type and text. uPlot is of the version that page/README.md names.
-const FILES: [(&str, &str, &str); 13] = [
+const FILES: [(&str, &str, &str); 14] = [
     ("/", HTML, include_str!("web/page/index.html")),
     ("/incident/{id}", HTML, DETAIL),
     ("/host/{address}", HTML, DETAIL),
     ("/icon.svg", "image/svg+xml", include_str!("web/page/icon.svg")),
     ("/page.css", STYLE, include_str!("web/page/page.css")),
     ("/common.js", SCRIPT, include_str!("web/page/common.js")),
+    ("/acting.js", SCRIPT, include_str!("web/page/acting.js")),
     ("/incident.js", SCRIPT, include_str!("web/page/incident.js")),
     ("/chart.js", SCRIPT, include_str!("web/page/chart.js")),
     ("/history.js", SCRIPT, include_str!("web/page/history.js")),

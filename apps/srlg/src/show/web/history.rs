@@ -100,6 +100,8 @@ struct IncidentDetail {
     alert: Option<OpenAlert>,
     /// The notifications, the oldest first.
     notices: Vec<Notice>,
+    /// Whether people may act.
+    can_act: bool,
 }
 
 pub(super) async fn incident(
@@ -112,7 +114,9 @@ pub(super) async fn incident(
         Ok(Err(reason)) => return refuse(reason, usage),
         Err(refused) => return refuse(refused.body_text(), usage),
     };
-    let alert = shared.board().alerts.iter().find(|alert| alert.notice.id == id).cloned();
+    let board = shared.board();
+    let can_act = board.can_act;
+    let alert = board.alerts.iter().find(|alert| alert.notice.id == id).cloned();
     let store = shared.store.clone();
     let found = spawn_blocking(move || store.notices_of(id)).await;
     let notices = match found {
@@ -132,7 +136,7 @@ pub(super) async fn incident(
         );
         return error(StatusCode::NOT_FOUND, &text);
     }
-    Json(IncidentDetail { alert, notices }).into_response()
+    Json(IncidentDetail { alert, notices, can_act }).into_response()
 }
 
 #[derive(Deserialize)]
@@ -149,6 +153,8 @@ struct HostDetail {
     counts: Vec<HostCount>,
     /// Its active alerts, and those of networks that it is in.
     alerts: Vec<OpenAlert>,
+    /// Whether people may act.
+    can_act: bool,
     #[serde(flatten)]
     page: IncidentPage,
 }
@@ -193,10 +199,11 @@ pub(super) async fn host(
         is_asked(&notice.view) && network.is_some_and(|network| network.contains(&host))
     };
     let alerts = board.alerts.iter().filter(is_about).cloned().collect();
+    let can_act = board.can_act;
     let filter = IncidentFilter { host: Some(host), view, ..IncidentFilter::default() };
     read(&shared, move |store| {
         let page = IncidentPage::read(store, &filter)?;
-        Ok(HostDetail { host, counts, alerts, page })
+        Ok(HostDetail { host, counts, alerts, can_act, page })
     })
     .await
 }

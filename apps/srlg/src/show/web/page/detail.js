@@ -50,10 +50,11 @@ function showIncident({ alert, notices }) {
   list(byId("alerts"), alert ? [alert] : [], (notice) => notice.id, makeAlert, updateAlert);
   write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The alert is not in the latest slice.");
   const links = byId("links");
-  links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)));
+  const acts = isOver ? actButtons(end, reread) : [];
+  links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
   writeFacts(byId("facts"), detailed(notices));
   write(byId("notices-count"), round(notices.length));
-  list(byId("notices").tBodies[0], notices, (notice) => `${notice.now_ms} ${notice.status}`, () => row(6), updateNotice);
+  list(byId("notices").tBodies[0], notices, (notice) => `${notice.now_ms} ${notice.why}`, () => row(6), updateNotice);
   for (const part of ["facts", "notices"]) byId(`${part}-section`).hidden = false;
   drawCourse(notices, alert);
 }
@@ -88,11 +89,12 @@ function showHost({ host, counts, alerts, incidents, next }) {
 }
 
 function show() {
+  canAct = found.can_act;
   if (sort === "incident") showIncident(found);
   else showHost(found);
 }
 
-async function read() {
+async function reread() {
   try {
     found = sort === "incident" ? await ask(`incidents/${encodeURIComponent(key)}`, {}) : await ask(`hosts/${encodeURIComponent(key)}`, { view });
     show();
@@ -100,6 +102,10 @@ async function read() {
     if (!found) title(key);
     write(byId("state"), error.message, "bad");
   }
+}
+
+async function read() {
+  await reread();
   if (!(sort === "incident" && found?.notices.at(-1).status === "end")) setTimeout(read, REFRESH_MS);
 }
 

@@ -37,12 +37,15 @@ function about(notice) {
   const [port] = notice.top_ports || [];
   if (port && port[1] >= 0.5) parts.push(`mostly ${port[0]}`);
   if ((notice.silent || []).length) parts.push("cannot confirm the end");
+  if (notice.acknowledged) parts.push(`acknowledged by ${notice.acknowledged.by}`);
+  if (notice.silence) parts.push("silenced");
   return parts.filter(Boolean).join(" · ");
 }
 
 // What the last notification says, which is not counted again in each slice.
 function facts(notice) {
   return [
+    ...remarks(notice),
     ["rule", notice.rule],
     ["since", moment(notice.start_ms)],
     ["peak", `${round(notice.peak)} ${unit(notice)} at ${timeOf(notice.peak_ms)}`],
@@ -91,10 +94,10 @@ function updateAlert(node, notice) {
   updateLine(line, notice.line ?? []);
   write(since, `for ${lasting(notice.duration_ms)}`);
   list(windows, notice.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(notice, count), count.is_active ? "" : "past"));
-  const shown = `${notice.told_ms} ${isUtc}`;
+  const shown = `${notice.told_ms} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
-  links.replaceChildren(link("Incident", `incident/${notice.id}`), link(notice.network ? "Incidents of this network" : "Host", subjectPath(subject(notice), notice.view)));
+  links.replaceChildren(link("Incident", `incident/${notice.id}`), link(notice.network ? "Incidents of this network" : "Host", subjectPath(subject(notice), notice.view)), ...actButtons(notice));
   writeFacts(all, notice);
 }
 

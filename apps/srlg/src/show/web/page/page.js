@@ -270,6 +270,7 @@ function show(board) {
   // Nothing is known before the first slice.
   if (!board.views.length) return;
   last = board;
+  canAct = board.can_act;
   state(board.health.text, board.health.level);
   list(byId("troubles"), board.troubles, (trouble) => trouble.kind, makeTrouble, updateTrouble);
   const input = [moment(board.now_ms)];
@@ -281,6 +282,7 @@ function show(board) {
   input.push(megabytes(board.memory_bytes));
   write(byId("facts"), input.join(" · "));
   showAlerts(board);
+  showSilences(board.silences);
   showViews(board);
   showInput(board);
   showTables(board);
