@@ -3,10 +3,11 @@
 
 usage: monitor_page.py URL FOLDER [PROCESS]
 
-Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts or
-without super points, a state other than the health, text wider than the screen, or a first paint after one second. FOLDER gets
-a screenshot each of a dark desktop, a light desktop and a phone. PROCESS, by its number, serves the page: it is ended at
-last, which the page must say.
+Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts,
+super points or history, a state other than the health, text wider than the screen, or a first paint after one second. The
+pages of an incident and of a host are looked at, too. FOLDER gets a screenshot of each page on a dark desktop, a light
+desktop and a phone. If axe-core is at AXE (an environment variable with the path of axe.min.js), its findings are
+failures. PROCESS, by its number, serves the page: it is ended at last, which the page must say.
 """
 
 import asyncio
@@ -22,6 +23,12 @@ import tempfile
 import urllib.request
 
 import websockets
+
+# Path of axe.min.js, if it is to be run.
+AXE = os.environ.get("AXE")
+
+# Whether there are minutes in the database.
+AFTER_MINUTES = os.environ.get("AFTER_MINUTES")
 
 SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", False), ("phone", 375, 812, "dark", True)]
 
@@ -55,8 +62,39 @@ class Browser:
             self.requests.append(params["request"]["url"])
 
     async def value(self, expression):
-        result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        result = await self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         return result["result"].get("value")
+
+    async def open(self, url):
+        await self.call("Page.navigate", url=url)
+        await asyncio.sleep(2)
+
+    async def check(self, name, folder):
+        """Checks what all pages must be, and takes a screenshot."""
+        paint = await self.value("performance.getEntriesByType('paint')"
+                                 ".find(it => it.name === 'first-contentful-paint')?.startTime ?? -1")
+        wide = await self.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        print(f"{name}: first paint after {paint:.0f} ms")
+        if wide > 0:
+            self.problems.append(f"{name}: {wide} px too wide")
+        if not 0 <= paint < 1000:
+            self.problems.append(f"{name}: first paint after {paint} ms")
+        if await self.value("document.querySelectorAll('main img, main script').length"):
+            self.problems.append(f"{name}: data are taken for HTML")
+        if AXE:
+            await self.value(pathlib.Path(AXE).read_text() + "; 0")
+            found = json.loads(await self.value(
+                "axe.run({ runOnly: ['wcag2a', 'wcag2aa'] }).then((it) => JSON.stringify("
+                "it.violations.map((of) => `${of.impact} ${of.id}: ${of.nodes[0].html.slice(0, 120)}`)))"))
+            self.problems += [f"{name}: axe: {it}" for it in found]
+        shot = await self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        (folder / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
+
+    async def count(self, name, selectors):
+        """Fails where nothing is found by one of the selectors."""
+        found = {what: await self.value(f"document.querySelectorAll('{of}').length") for what, of in selectors.items()}
+        print(f"{name}: {found}")
+        self.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
 
 
 async def look(socket_url, url, folder, process):
@@ -70,18 +108,20 @@ async def look(socket_url, url, folder, process):
             await page.call("Emulation.setEmulatedMedia",
                             features=[{"name": "prefers-color-scheme", "value": scheme}])
             await page.call("Emulation.setScrollbarsHidden", hidden=True)
-            await page.call("Page.navigate", url=url)
-            await asyncio.sleep(2)
-            paint = await page.value("performance.getEntriesByType('paint')"
-                                     ".find(it => it.name === 'first-contentful-paint')?.startTime ?? -1")
+            await page.open(url)
+            # Attacks of the demonstration come and go.
+            for _ in range(60):
+                if await page.value("document.querySelector('#alerts summary') && document.querySelector('#timeline rect')"
+                                    " ? 1 : 0"):
+                    break
+                await asyncio.sleep(0.5)
             await page.value("document.querySelector('#alerts summary')?.click()")
             await asyncio.sleep(0.3)
-            found = {
-                "alerts": await page.value("document.querySelectorAll('#alerts details').length"),
-                "opened": await page.value("document.querySelectorAll('#alerts details[open] dd').length"),
-                "hosts": await page.value("document.querySelectorAll('.view .scroll tbody tr').length"),
-                "charts": await page.value("document.querySelectorAll('.view canvas').length"),
-            }
+            await page.count(name, {
+                "alerts": "#alerts details", "opened": "#alerts details[open] dd", "windows": "#alerts .windows span",
+                "hosts": ".view .scroll tbody tr", "charts": ".view canvas", "history": "#history-table tbody tr",
+                "bars": "#timeline rect",
+            })
             state = await page.value("`${byId('state').className}: ${byId('state').textContent}`")
             troubles = await page.value("last.troubles.length")
             listed = await page.value("document.querySelectorAll('#troubles li').length")
@@ -90,17 +130,23 @@ async def look(socket_url, url, folder, process):
                                         " && byId('state').textContent === last.health.text")
             if listed != troubles or not is_right:
                 page.problems.append(f"{name}: {troubles} troubles, {listed} listed, and the state is {state}")
-            if await page.value("document.querySelectorAll('main img, main script').length"):
-                page.problems.append(f"{name}: data are taken for HTML")
-            wide = await page.value("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            print(f"{name}: first paint after {paint:.0f} ms, {found}")
-            page.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
-            if wide > 0:
-                page.problems.append(f"{name}: {wide} px too wide")
-            if not 0 <= paint < 1000:
-                page.problems.append(f"{name}: first paint after {paint} ms")
-            shot = await page.call("Page.captureScreenshot", captureBeyondViewport=True)
-            (folder / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
+            await page.check(name, folder)
+            incident = await page.value("document.querySelector('#history-table td a').href")
+            host = await page.value("document.querySelector('#history-table a[href*="/host/"]').href")
+            await page.open(incident)
+            await page.count(f"{name} incident", {"facts": "#facts dd", "notifications": "#notices tbody tr"})
+            await page.check(f"{name}-incident", folder)
+            await page.open(host)
+            await page.count(f"{name} host", {"incidents": "#incidents tbody tr"})
+            await page.check(f"{name}-host", folder)
+        # Charts of the database come again, as does the choice of the zone.
+        await page.open(url)
+        await page.value("byId('zone').click()")
+        await page.open(url)
+        if await page.value("byId('zone').textContent") != "Times: UTC":
+            page.problems.append("the zone is not kept")
+        if AFTER_MINUTES and await page.value("[...charts].every((chart) => chart.stored[0].length === 0)"):
+            page.problems.append("no chart has values of the database")
         problems = page.problems
         if process:
             # The browser complains of that, too, as it should.

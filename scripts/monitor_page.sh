@@ -27,7 +27,7 @@ show() {
 
 show "$target/examples/page"
 sleep 8 # some boards, so that lines have points and rates are known
-/usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
+AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
 wait "$shown" || true
 
 show "$target/examples/page" 127.0.0.1:0 network
@@ -35,7 +35,12 @@ sleep 3
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/network "$shown"
 wait "$shown" || true
 
-show "$target/srlg" demo --seconds 30
-# By then the attacks have started, and they have not ended when the last screenshot is made.
-sleep 4
+show "$target/examples/page" 127.0.0.1:0 site large
+sleep 8
+AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/large "$shown"
+wait "$shown" || true
+
+show "$target/srlg" demo --seconds 120
+# By then attacks have come, and they come again while the page is looked at.
+sleep 8
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo

@@ -108,25 +108,25 @@ impl Store {
     /// left out.
     pub fn values(&self, series: &Series, range: MinuteRange) -> Result<Vec<(u64, f64)>> {
         let MinuteRange { first, last, step } = range;
-        let sql = "SELECT minute / ?4 * ?4 AS at, max(value) FROM series
-            WHERE series = (SELECT number FROM series_names WHERE name = ?1) AND minute BETWEEN ?2 AND ?3
-            GROUP BY at ORDER BY at";
-        let bounds = [first, last, step].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+        let sql = "SELECT minute, value FROM series
+            WHERE series = (SELECT number FROM series_names WHERE name = ?) AND minute BETWEEN ? AND ?";
+        let bounds = [first, last].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         // Before the database: what is stored meanwhile is found twice, and not lost.
         let waiting = self.recent().clone();
-        let mut values: BTreeMap<u64, f64> = self.with(|connection| {
+        let waiting = waiting.iter().filter(|it| (first..=last).contains(&it.minute));
+        let waiting = waiting.filter_map(|it| Some((it.minute, *it.values.get(series)?)));
+        let stored: Vec<(u64, f64)> = self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;
-            let [first, last, step] = bounds;
-            let rows = query.query_map(params![series.to_string(), first, last, step], |row| {
+            let [first, last] = bounds;
+            let rows = query.query_map(params![series.to_string(), first, last], |row| {
                 Ok((row.get::<_, i64>(0)?.max(0) as u64, row.get(1)?))
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })?;
-        for minute in waiting.iter().filter(|it| (first..=last).contains(&it.minute)) {
-            if let Some(value) = minute.values.get(series) {
-                let most = values.entry(minute.minute / step * step).or_insert(*value);
-                *most = most.max(*value);
-            }
+        let mut values = BTreeMap::new();
+        for (minute, value) in stored.into_iter().chain(waiting) {
+            let most: &mut f64 = values.entry(minute / step * step).or_insert(value);
+            *most = most.max(value);
         }
         Ok(values.into_iter().collect())
     }

@@ -23,8 +23,8 @@ const TABLES: &str = "
     CREATE INDEX notices_by_time ON notices (now_ms);
     CREATE INDEX notices_by_alert ON notices (id, number);
     CREATE TABLE alerts (
-        id TEXT PRIMARY KEY,
-        first INTEGER NOT NULL,
+        first INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
         last INTEGER NOT NULL,
         is_end INTEGER NOT NULL,
         start_ms INTEGER NOT NULL,
@@ -42,8 +42,7 @@ const TABLES: &str = "
         threshold REAL NOT NULL,
         peak REAL NOT NULL,
         ports TEXT NOT NULL
-    ) WITHOUT ROWID;
-    CREATE INDEX alerts_by_first ON alerts (first);
+    );
     CREATE INDEX alerts_by_last ON alerts (last);
     CREATE INDEX alerts_by_address ON alerts (low, high);
     CREATE INDEX alerts_that_go_on ON alerts (last) WHERE NOT is_end;

@@ -5,5 +5,5 @@ mod alertmanager;
 mod files;
 mod gobgp;
 mod http;
-mod made;
+pub(crate) mod made;
 mod others;
