@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """Looks at the page of srlg in a headless Chromium, and fails where something is wrong with it.
 
-usage: monitor_page.py URL FOLDER [PROCESS]
+usage: [TOKEN=TOKEN] monitor_page.py URL FOLDER [PROCESS]
 
 Fails on any message of the console that is a warning or an error, any request to elsewhere, a page without alerts,
 super points or history, a state other than the health, text wider than the screen, or a first paint after one second. The
 pages of an incident and of a host are looked at, too. FOLDER gets a screenshot of each page on a dark desktop, a light
 desktop and a phone. If axe-core is at AXE (an environment variable with the path of axe.min.js), its findings are
-failures. PROCESS, by its number, serves the page: it is ended at last, which the page must say.
+failures. PROCESS, by its number, serves the page: it is ended at last, which the page must say. With TOKEN, which is ann's, the first alert is acknowledged, silenced and commented.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ import websockets
 AXE = os.environ.get("AXE")
 
 # Whether there are minutes in the database.
+TOKEN = os.environ.get("TOKEN")
 AFTER_MINUTES = os.environ.get("AFTER_MINUTES")
 
 SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", False), ("phone", 375, 812, "dark", True)]
@@ -97,6 +98,51 @@ class Browser:
         self.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
 
 
+async def act(page, folder):
+    """Acknowledges, silences and comments the first alert, as a person does."""
+    async def until(what, expression):
+        for _ in range(50):
+            if await page.value(f"Boolean({expression})"):
+                return
+            await asyncio.sleep(0.2)
+        page.problems.append(f"acting: {what}")
+
+    async def press(button, within):
+        await page.value(f"[...document.querySelectorAll('{within} button')].find((it) => it.textContent === '{button}').click()")
+
+    async def fill(token, text):
+        await page.value(f"document.querySelector('dialog textarea').value = {json.dumps(text)}")
+        await page.value(f"document.querySelector('dialog input').value = {json.dumps(token)}")
+
+    await until("no alert", "document.querySelector('#alerts summary')")
+    await page.value("document.querySelector('#alerts summary').click()")
+    await press("Acknowledge", "#alerts")
+    await fill("0" * 32, "on it")
+    await press("Acknowledge", "dialog")
+    await until("no error", "document.querySelector('dialog [role=alert]').textContent === 'nobody has this token'")
+    # The browser complains of the refusal, as it should.
+    page.problems = [it for it in page.problems if "401" not in it]
+    await page.check("dialog", folder)
+    await fill(TOKEN, "on it")
+    await press("Acknowledge", "dialog")
+    await until("not acknowledged", "document.querySelector('#alerts .about').textContent.includes('acknowledged by ann')")
+    await press("Silence", "#alerts")
+    await fill(TOKEN, "our own scanner")
+    await press("Silence", "dialog")
+    await until("not silenced", "document.querySelectorAll('#silences tbody tr').length === 1")
+    await page.check("silenced", folder)
+    await press("End silence", "#silences")
+    await press("End silence", "dialog")
+    await until("still silenced", "!document.querySelector('#silences tbody tr')")
+    await page.value("document.querySelector('#alerts .links a').click()")
+    await asyncio.sleep(2)
+    await press("Comment", "#alerts")
+    await fill(TOKEN, "team red")
+    await press("Comment", "dialog")
+    await until("no comment", "[...document.querySelectorAll('#notices td')].some((it) => it.textContent.endsWith('comment by ann: team red'))")
+    await page.check("commented", folder)
+
+
 async def look(socket_url, url, folder, process):
     async with websockets.connect(socket_url, max_size=None) as socket:
         page = Browser(socket)
@@ -132,13 +178,16 @@ async def look(socket_url, url, folder, process):
                 page.problems.append(f"{name}: {troubles} troubles, {listed} listed, and the state is {state}")
             await page.check(name, folder)
             incident = await page.value("document.querySelector('#history-table td a').href")
-            host = await page.value("document.querySelector('#history-table a[href*="/host/"]').href")
+            host = await page.value("document.querySelector('#history-table a[href*=host]').href")
             await page.open(incident)
             await page.count(f"{name} incident", {"facts": "#facts dd", "notifications": "#notices tbody tr"})
             await page.check(f"{name}-incident", folder)
             await page.open(host)
             await page.count(f"{name} host", {"incidents": "#incidents tbody tr"})
             await page.check(f"{name}-host", folder)
+        if TOKEN:
+            await page.open(url)
+            await act(page, folder)
         # Charts of the database come again, as does the choice of the zone.
         await page.open(url)
         await page.value("byId('zone').click()")

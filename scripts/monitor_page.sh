@@ -44,3 +44,34 @@ show "$target/srlg" demo --seconds 120
 # By then attacks have come, and they come again while the page is looked at.
 sleep 8
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo
+
+# A program that people act on: a host is in contact with 200 others, each second.
+state=$(mktemp -d) token=$(openssl rand -hex 32)
+trap 'kill $shown 2>/dev/null || true; rm -rf "$log" "$state"' EXIT
+install -m 600 /dev/stdin "$state/tokens" <<<"ann $token"
+cat >"$state/srlg.toml" <<EOF
+http = "127.0.0.1:0"
+http-tokens = "$state/tokens"
+inside = ["10.0.0.0/8"]
+[input]
+input = ["-"]
+live = true
+[[view]]
+name = "fan-in"
+role = "destination"
+pairs = 10_000
+[[rule]]
+name = "default"
+thresholds = { 5s = 100 }
+EOF
+contacts() {
+    echo time_ms,src,dst
+    while sleep 1; do
+        seq -f "$(date +%s%3N),192.0.2.%.0f,10.0.0.1" 1 200
+    done
+}
+watched() {
+    contacts | "$target/srlg" run --config "$state/srlg.toml" 2>&1
+}
+show watched
+TOKEN=$token /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/acting
