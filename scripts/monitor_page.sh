@@ -8,6 +8,12 @@ scripts/debian-package.sh chromium "chromium"
 /usr/bin/python3 -c 'import websockets' 2>/dev/null ||
     apt-get install -yq --no-install-recommends python3-websockets
 
+# axe-core finds what keeps people with disabilities out.
+if command -v npm >/dev/null; then
+    npm install --silent --no-save --prefix target/axe axe-core@4
+    export AXE=$PWD/target/axe/node_modules/axe-core/axe.min.js
+fi
+
 # With the features of the whole workspace: what tests have built already is not built again.
 cargo build --locked --workspace --bin srlg --example page
 target=${CARGO_TARGET_DIR:-target}/debug

@@ -219,3 +219,19 @@ fn host(alert: &Alert) -> IpAddr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notifications_link_to_their_incident_on_the_page() {
+        let id = "0123456789abcdef".parse().unwrap();
+        for (url, expected) in [
+            ("https://srlg.example", "https://srlg.example/incident/0123456789abcdef"),
+            ("http://noc.example/srlg/", "http://noc.example/srlg/incident/0123456789abcdef"),
+        ] {
+            assert_eq!(incident_url(url, id), expected);
+        }
+    }
+}

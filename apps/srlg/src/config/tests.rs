@@ -155,6 +155,9 @@ queue = 0
         "http = 'here'",
         "\nhttp = '0.0.0.0:80'",
         "http-names = [\n'srlg.example',\n'a:8080', '[::1]:80', '',\n'http://a']",
+        "url = 'srlg.example'",
+        "url = 'ftp://srlg.example'",
+        "url = 'https://srlg.example/?page'",
         "silent-after = '999ms'",
         "silent-after = '1m'\n[network]\nprobes = ['a']",
         "[[rule]]\nname = 'r'\nthresholds = { 60s = 20 }\nhold = '2m'\nunconfirmed-after = '119s'",
@@ -228,6 +231,7 @@ fn what_needs_a_restart_is_told_and_the_rest_is_taken_over() {
         ("sampling = 100", "sampling = 10"),
         ("\"scanners\"", "\"scans\""),
         ("http = ", "keep = '1d'\nhttp = "),
+        ("http = ", "url = 'https://srlg.example'\nhttp = "),
         ("memory = 16000000", "memory = 32000000"),
         ("role = \"source\"", "role = \"any\""),
     ] {

@@ -1,5 +1,6 @@
 //! `srlg run`, which is killed again and again.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -7,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use srlg_cli::notify::store::Store;
+use srlg_cli::notify::store::history::IncidentFilter;
+use srlg_cli::notify::store::series::{MinuteRange, Series};
 use srlg_cli::now_ms;
 
 use crate::{Kill, assert_told_once, kills};
@@ -83,5 +87,14 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     assert!(child.wait().unwrap().success(), "{}", log());
     let ids = assert_told_once(&alerts());
     assert!(ids.len() as u64 >= HOSTS, "{ids:?}");
+    // The page shows the same after any number of restarts.
+    let store = Store::read(&state).unwrap();
+    let incidents = store.incidents(&IncidentFilter::default()).unwrap();
+    assert!(incidents.iter().all(|it| it.is_over && it.end_ms > Some(it.start_ms)));
+    let stored: BTreeSet<String> = incidents.iter().map(|it| it.id.to_string()).collect();
+    assert_eq!(stored, ids);
+    let range = MinuteRange { first: 0, last: u64::MAX >> 1, step: 1 };
+    let largest = store.values(&Series::Largest("in".to_owned()), range).unwrap();
+    assert!(largest.iter().any(|(_, most)| *most >= 50.0), "{largest:?}");
     println!("{} alerts, each with one start and one end", ids.len());
 }
