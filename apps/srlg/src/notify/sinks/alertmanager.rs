@@ -149,7 +149,8 @@ mod tests {
     #[test]
     fn the_link_of_an_alert_is_its_incident() {
         let now = SystemTime::now();
-        let link = |notice: &Notice| alert(notice, notice.severity, now, now)["generatorURL"].clone();
+        let link =
+            |notice: &Notice| alert(notice, notice.severity, now, now)["generatorURL"].clone();
         let notice = Notice::sample();
         assert_eq!(link(&notice).as_str(), notice.url.as_deref());
         assert_eq!(link(&Notice { url: None, ..notice }), Value::Null);

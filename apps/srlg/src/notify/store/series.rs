@@ -1,7 +1,8 @@
 //! Values by the minute: what the charts of the page show.
 //!
-//! Shape: a row per series and minute, of which the key is a number of 1 or 2 bytes and the minute. Minutes that the
-//! database does not take, because its disk is full, wait in memory for an hour; after that they are a gap.
+//! Shape: a row per series and minute, of which the key is a number of 1 or 2 bytes and the minute. Rows of the negative
+//! number have the largest values of [`BLOCK`] minutes, so that a month is read as fast as a day. Minutes that the database
+//! does not take, because its disk is full, wait in memory for an hour; after that they are a gap.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -15,6 +16,9 @@ use super::Store;
 
 /// Length of a minute.
 pub const MINUTE_MS: u64 = 60_000;
+
+/// Minutes of a block.
+const BLOCK: u64 = 30;
 
 /// Minutes that wait in memory.
 const MOST_WAITING: usize = 60;
@@ -68,11 +72,15 @@ pub struct MinuteRange {
 }
 
 impl MinuteRange {
-    /// Makes the range with a step that gives up to `most` values.
+    /// Makes the range with a step that gives up to `most` values; a long one is of whole blocks.
     #[must_use]
     pub const fn new(first: u64, last: u64, most: u64) -> Self {
-        let step = last.saturating_sub(first).div_ceil(most);
-        Self { first, last, step: if step == 0 { 1 } else { step } }
+        let step = match last.saturating_sub(first).div_ceil(most) {
+            0 => 1,
+            step if step > BLOCK => step.next_multiple_of(BLOCK),
+            step => step,
+        };
+        Self { first, last, step }
     }
 }
 
@@ -109,16 +117,18 @@ impl Store {
     pub fn values(&self, series: &Series, range: MinuteRange) -> Result<Vec<(u64, f64)>> {
         let MinuteRange { first, last, step } = range;
         let sql = "SELECT minute, value FROM series
-            WHERE series = (SELECT number FROM series_names WHERE name = ?) AND minute BETWEEN ? AND ?";
-        let bounds = [first, last].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
+            WHERE series = ?1 * (SELECT number FROM series_names WHERE name = ?2) AND minute BETWEEN ?3 AND ?4";
+        let is_of_blocks = step.is_multiple_of(BLOCK);
+        let (sign, from) = if is_of_blocks { (-1, first / BLOCK * BLOCK) } else { (1, first) };
+        let bounds = [from, last].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
         // Before the database: what is stored meanwhile is found twice, and not lost.
         let waiting = self.recent().clone();
         let waiting = waiting.iter().filter(|it| (first..=last).contains(&it.minute));
         let waiting = waiting.filter_map(|it| Some((it.minute, *it.values.get(series)?)));
         let stored: Vec<(u64, f64)> = self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;
-            let [first, last] = bounds;
-            let rows = query.query_map(params![series.to_string(), first, last], |row| {
+            let [from, last] = bounds;
+            let rows = query.query_map(params![sign, series.to_string(), from, last], |row| {
                 Ok((row.get::<_, i64>(0)?.max(0) as u64, row.get(1)?))
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
@@ -137,29 +147,33 @@ fn add(connection: &Connection, minute: &Minute) -> Result<()> {
         connection.prepare_cached("INSERT OR IGNORE INTO series_names (name) VALUES (?)")?;
     // A minute in which the program was started again has two parts.
     let mut value = connection.prepare_cached(
-        "INSERT INTO series VALUES ((SELECT number FROM series_names WHERE name = ?1), ?2, ?3)
+        "INSERT INTO series VALUES (?1 * (SELECT number FROM series_names WHERE name = ?2), ?3, ?4)
         ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
     )?;
     for (series, of_minute) in &minute.values {
         let series = series.to_string();
         name.execute([&series])?;
-        value.execute(params![series, i64::try_from(minute.minute)?, of_minute])?;
+        let (minute, block) = (minute.minute, minute.minute / BLOCK * BLOCK);
+        for (sign, start) in [(1, minute), (-1, block)] {
+            value.execute(params![sign, series, i64::try_from(start)?, of_minute])?;
+        }
     }
     Ok(())
 }
 
 /// Forgets the values before the minute `first`, and series without any other.
 fn forget(connection: &Connection, first: u64) -> Result<()> {
-    let first = i64::try_from(first)?;
+    let (first, block) = (i64::try_from(first)?, i64::try_from(first / BLOCK * BLOCK)?);
     // The key has the series first: a search for each is faster than a look at all rows.
     let mut names = connection.prepare_cached("SELECT number FROM series_names")?;
     let names: Vec<i64> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut old =
         connection.prepare_cached("DELETE FROM series WHERE series = ? AND minute < ?")?;
     for name in names {
-        if old.execute([name, first])? > 0 {
+        let count = old.execute([name, first])? + old.execute([-name, block])?;
+        if count > 0 {
             let sql = "DELETE FROM series_names WHERE number = ?1
-                AND NOT EXISTS (SELECT 1 FROM series WHERE series = ?1)";
+                AND NOT EXISTS (SELECT 1 FROM series WHERE series IN (?1, -?1))";
             connection.prepare_cached(sql)?.execute([name])?;
         }
     }
@@ -204,6 +218,7 @@ mod tests {
             );
             assert_eq!(values(largest("a"), all(3)), [(99, 101.0), (102, 104.0), (105, 105.0)]);
             assert_eq!(values(exporter(2), all(1)), [(105, 3.0)]);
+            assert_eq!(values(largest("a"), all(30)), [(90, 105.0)]);
             assert_eq!(values(largest("c"), all(1)), []);
         }
     }
@@ -215,8 +230,9 @@ mod tests {
         store.add_minute(minute(100, &[(largest("a"), 1.0), (largest("gone"), 1.0)]), 50).unwrap();
         store.add_minute(minute(150, &[(largest("a"), 2.0)]), 50).unwrap();
         assert_eq!(store.values(&largest("gone"), all(1)).unwrap(), [(100, 1.0)]);
-        store.add_minute(minute(151, &[(largest("a"), 3.0)]), 50).unwrap();
-        assert_eq!(store.values(&largest("a"), all(1)).unwrap(), [(150, 2.0), (151, 3.0)]);
+        store.add_minute(minute(171, &[(largest("a"), 3.0)]), 50).unwrap();
+        assert_eq!(store.values(&largest("a"), all(1)).unwrap(), [(150, 2.0), (171, 3.0)]);
+        assert_eq!(store.values(&largest("a"), all(30)).unwrap(), [(150, 3.0)]);
         assert_eq!(store.values(&largest("gone"), all(1)).unwrap(), []);
         let count = |sql| store.with(|it| Ok(it.query_row(sql, [], |row| row.get::<_, i64>(0))?));
         assert_eq!(count("SELECT count(*) FROM series_names").unwrap(), 1);
@@ -255,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_step_gives_no_more_values_than_asked_for() {
-        for (last, step) in [(0, 1), (59, 1), (60, 1), (61, 2), (120, 2), (121, 3)] {
+        for (last, step) in [(0, 1), (60, 1), (61, 2), (120, 2), (121, 3), (1_800, 30), (1_801, 60)]
+        {
             assert_eq!(MinuteRange::new(0, last, 60).step, step, "{last}");
         }
     }

@@ -56,7 +56,14 @@ class Chart {
 
   bounds() {
     const last = this.live[0].at(-1) ?? this.end ?? Date.now() / 1e3;
-    return [last - this.span, last];
+    return [Math.max(last - this.span, Math.min(this.first(), last - 60)), last];
+  }
+
+  // The time of the first value: what is known of a new program has the whole width.
+  first() {
+    const isKnown = (_, index) => this.stored.some((values, line) => line > 0 && values[index] != null);
+    const stored = this.stored[0].findIndex(isKnown);
+    return Math.min(this.stored[0][stored] ?? Infinity, this.live[0][0] ?? Infinity);
   }
 
   // Stored minutes before the first slice that came to this page, and then slices; of long spans minutes alone.
@@ -72,7 +79,7 @@ class Chart {
 
   show() {
     this.plot.setData(this.data());
-    if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.plot.data[0].length - 1 });
+    if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.plot.data[1].findLastIndex((value) => value != null) });
   }
 
   // Takes the values of a slice.

@@ -9,8 +9,9 @@ function shares(parts) {
 
 function withoutSampling(notice) {
   if (notice.sampling === "none") return "none";
-  const most = notice.unsampled_most === undefined ? "an unknown number of" : round(notice.unsampled_most);
-  return `${notice.sampling}: there may be from ${round(notice.cardinality)} to ${most} ${unit(notice)}`;
+  if (!notice.cardinality) return notice.sampling;
+  if (notice.unsampled_most === undefined) return `${notice.sampling}: the number of ${unit(notice)} without sampling is not known`;
+  return `${notice.sampling}: there may be up to ${number.format(notice.unsampled_most / notice.cardinality)} times as many ${unit(notice)}`;
 }
 
 const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact with" };
@@ -19,7 +20,7 @@ const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact 
 function windowLine(notice, count) {
   const least = count.is_lower_bound ? "at least " : "";
   const now = count.cardinality ? `${DID[notice.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notice)}` : "below what is reported";
-  return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)}, threshold ${round(count.threshold)}`;
+  return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}`;
 }
 
 const subject = (notice) => notice.network ?? notice.host;
@@ -48,7 +49,6 @@ function facts(notice) {
     ...remarks(notice),
     ["rule", notice.rule],
     ["since", moment(notice.start_ms)],
-    ["peak", `${round(notice.peak)} ${unit(notice)} at ${timeOf(notice.peak_ms)}`],
     ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
     ["sampling", withoutSampling(notice)],
     ["age of data", lasting(notice.data_age_ms)],
