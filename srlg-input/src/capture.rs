@@ -36,7 +36,7 @@ mod gzip;
 mod ipfix;
 mod lines;
 #[cfg(feature = "logs")]
-mod logs;
+pub(crate) mod logs;
 mod pcap;
 mod pcapng;
 pub(crate) mod reader;

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use crate::capture::CaptureError;
 #[cfg(feature = "flow")]
 use crate::flow::BadOptions;
-#[cfg(feature = "kafka")]
-use crate::kafka::SchemaError;
 #[cfg(feature = "live")]
 use crate::live::LiveError;
+#[cfg(feature = "messages")]
+use crate::messages::SchemaError;
 use crate::options::BadOption;
+#[cfg(feature = "nats")]
+use crate::options::BadUrl;
 
 /// The reason why an input cannot be opened, or read further.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +21,7 @@ use crate::options::BadOption;
 pub enum InputError {
     /// No input is named.
     #[error(
-        "no input is named: give a file, an address to listen at, an interface, or a topic of Kafka"
+        "no input is named: give a file, an address to listen at, an interface, or a topic of Kafka or a stream or subject of NATS"
     )]
     None,
     /// A file cannot be opened.
@@ -94,23 +96,27 @@ pub enum InputError {
         /// Why not.
         error: io::Error,
     },
+    /// The client of NATS does not take the address of a server.
+    #[cfg(feature = "nats")]
+    #[error(transparent)]
+    Nats(#[from] BadUrl),
     /// An option is out of range, or lacks another one.
     #[error(transparent)]
     Option(#[from] BadOption),
-    /// The schema of flows in Kafka cannot be used.
-    #[cfg(feature = "kafka")]
+    /// The schema of messages cannot be used.
+    #[cfg(feature = "messages")]
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A file with certificates or a password for Kafka cannot be used.
+    /// A file with certificates, a password or a key for a broker cannot be used.
     #[error("cannot read {}: {cause}", path.display())]
-    KafkaFile {
+    BrokerFile {
         /// The file.
         path: PathBuf,
         /// Why not.
         cause: String,
     },
     /// The certificates of the system cannot be used.
-    #[error("cannot read the certificates of the system: {0}; give kafka-ca")]
+    #[error("cannot read the certificates of the system: {0}; give kafka-ca or nats-ca")]
     Certificates(String),
     /// The program does not read Kafka.
     #[cfg(not(feature = "kafka"))]
@@ -118,6 +124,13 @@ pub enum InputError {
     NoKafka {
         /// The topic that was asked for.
         topic: String,
+    },
+    /// The program does not read NATS.
+    #[cfg(not(feature = "nats"))]
+    #[error("{url}: NATS is not part of this program: build it with the feature nats")]
+    NoNats {
+        /// The stream or subject that was asked for.
+        url: String,
     },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]

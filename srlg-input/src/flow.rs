@@ -42,7 +42,7 @@ pub use exporter::{Backlog, Exporter, ExporterStatus, Undecodable};
 pub(crate) use options::table;
 pub use options::{BadOptions, DecoderOptions};
 pub use sequence::Losses;
-#[cfg(feature = "kafka")]
+#[cfg(feature = "messages")]
 pub(crate) use sink::Details;
 pub use state::BadState;
 pub(crate) use state::is_state;

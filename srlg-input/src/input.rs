@@ -107,7 +107,7 @@ pub struct Progress {
     pub of: u64,
 }
 
-/// Yields the contacts of files, sockets, an interface or a topic of Kafka.
+/// Yields the contacts of files, sockets, an interface or a broker.
 pub struct Input {
     source: Source,
     stop: Stop,
@@ -134,7 +134,7 @@ impl Input {
         Self::resume(options, None)
     }
 
-    /// Opens the input that `options` name. If it is a topic of Kafka, it is read from `position` on, which an input before has
+    /// Opens the input that `options` name. If it is a topic of Kafka or a stream of NATS, it is read from `position` on, which an input before has
     /// [stated](Self::position). Without a position only messages that are new are read, unless the options ask for the earliest.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Input {
         }
     }
 
-    /// Returns how far a topic of Kafka has been read. All contacts of the messages before this position have been yielded. Other
+    /// Returns how far a topic of Kafka or a stream of NATS has been read. All contacts of the messages before this position have been yielded. Other
     /// inputs have no position.
     #[must_use]
     pub fn position(&self) -> Option<&Position> {
@@ -249,8 +249,8 @@ pub struct Status {
     pub sockets: Option<SocketStatus>,
     /// Packets of an interface that were lost.
     pub drops: Option<Drops>,
-    /// Topic of Kafka.
-    pub kafka: Option<KafkaStatus>,
+    /// Topic of Kafka, or stream or subject of NATS.
+    pub broker: Option<BrokerStatus>,
     /// All exporters that are remembered.
     #[cfg(feature = "flow")]
     pub exporters: Vec<ExporterStatus>,
@@ -280,20 +280,23 @@ pub struct SocketStatus {
     pub dropped: Option<u64>,
 }
 
-/// Counters of a topic of Kafka. What became of its messages is counted as that of datagrams of exports is.
+/// Counters of a topic of Kafka, or of a stream or a subject of NATS. What became of its messages is counted as that of datagrams of
+/// exports is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KafkaStatus {
-    /// Topic with its brokers, as it is configured.
-    pub topic: String,
-    /// Partitions that are read.
+pub struct BrokerStatus {
+    /// URL of the topic, the stream or the subject, as it is configured.
+    pub source: String,
+    /// Partitions that are read; a stream and a subject are one.
     pub partitions: usize,
     /// Messages that were read.
     pub messages: u64,
-    /// Messages that the brokers have beyond those.
+    /// Messages that the broker has beyond those. It keeps none of a subject.
     pub lag: u64,
-    /// Messages that Kafka had deleted before they were read.
+    /// Messages that the broker had deleted before they were read.
     pub expired: u64,
-    /// Messages of minutes in which no message had two hosts.
+    /// Messages of a subject that were dropped because they were not read in time.
+    pub dropped: u64,
+    /// Flows of minutes in which no flow had two hosts.
     pub without_hosts: u64,
     /// Attempts to reach a broker again after an error.
     pub retries: u64,
@@ -301,12 +304,12 @@ pub struct KafkaStatus {
     pub error: Option<String>,
 }
 
-impl fmt::Display for KafkaStatus {
+impl fmt::Display for BrokerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { topic, partitions, messages, lag, expired, retries, error, .. } = self;
+        let Self { source, partitions, messages, lag, expired, dropped, retries, error, .. } = self;
         write!(
             f,
-            "{topic}: {messages} messages read of {partitions} partitions, {lag} to read, {expired} deleted before, {retries} retries"
+            "{source}: {messages} messages read of {partitions} partitions, {lag} to read, {expired} deleted before, {dropped} dropped, {retries} retries"
         )?;
         error.iter().try_for_each(|error| write!(f, "; {error}"))
     }
@@ -315,14 +318,14 @@ impl fmt::Display for KafkaStatus {
 /// A line for each source of contacts; exporters are not among them.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { packets, sockets, drops, kafka, .. } = self;
+        let Self { packets, sockets, drops, broker, .. } = self;
         let mut lines = Vec::new();
         lines.extend(packets.as_ref().map(ToString::to_string));
         #[cfg(feature = "flow")]
         lines.extend(self.flows.as_ref().map(ToString::to_string));
         lines.extend(sockets.as_ref().map(ToString::to_string));
         lines.extend(drops.as_ref().map(ToString::to_string));
-        lines.extend(kafka.as_ref().map(ToString::to_string));
+        lines.extend(broker.as_ref().map(ToString::to_string));
         f.write_str(&lines.join("\n"))
     }
 }

@@ -1,8 +1,7 @@
 //! Flows in a topic of Kafka, as Akvorado and goflow2 write them.
 //!
 //! ```text
-//! .proto --[schema]--> Layout
-//! broker --[cluster, partition]--> messages --[message]--> contacts and offsets --> Belt
+//! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Belt
 //! ```
 //!
 //! One thread reads all partitions of the topic, without a consumer group. Offsets go onto the belt with the contacts of the messages
@@ -10,24 +9,18 @@
 //! Invariant: a message is read, or counted as one that cannot be decoded or that Kafka has deleted.
 
 mod cluster;
-mod message;
-mod news;
 mod origin;
 mod partition;
 mod reader;
-mod schema;
 
 use crate::error::InputError;
 use crate::live::Line;
+use crate::messages::Source;
 use crate::options::{InputOptions, Topic};
 use crate::position::Position;
 
 use cluster::Cluster;
 use reader::Reader;
-use schema::Source;
-
-pub use message::FlowReader;
-pub use schema::{Layout, SchemaError};
 
 /// Starts the thread that reads `topic`, from the position `start` on if there is one.
 pub(crate) fn open(
@@ -37,7 +30,7 @@ pub(crate) fn open(
     line: &Line,
 ) -> Result<(), InputError> {
     options.check()?;
-    let source = Source::open(options.kafka.kafka_schema.as_deref())?;
+    let source = Source::open(&options.messages)?;
     let cluster = Cluster::new(topic, &options.kafka)?;
     let reader = Reader::new(topic, source, cluster, options, start);
     line.spawn("kafka", move |line| reader.run(line))
@@ -49,6 +42,6 @@ pub(crate) fn open(
 /// [`InputError`], as from [`Input::open`](crate::Input::open).
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(topic) = &options.kafka.kafka else { return Ok(()) };
-    Source::open(options.kafka.kafka_schema.as_deref())?;
+    Source::open(&options.messages)?;
     Cluster::new(topic, &options.kafka).map(drop)
 }

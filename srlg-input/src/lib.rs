@@ -1,11 +1,12 @@
-//! Contacts between hosts, read from files, flow exports, network interfaces and Kafka.
+//! Contacts between hosts, read from files, flow exports, network interfaces, Kafka and NATS.
 //!
 //! ```text
 //! files -------------------Reader--------------------> contacts, in their order                    [files]
 //! captures of exports -----Reader--> Decoder --------> contacts, in their order                    [files]
 //! UDP sockets -------------permitted? --> Decoder ---> |                                           [sockets]
 //! an interface ------------libpcap ------------------> | batches, a thread for each -> contacts    [live]
-//! a topic of Kafka --------schema -------------------> |                                           [kafka]
+//! a topic of Kafka --------FlowReader ---------------> |                                           [kafka]
+//! a stream of NATS --------FlowReader ---------------> |                                           [nats]
 //! a file that is written --Reader -------------------> |
 //! ```
 //!
@@ -19,7 +20,9 @@
 //! | [`capture`] | pcap, pcapng, CSV, IPFIX files; with features logs and gzip |
 //! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
 //! | [`live`] | sockets, and interfaces by libpcap |
-//! | `kafka` | flows in a topic of Kafka, as Akvorado and goflow2 write them |
+//! | `messages` | flows in messages of protobuf or JSON, as Akvorado, goflow2 and others write them |
+//! | `kafka` | messages in a topic of Kafka |
+//! | `nats` | messages in a stream or a subject of NATS |
 //!
 //! # Features
 //! - `gzip`: compressed files.
@@ -27,6 +30,8 @@
 //! - `flow`: flow exports, in captures and at UDP sockets.
 //! - `live`: capture on interfaces by libpcap, the headers of which are needed to build.
 //! - `kafka`: flows in a topic of Kafka.
+//! - `nats`: flows in a stream or a subject of NATS.
+//! - `messages`: the decoder of messages that both have.
 //! - `clap`: [`InputOptions`] and [`ViewOptions`] as options of a command, and numbers such as `500k`.
 //! - `serde`: [`InputOptions`] and [`ViewOptions`] from configuration files, sampling rates as JSON.
 //!
@@ -60,6 +65,10 @@ pub mod flow;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 pub mod live;
+#[cfg(feature = "messages")]
+pub mod messages;
+#[cfg(feature = "nats")]
+pub mod nats;
 #[cfg(feature = "clap")]
 pub mod number;
 pub mod packet;
@@ -75,6 +84,6 @@ mod reason;
 
 pub use contact::{Contact, View, ViewOptions};
 pub use error::InputError;
-pub use input::{Event, Input, KafkaStatus, LogLevel, LogLine, Progress, Status, Stop};
+pub use input::{BrokerStatus, Event, Input, LogLevel, LogLine, Progress, Status, Stop};
 pub use options::{BadOption, InputOptions};
 pub use position::Position;

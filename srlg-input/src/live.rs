@@ -59,7 +59,8 @@ pub use sockets::check_templates;
 
 pub use crate::input::SocketStatus;
 pub use crate::options::{
-    BadTopic, CaptureOptions, CaptureSplit, KafkaOptions, Mechanism, SocketOptions, Topic,
+    BadTopic, BadUrl, CaptureOptions, CaptureSplit, KafkaOptions, Mechanism, MessageFormat,
+    MessageOptions, NatsOptions, NatsSource, NatsUrl, SocketOptions, Topic,
 };
 
 /// How often drops are counted, the status is updated, and a quiet interface is looked at.
@@ -174,6 +175,17 @@ impl Live {
             {
                 drop(start);
                 return Err(InputError::NoKafka { topic: topic.to_string() });
+            }
+        } else if let Some(url) = &options.nats.nats {
+            #[cfg(feature = "nats")]
+            {
+                live.position = start.clone().unwrap_or_default();
+                crate::nats::open(url, options, start, &live.line)?;
+            }
+            #[cfg(not(feature = "nats"))]
+            {
+                drop(start);
+                return Err(InputError::NoNats { url: url.to_string() });
             }
         } else {
             follow::open(options, &live.line)?;

@@ -10,21 +10,26 @@ use ipnet::IpNet;
 use crate::contact::named;
 
 mod kafka;
+mod messages;
+mod nats;
 
 pub use kafka::{BadTopic, KafkaOptions, Mechanism, Topic};
+pub use messages::{MessageFormat, MessageOptions};
+pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 
-/// Options of an [`Input`](crate::Input): files, sockets, an interface or a topic of Kafka.
+/// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
 /// With the feature `clap` they are options of a command. These have a group `contacts`, of which one may be given: `input`,
-/// `listen`, `interface` or `kafka`; and a group `decoded`, the options by which flow exports are read.
+/// `listen`, `interface`, `kafka` or `nats`; a group `decoded`, the options by which flow exports are read; and a group `broker`.
 ///
 /// With the feature `serde` they are read from a map with the same names as keys; [`check`](Self::check) then says what a command
 /// would.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "kafka"]))))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "kafka", "nats"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka", "nats"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("broker").args(["kafka", "nats"]))))]
 pub struct InputOptions {
     /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
@@ -39,7 +44,7 @@ pub struct InputOptions {
     pub live: bool,
 
     /// Hosts of a captured packet in a tunnel (VXLAN, Geneve, GRE, GTP-U, IP in IP): the ends of the tunnel (outer), those of the packet in it (inner), or both
-    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka"]))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka", "nats"]))]
     pub tunnels: Tunnels,
 
     /// Sockets that receive flow exports.
@@ -60,6 +65,16 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub kafka: KafkaOptions,
+
+    /// Stream or subject of NATS.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub nats: NatsOptions,
+
+    /// Messages of a broker.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub messages: MessageOptions,
 
     /// Settings of the decoder of flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -153,7 +168,7 @@ pub struct ExportOptions {
     /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "kafka")
+        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "broker")
     )]
     pub nat: Nat,
 
@@ -234,6 +249,14 @@ pub struct BadOption {
     pub rule: String,
 }
 
+impl BadOption {
+    /// Returns the first of the rules that is broken, each with its option.
+    fn first<const N: usize>(rules: [(bool, &'static str, &str); N]) -> Option<Self> {
+        let broken = rules.into_iter().find(|(is_broken, ..)| *is_broken);
+        broken.map(|(_, option, rule)| Self { option, rule: rule.to_owned() })
+    }
+}
+
 impl SocketOptions {
     const RECEIVE_BUFFER: u32 = 16 << 20;
     /// Linux counts twice as many bytes in 31 bits.
@@ -285,16 +308,26 @@ impl InputOptions {
     /// Returns whether slices end by the time of day.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.live
-            || !self.sockets.listen.is_empty()
-            || self.interface.is_some()
-            || self.kafka.kafka.is_some()
+        self.live || !self.sockets.listen.is_empty() || self.interface.is_some() || self.is_broker()
     }
 
     /// Returns whether contacts come out of exports of flows.
     #[must_use]
     pub fn is_exports(&self) -> bool {
-        self.exports || !self.sockets.listen.is_empty() || self.kafka.kafka.is_some()
+        self.exports || !self.sockets.listen.is_empty() || self.is_broker()
+    }
+
+    /// Returns whether contacts come out of messages of a broker, Kafka or NATS.
+    #[must_use]
+    pub fn is_broker(&self) -> bool {
+        self.kafka.kafka.is_some() || self.nats.nats.is_some()
+    }
+
+    /// Returns whether the input has positions, from which it can be resumed.
+    #[must_use]
+    pub fn has_positions(&self) -> bool {
+        let is_stream = |url: &NatsUrl| matches!(url.source, NatsSource::Stream(_));
+        self.kafka.kafka.is_some() || self.nats.nats.as_ref().is_some_and(is_stream)
     }
 
     /// Checks values and combinations of options that do not come from a command, which checks them by itself.
@@ -302,7 +335,7 @@ impl InputOptions {
     /// # Errors
     /// [`BadOption`]: the first option that is out of range, or lacks one that it needs.
     pub fn check(&self) -> Result<(), BadOption> {
-        let Self { sockets, interface, capture, kafka, .. } = self;
+        let Self { sockets, interface, capture, kafka, nats, messages, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });
         for (option, value, range) in [
             ("receive-buffer", sockets.receive_buffer, SocketOptions::RECEIVE_BUFFERS),
@@ -324,25 +357,39 @@ impl InputOptions {
         let sockets = *sockets != SocketOptions::default();
         let capture = *capture != CaptureOptions::default();
         let decoding = self.decoding != ExportOptions::default();
-        let topic = kafka.kafka.is_some();
-        let is_secret = kafka.kafka_user.is_some();
-        let is_half = is_secret != kafka.kafka_password.is_some();
-        let is_clear = is_secret && kafka.kafka_mechanism == Mechanism::Plain && !kafka.is_tls();
-        let kafka = *kafka != KafkaOptions::default();
-        let nat = self.decoding.nat != Nat::Pre;
+        let broker = self.is_broker();
+        let translated = self.decoding.nat != Nat::Pre;
+        let (is_both, has_topic) =
+            (kafka.kafka.is_some() && nats.nats.is_some(), kafka.kafka.is_some());
+        if let Some(bad) = kafka.check().or(nats.check()) {
+            return Err(bad);
+        }
         let rules = [
-            (topic && (files || listen || captures), "kafka", "cannot be given with another input"),
-            (!topic && kafka, "kafka", "is missing beside options of Kafka"),
-            (is_half, "kafka-user", "needs kafka-password, and the other way round"),
             (
-                is_clear,
-                "kafka-mechanism",
-                "plain would send the password in clear: give kafka-tls or kafka-ca",
+                broker && (files || listen || captures),
+                if has_topic { "kafka" } else { "nats" },
+                "cannot be given with another input",
+            ),
+            (is_both, "nats", "cannot be given with kafka"),
+            (
+                !broker && *messages != MessageOptions::default(),
+                "kafka",
+                "is missing, or nats, beside options of messages",
             ),
             (
-                topic && nat,
+                messages.schema.is_some() && messages.message_format == MessageFormat::Json,
+                "schema",
+                "applies to messages of protobuf alone",
+            ),
+            (
+                messages.earliest && broker && !self.has_positions(),
+                "earliest",
+                "has no effect on a subject of NATS, which keeps no messages: give a stream (jetstream://)",
+            ),
+            (
+                broker && translated,
                 "nat",
-                "has no effect on a topic of Kafka, whose flows have been decoded",
+                "has no effect on messages, whose flows have been decoded",
             ),
             (listen && files, "listen", "cannot be given with input"),
             (captures && (files || listen), "interface", "cannot be given with input or listen"),
@@ -354,10 +401,7 @@ impl InputOptions {
             (tunnels && self.is_exports(), "tunnels", "applies to captured packets alone"),
             (!self.is_exports() && decoding, "listen", "is missing beside options of exports"),
         ];
-        match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
-            Some((_, option, rule)) => bad(option, rule.to_owned()),
-            None => Ok(()),
-        }
+        BadOption::first(rules).map_or(Ok(()), Err)
     }
 }
 

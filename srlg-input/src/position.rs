@@ -1,27 +1,31 @@
-//! Positions in a topic of Kafka.
+//! Positions in a topic of Kafka or a stream of NATS.
 
 use std::collections::BTreeMap;
 
-/// A position in a topic of Kafka: the offset of the next message of each partition.
+/// A position in a topic of Kafka, the offset of the next message of each partition, or in a stream of NATS, which is one partition.
 ///
 /// A position belongs to the contacts that an input has yielded before it. Stored with them, it lets
 /// [`Input::resume`](crate::Input::resume) continue without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Position {
-    /// Name of the topic.
+    /// Name of the topic or the stream.
     pub topic: String,
     /// Offset of the next message, by partition.
     pub offsets: BTreeMap<i32, i64>,
     /// Schema of the messages, if the topic is named after it. With it the topic can be read to its end when another has replaced it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub schema: Option<String>,
+    /// When the stream was made, nanoseconds since the Unix epoch. A stream of the same name that was made at another time has other
+    /// messages. A topic has none.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub created_ns: Option<i64>,
 }
 
 impl Position {
     /// Takes the offsets of `next`, which was read after this position. Those of another topic take the place of all.
     pub(crate) fn advance(&mut self, mut next: Self) {
-        if self.topic == next.topic {
+        if self.is_in_same(&next) {
             self.offsets.append(&mut next.offsets);
         } else if !next.offsets.is_empty() {
             *self = next;
@@ -32,12 +36,16 @@ impl Position {
     /// read from its start, and so is everything if the topics differ.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
-        let is_same = self.topic == other.topic;
+        let is_same = self.is_in_same(other);
         let offsets = self.offsets.iter().filter(|_| is_same);
         let offsets = offsets.filter_map(|(partition, offset)| {
             Some((*partition, *offset.min(other.offsets.get(partition)?)))
         });
         Self { offsets: offsets.collect(), ..self.clone() }
+    }
+
+    fn is_in_same(&self, other: &Self) -> bool {
+        self.topic == other.topic && self.created_ns == other.created_ns
     }
 }
 
@@ -50,12 +58,15 @@ mod tests {
         let position = |topic: &str, offsets: &[(i32, i64)]| Position {
             topic: topic.to_owned(),
             offsets: offsets.iter().copied().collect(),
-            schema: None,
+            ..Position::default()
         };
         let one = position("flows", &[(0, 10), (1, 20), (2, 30)]);
         let other = position("flows", &[(0, 11), (1, 19), (3, 1)]);
         assert_eq!(one.before(&other), position("flows", &[(0, 10), (1, 19)]));
         assert_eq!(one.before(&position("more", &[(0, 1)])), position("flows", &[]));
+        // A stream of the same name that was made later.
+        let later = Position { created_ns: Some(7), ..other };
+        assert_eq!(one.before(&later).offsets, [].into());
     }
 
     #[test]
@@ -64,6 +75,7 @@ mod tests {
             topic: topic.to_owned(),
             offsets: [offset].into(),
             schema: Some(format!("schema of {topic}")),
+            ..Position::default()
         };
         let mut read = position("flows-A", (0, 10));
         read.advance(position("flows-A", (1, 20)));

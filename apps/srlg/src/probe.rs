@@ -68,7 +68,7 @@ pub struct Args {
     pub input: input::Args,
 
     /// How fast slices end: real, or this many per second [default: as fast as the input comes]
-    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "kafka"])]
+    #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "kafka", "nats"])]
     pub pace: Option<pace::Pace>,
 
     /// Where to measure: auto (the first GPU, else the CPU), cpu, cuda or cuda:N

@@ -18,6 +18,8 @@ use crate::capture::reader::Format;
 use crate::capture::stream::Stream;
 use crate::packet::Skip;
 use row::Row;
+#[cfg(feature = "messages")]
+pub(crate) use row::{protocol, time_ns};
 use vpc::Vpc;
 use zeek::Zeek;
 

@@ -1,8 +1,7 @@
 //! The place from which a topic is read: a stored position, or one end of it.
 
-use crate::kafka::news::News;
 use crate::kafka::partition::Start;
-use crate::kafka::schema::Layout;
+use crate::messages::{Format, Layout, News};
 use crate::position::Position;
 
 /// The place from which a topic is read.
@@ -28,7 +27,10 @@ impl Origin {
         let default = if is_earliest { Start::Earliest } else { Start::End };
         match start {
             None => Self::New(default),
-            Some(position) if position.topic == name => Self::Position(position),
+            // A position with a time of creation is one in a stream of NATS.
+            Some(position) if position.topic == name && position.created_ns.is_none() => {
+                Self::Position(position)
+            }
             Some(position) => {
                 if is_former(&position.topic, configured, name) {
                     Self::Successor
@@ -60,21 +62,22 @@ impl Origin {
     }
 }
 
-/// Returns the schema of the topic that the one of `layout` has replaced since the position `start` was stored. That topic is to
+/// Returns the format of the topic that the one of `format` has replaced since the position `start` was stored. That topic is to
 /// be read to its end first.
 pub(super) fn former(
     start: Option<&Position>,
     configured: &str,
-    layout: &Layout,
+    format: &Format,
     news: &News<'_>,
-) -> Option<Layout> {
+) -> Option<Format> {
     let Position { topic, schema, .. } = start?;
-    let name = layout.topic(configured);
+    let name = format.topic(configured);
     if *topic == name || !is_former(topic, configured, &name) {
         return None;
     }
     let former = Layout::parse(schema.as_deref().unwrap_or_default());
-    let former = former.ok().filter(|former| former.topic(configured) == *topic);
+    let former =
+        former.ok().map(Format::Protobuf).filter(|former| former.topic(configured) == *topic);
     if former.is_none() {
         news.warn(format!(
             "the state has no schema of the topic {topic}, which {name} has replaced: its messages after the stored position are not read"

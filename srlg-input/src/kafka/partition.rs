@@ -1,19 +1,15 @@
 //! A partition of a topic, and the next messages of it.
 
-use std::time::Duration;
-
 use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::{OffsetAt, PartitionClient};
 use rskafka::record::RecordAndOffset;
 use tokio::time::sleep;
 
 use crate::kafka::cluster::{Cluster, ClusterError, patiently};
+use crate::messages::delay;
 
 /// Milliseconds that a broker waits for a message.
 const WAIT_MS: i32 = 500;
-
-/// The delay before the first retry, and the longest one.
-const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(15)];
 
 /// Answers without a message, although there are some, after which an offset is passed over. It is that of a mark of a transaction.
 const EMPTY_ANSWERS: u32 = 3;
@@ -60,6 +56,20 @@ pub(super) enum Gap {
     Expired(u64),
     /// The partition ends before the position: the topic was made anew.
     Renewed,
+}
+
+impl Gap {
+    /// Returns the line of the log about this gap in a partition.
+    pub(super) fn warning(self, partition: i32, topic: &str) -> String {
+        match self {
+            Self::Expired(messages) => format!(
+                "{messages} messages of the partition {partition} of {topic} are lost: Kafka had deleted them before they were read; reading continues with the earliest one"
+            ),
+            Self::Renewed => format!(
+                "the partition {partition} of {topic} ends before the position that was read: the topic was made anew, and is read from its earliest message on"
+            ),
+        }
+    }
 }
 
 impl Partition {
@@ -151,22 +161,9 @@ fn is_out_of_range(error: &KafkaError) -> bool {
     matches!(error, KafkaError::ServerError { protocol_error: ProtocolError::OffsetOutOfRange, .. })
 }
 
-/// Returns the delay after a number of failures in a row.
-pub(super) fn delay(failures: u32) -> Duration {
-    let [first, longest] = DELAYS;
-    let doublings = failures.saturating_sub(1).min(10);
-    (first * (1 << doublings)).min(longest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn delays_grow_to_a_quarter_of_a_minute() {
-        let seconds = [1, 2, 3, 4, 5, 6, 7, u32::MAX].map(|failures| delay(failures).as_secs_f64());
-        assert_eq!(seconds, [0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]);
-    }
 
     #[test]
     fn an_offset_without_a_message_is_passed_over_after_three_answers() {

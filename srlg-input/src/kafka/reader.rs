@@ -2,30 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
-use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use tokio::task::{JoinError, JoinSet, LocalSet, spawn_blocking};
+use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::contact::Contact;
 use crate::error::InputError;
 use crate::kafka::cluster::{Cluster, ClusterError};
-use crate::kafka::message::FlowReader;
-use crate::kafka::news::{News, Subject};
 use crate::kafka::origin::{self, Origin};
-use crate::kafka::partition::{Fetched, Partition, delay};
-use crate::kafka::schema::{Layout, SchemaError, Source};
+use crate::kafka::partition::{Fetched, Gap, Partition};
 use crate::live::{Line, now_ns};
+use crate::messages::{
+    FlowReader, Format, News, REFRESH, Source, Subject, TICK, delay, fetch_schema, joined,
+    read_schema,
+};
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
-
-/// Time between two looks at whether the input is to end.
-const TICK: Duration = Duration::from_millis(50);
-
-/// Time between two looks for new partitions and for another schema.
-const REFRESH: Duration = Duration::from_secs(15);
 
 /// Time without a message after which a topic that was replaced is left. Other writers may be slower to leave it.
 const QUIET: Duration = Duration::from_secs(5);
@@ -51,7 +45,7 @@ struct Session {
     /// The name of the topic in the options.
     configured: String,
     cluster: Rc<Cluster>,
-    layout: Layout,
+    format: Format,
     flows: FlowReader,
     contacts: Vec<Contact>,
     fetches: JoinSet<(Partition, Result<Fetched, ClusterError>)>,
@@ -60,14 +54,14 @@ struct Session {
     /// When the last message came, at first when the session started.
     last_message: Instant,
     /// The schema of the topic that replaces this one, and when it was seen first.
-    next: Option<(Layout, Instant)>,
+    next: Option<(Format, Instant)>,
 }
 
 /// The end of a session.
 enum End {
     Stop,
     /// Another topic is to be read.
-    Schema(Layout),
+    Schema(Format),
 }
 
 impl Reader {
@@ -79,7 +73,7 @@ impl Reader {
         start: Option<Position>,
     ) -> Self {
         let (topic, decoding) = (topic.clone(), options.decoding.clone());
-        let is_earliest = options.kafka.kafka_earliest;
+        let is_earliest = options.messages.earliest;
         Self { topic, source, cluster, decoding, is_earliest, start }
     }
 
@@ -95,28 +89,28 @@ impl Reader {
 
     async fn read(self, line: &Line) {
         let Self { topic, source, cluster, decoding, is_earliest, mut start } = self;
-        let mut news = News::new(&topic, line);
+        let mut news = News::new(topic.to_string(), line);
         let cluster = Rc::new(cluster);
-        let Some(mut layout) = read_schema(&source, &mut news).await else { return };
+        let Some(mut format) = read_schema(&source, &mut news).await else { return };
         let mut next = None;
-        if let Some(former) = origin::former(start.as_ref(), &topic.name, &layout, &news) {
-            next = Some((mem::replace(&mut layout, former), Instant::now()));
+        if let Some(former) = origin::former(start.as_ref(), &topic.name, &format, &news) {
+            next = Some((mem::replace(&mut format, former), Instant::now()));
         }
-        let mut flows = FlowReader::new(layout.clone(), &decoding);
+        let mut flows = FlowReader::new(format.clone(), &decoding);
         loop {
-            let name = layout.topic(&topic.name);
-            news.say_start(&name, &layout);
+            let name = format.topic(&topic.name);
+            news.info(format!("reads flows of the topic {name} at {topic}, {format}"));
             let origin = Origin::of(start.take(), &topic.name, &name, is_earliest);
             if let Some(warning) = origin.warning(&name) {
                 news.warn(warning);
             }
-            flows.set_layout(layout.clone());
+            flows.set_format(format.clone());
             let mut session = Session {
                 name: name.into(),
                 cluster: Rc::clone(&cluster),
                 configured: topic.name.clone(),
                 flows,
-                layout,
+                format,
                 contacts: Vec::new(),
                 fetches: JoinSet::new(),
                 lags: BTreeMap::new(),
@@ -127,48 +121,14 @@ impl Reader {
             news.show(Some(&session.flows));
             let End::Schema(next) = end else { return };
             news.leave_topic();
-            let Session { name, layout: former, flows: reader, .. } = session;
+            let Session { name, format: former, flows: reader, .. } = session;
             news.info(format!(
-                "the schema of {topic} has changed from {} to {}: the topic {name} is read no further",
-                former.message(),
-                next.message()
+                "the schema of {topic} has changed from {former} to {next}: the topic {name} is read no further"
             ));
             start = Some(Position { topic: name.to_string(), ..Position::default() });
-            (layout, flows) = (next, reader);
+            (format, flows) = (next, reader);
         }
     }
-}
-
-/// Reads the schema, again and again until it can be read; `None` if the end is asked for.
-async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Layout> {
-    for failures in 1.. {
-        match fetch_schema(source.clone(), 0).await {
-            Ok(layout) => {
-                news.recover(Subject::Schema);
-                return Some(layout);
-            }
-            Err(error) => news.fail(Subject::Schema, error.to_string()),
-        }
-        let until = Instant::now() + delay(failures);
-        while Instant::now() < until {
-            if news.line.stop.is_asked() {
-                return None;
-            }
-            if news.is_status_due() {
-                news.show(None);
-            }
-            sleep(TICK).await;
-        }
-    }
-    None
-}
-
-/// Fetches the schema, after some `failures` not at once.
-async fn fetch_schema(source: Source, failures: u32) -> Result<Layout, SchemaError> {
-    if failures > 0 {
-        sleep(delay(failures)).await;
-    }
-    joined(spawn_blocking(move || source.read()).await)
 }
 
 impl Session {
@@ -207,12 +167,12 @@ impl Session {
                 Some(found) = lookups.join_next() => match joined(found) {
                     Ok(numbers) => {
                         failed_lookups = 0;
-                        news.recover(Subject::Partitions);
+                        news.recover(Subject::Source);
                         let is_first_look = known.is_empty();
                         bytes = bytes_of(numbers.len());
                         for number in numbers.into_iter().filter(|number| known.insert(*number)) {
                             if !is_first_look {
-                                news.say_partition(number);
+                                news.info(format!("{} has a new partition, {number}", news.status.source));
                             }
                             let partition = Partition::new(number, origin.start(number, is_first_look));
                             self.fetch(partition, bytes);
@@ -226,7 +186,7 @@ impl Session {
                     }
                     Err(error) => {
                         failed_lookups += 1;
-                        news.fail(Subject::Partitions, error.to_string());
+                        news.fail(Subject::Source, error.to_string());
                         let (cluster, name) = (Rc::clone(&self.cluster), Rc::clone(&self.name));
                         lookups.spawn_local(look_up(cluster, name, failed_lookups));
                     }
@@ -277,14 +237,17 @@ impl Session {
     fn take(&mut self, number: i32, fetched: Fetched, news: &mut News<'_>) -> bool {
         let Fetched { messages, next, lag, gap } = fetched;
         if let Some(gap) = gap {
-            news.say_gap(number, gap);
+            news.warn(gap.warning(number, &news.status.source));
+            if let Gap::Expired(messages) = gap {
+                news.status.expired += messages;
+            }
         }
         let now_ns = now_ns();
         for message in &messages {
             let stored_ns = message.record.timestamp.timestamp_nanos_opt().unwrap_or(0);
             let stored_ns = u64::try_from(stored_ns).unwrap_or(0);
             let value = message.record.value.as_deref().unwrap_or_default();
-            self.contacts.extend(self.flows.read(value, stored_ns, now_ns));
+            self.flows.read(value, stored_ns, now_ns, |contact| self.contacts.push(contact));
         }
         news.status.messages += messages.len() as u64;
         if !messages.is_empty() {
@@ -299,19 +262,20 @@ impl Session {
         let position = Position {
             topic: self.name.to_string(),
             offsets: [(number, next)].into(),
-            schema: is_named_after_schema.then(|| self.layout.schema()),
+            schema: is_named_after_schema.then(|| self.format.schema()).flatten(),
+            ..Position::default()
         };
         news.line.belt.put_until(self.contacts.drain(..), position)
     }
 
     /// Takes the schema that is in use now: for this topic at once, for another one when this has been read to its end.
-    fn note_schema(&mut self, schema: Layout, news: &News<'_>) {
+    fn note_schema(&mut self, schema: Format, news: &News<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
-            if schema != self.layout {
+            if schema != self.format {
                 news.info(format!("the schema of the topic {} has changed", self.name));
-                self.flows.set_layout(schema.clone());
-                self.layout = schema;
+                self.flows.set_format(schema.clone());
+                self.format = schema;
             }
         } else if self.next.as_ref().is_none_or(|(next, _)| *next != schema) {
             self.next = Some((schema, Instant::now()));
@@ -319,7 +283,7 @@ impl Session {
     }
 
     /// Returns the schema of the topic that replaces this one, once all messages of its `partitions` have been read.
-    fn replacement(&mut self, partitions: usize) -> Option<Layout> {
+    fn replacement(&mut self, partitions: usize) -> Option<Format> {
         let is_read = partitions > 0
             && self.lags.len() == partitions
             && self.lags.values().all(|lag| *lag == 0);
@@ -341,12 +305,6 @@ async fn look_up(
     cluster.partitions(&name).await
 }
 
-/// Returns what a task has returned, or panics as it did.
-fn joined<T>(task: Result<T, JoinError>) -> T {
-    // Tasks are not cancelled while they are waited for.
-    task.unwrap_or_else(|error| resume_unwind(error.into_panic()))
-}
-
 /// Returns the bytes of messages that are requested at once from each of `partitions` partitions.
 fn bytes_of(partitions: usize) -> i32 {
     let share = ALL_BYTES / i32::try_from(partitions.max(1)).unwrap_or(i32::MAX);
@@ -356,22 +314,24 @@ fn bytes_of(partitions: usize) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::messages::Layout;
     use crate::options::KafkaOptions;
 
-    fn layout(message: &str, source: i32) -> Layout {
+    fn format(message: &str, source: i32) -> Format {
         let fields = format!("bytes SrcAddr = {source}; bytes DstAddr = 9;");
-        Layout::parse(&format!("syntax = \"proto3\"; message {message} {{ {fields} }}")).unwrap()
+        let schema = format!("syntax = \"proto3\"; message {message} {{ {fields} }}");
+        Format::Protobuf(Layout::parse(&schema).unwrap())
     }
 
     #[test]
     fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
         let topic: Topic = "kafka://broker/flows".parse().unwrap();
-        let (line, first) = (Line::default(), layout("FlowMessagevA", 1));
+        let (line, first) = (Line::default(), format("FlowMessagevA", 1));
         let mut session = Session {
             name: "flows-A".into(),
             configured: topic.name.clone(),
             cluster: Rc::new(Cluster::new(&topic, &KafkaOptions::default()).unwrap()),
-            layout: first.clone(),
+            format: first.clone(),
             flows: FlowReader::new(first.clone(), &ExportOptions::default()),
             contacts: Vec::new(),
             fetches: JoinSet::new(),
@@ -379,12 +339,12 @@ mod tests {
             last_message: Instant::now(),
             next: None,
         };
-        let news = News::new(&topic, &line);
-        session.note_schema(layout("FlowMessagevA", 2), &news);
-        assert_eq!((&session.layout, &session.next), (&layout("FlowMessagevA", 2), &None));
-        let next = layout("FlowMessagevB", 1);
+        let news = News::new(topic.to_string(), &line);
+        session.note_schema(format("FlowMessagevA", 2), &news);
+        assert_eq!((&session.format, &session.next), (&format("FlowMessagevA", 2), &None));
+        let next = format("FlowMessagevB", 1);
         session.note_schema(next.clone(), &news);
-        assert_eq!(session.layout, layout("FlowMessagevA", 2));
+        assert_eq!(session.format, format("FlowMessagevA", 2));
         let earlier = Instant::now().checked_sub(QUIET).unwrap();
         session.next = Some((next.clone(), earlier));
         // The same one again is not newer.

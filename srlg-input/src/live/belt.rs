@@ -50,7 +50,7 @@ impl Belt {
     }
 
     /// Puts contacts on the belt as [`put`](Self::put) does, and the position after their messages.
-    #[cfg(feature = "kafka")]
+    #[cfg(feature = "messages")]
     pub(crate) fn put_until(
         &self,
         contacts: impl IntoIterator<Item = Contact>,

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::contact::named;
+use crate::options::BadOption;
 
-/// Options of flows in a topic of Kafka.
+/// Options of a topic of Kafka.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -15,17 +16,9 @@ use crate::contact::named;
     serde(default, rename_all = "kebab-case")
 )]
 pub struct KafkaOptions {
-    /// Kafka topic of flows by Akvorado or goflow2: kafka://broker:9092,broker:9092/topic
+    /// Kafka topic of flows: kafka://broker:9092,broker:9092/topic
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
     pub kafka: Option<Topic>,
-
-    /// Schema of the flows, a .proto file or its URL [default: that of goflow2]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "kafka"))]
-    pub kafka_schema: Option<String>,
-
-    /// Without a position in the state, start with the earliest flow of the topic [default: with the next one]
-    #[cfg_attr(feature = "clap", arg(long, requires = "kafka"))]
-    pub kafka_earliest: bool,
 
     /// Connect to the brokers by TLS, with the certificates of the system
     #[cfg_attr(feature = "clap", arg(long, requires = "kafka"))]
@@ -75,6 +68,29 @@ impl KafkaOptions {
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.kafka_tls || self.kafka_ca.is_some()
+    }
+
+    /// Returns the first option that lacks another one.
+    pub(super) fn check(&self) -> Option<BadOption> {
+        let has_user = self.kafka_user.is_some();
+        let is_clear = has_user && self.kafka_mechanism == Mechanism::Plain && !self.is_tls();
+        BadOption::first([
+            (
+                self.kafka.is_none() && *self != Self::default(),
+                "kafka",
+                "is missing beside options of Kafka",
+            ),
+            (
+                has_user != self.kafka_password.is_some(),
+                "kafka-user",
+                "needs kafka-password, and the other way round",
+            ),
+            (
+                is_clear,
+                "kafka-mechanism",
+                "plain would send the password in clear: give kafka-tls or kafka-ca",
+            ),
+        ])
     }
 }
 

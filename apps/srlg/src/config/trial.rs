@@ -95,7 +95,7 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input is named: give [input] a file, an address to listen at, an interface or a topic of Kafka, or give [network], or name the input by an option, as for `srlg run`";
+            let text = "no input is named: give [input] a file, an address to listen at, an interface, a topic of Kafka or a stream or subject of NATS, or give [network], or name the input by an option, as for `srlg run`";
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
@@ -116,6 +116,9 @@ impl Trial<'_, '_> {
         }
         if input.kafka.kafka.is_some() {
             self.add(span("kafka"), try_kafka(input));
+        }
+        if input.nats.nats.is_some() {
+            self.add(span("nats"), srlg_input::nats::check(input).map_err(Into::into));
         }
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {

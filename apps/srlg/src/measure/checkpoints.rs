@@ -57,7 +57,7 @@ pub struct Continued {
     pub checkpoints: ViewCheckpoints,
     /// The ends of alerts whose view is no more.
     pub ended: Vec<Notice>,
-    /// The position in a topic of Kafka before which all contacts are in the detectors of all views.
+    /// The position of the input before which all contacts are in the detectors of all views.
     pub position: Option<Position>,
 }
 
@@ -122,8 +122,10 @@ fn restore(
     monitor.restore_exporters(&exporters);
     let ago = Duration::from_millis(now_ms().saturating_sub(end_ms) / 1_000 * 1_000);
     let ago = humantime::format_duration(ago);
-    let since = match (&position, &config.source.kafka.kafka) {
-        (Some(_), Some(_)) => "flows since then are read again from Kafka",
+    let since = match &position {
+        Some(_) if config.source.has_positions() => {
+            "flows since then are read again from the broker"
+        }
         _ => "contacts since then are missing",
     };
     info!(

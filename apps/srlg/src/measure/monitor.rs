@@ -20,7 +20,7 @@ use crate::measure::positions::Positions;
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
 use crate::now_ms;
-use crate::show::board::{Board, ExporterBoard, InputBoard, KafkaBoard};
+use crate::show::board::{Board, BrokerBoard, ExporterBoard, InputBoard};
 use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
 /// All views of one input.
@@ -243,11 +243,12 @@ impl Monitor {
         let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
         let mut troubles = self.unused.of(None);
         troubles.add(TroubleKind::Kernel, dropped);
-        if let Some(kafka) = &input.kafka {
+        if let Some(broker) = &input.broker {
             // A message that cannot be decoded names no exporter.
             let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
-            troubles.add(TroubleKind::Message, malformed + kafka.without_hosts);
-            troubles.add(TroubleKind::Expired, kafka.expired);
+            troubles.add(TroubleKind::Message, malformed + broker.without_hosts);
+            troubles.add(TroubleKind::Expired, broker.expired);
+            troubles.add(TroubleKind::Unread, broker.dropped);
         }
         Board {
             now_ms: self.now_ms(),
@@ -265,7 +266,7 @@ impl Monitor {
                 troubles,
             },
             exporters: self.exporter_boards(input),
-            kafka: KafkaBoard::of(input),
+            broker: BrokerBoard::of(input),
             ..Board::default()
         }
     }

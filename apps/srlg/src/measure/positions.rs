@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use srlg_input::Position;
 
-/// Positions in a topic of Kafka, each with the newest slice of the contacts before it.
+/// Positions of an input, each with the newest slice of the contacts before it.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
     /// Both rise.
@@ -41,7 +41,7 @@ mod tests {
     fn a_position_is_reached_with_the_newest_slice_before_it() {
         let position = |offset| {
             let offsets = [(0, offset)].into();
-            Position { topic: "flows".to_owned(), offsets, schema: None }
+            Position { topic: "flows".to_owned(), offsets, ..Position::default() }
         };
         let mut positions = Positions::default();
         for (slice, offset) in [(10, 100), (10, 110), (11, 120), (13, 130)] {

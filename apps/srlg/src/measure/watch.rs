@@ -67,7 +67,7 @@ struct Attachment {
     /// The parts of a contact that make the hosts and the peers of the view.
     #[serde(default)]
     keys: [PeerKey; 2],
-    /// Position in a topic of Kafka before which all contacts are in the detector.
+    /// Position of the input before which all contacts are in the detector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
 }
@@ -77,7 +77,7 @@ struct Attachment {
 pub(crate) struct InputState {
     /// Times of the exporters.
     pub(crate) exporters: TableState,
-    /// Position in a topic of Kafka.
+    /// Position of the input.
     pub(crate) position: Option<Position>,
 }
 

@@ -19,7 +19,7 @@ use crate::alerts::witnesses::LOOK;
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
-#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "generate"])))]
+#[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "nats", "generate"])))]
 pub struct Args {
     /// Source of contacts.
     #[command(flatten)]

@@ -15,7 +15,7 @@ use srlg_host::SliceReport;
 use srlg_host::report::EstimateRange;
 use srlg_input::contact::{Name, Packing, Sampling};
 use srlg_input::flow::Reason;
-use srlg_input::{KafkaStatus, Status as InputStatus};
+use srlg_input::{BrokerStatus, Status as InputStatus};
 use tokio::sync::watch::{self, Sender};
 use tracing::{info, warn};
 
@@ -65,9 +65,9 @@ pub struct Board {
     pub exporters: Vec<ExporterBoard>,
     /// Input that is not used, or not at once.
     pub troubles: Vec<TroubleBoard>,
-    /// The topic of Kafka that flows are read from.
+    /// The topic of Kafka, or the stream or subject of NATS, that flows are read from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kafka: Option<KafkaBoard>,
+    pub broker: Option<BrokerBoard>,
     /// The sites of a network, and the stream of their messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkBoard>,
@@ -189,11 +189,11 @@ pub struct InputBoard {
     pub troubles: TroubleCounts,
 }
 
-/// A topic of Kafka.
+/// A topic of Kafka, or a stream or a subject of NATS.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct KafkaBoard {
-    /// URL of the topic.
-    pub topic: String,
+pub struct BrokerBoard {
+    /// URL of the topic, the stream or the subject.
+    pub source: String,
     /// Partitions that are read.
     pub partitions: usize,
     /// Messages that were read.
@@ -202,24 +202,35 @@ pub struct KafkaBoard {
     pub unused: BTreeMap<&'static str, u64>,
     /// Messages that are yet to be read.
     pub lag: u64,
-    /// Messages that Kafka had deleted before they were read.
+    /// Messages that the broker had deleted before they were read.
     pub expired: u64,
+    /// Messages that were dropped because they were not read in time.
+    pub dropped: u64,
     /// Attempts to reach a broker again after an error.
     pub retries: u64,
-    /// Why some partition or the whole topic is not read now.
+    /// Why something of it is not read now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-impl KafkaBoard {
-    /// Makes the board of the topic that `input` reads, if it reads one.
+impl BrokerBoard {
+    /// Makes the board of what `input` reads from a broker, if it reads from one.
     pub(crate) fn of(input: &InputStatus) -> Option<Self> {
-        let KafkaStatus { topic, partitions, messages, lag, expired, retries, error, .. } =
-            input.kafka.clone()?;
+        let BrokerStatus {
+            source,
+            partitions,
+            messages,
+            lag,
+            expired,
+            dropped,
+            retries,
+            error,
+            ..
+        } = input.broker.clone()?;
         let flows = input.flows.as_ref();
         let counts = Reason::ALL.map(|it| (it.name(), flows.map_or(0, |flows| flows.of(it))));
         let unused = counts.into_iter().filter(|(_, count)| *count > 0).collect();
-        Some(Self { topic, partitions, messages, unused, lag, expired, retries, error })
+        Some(Self { source, partitions, messages, unused, lag, expired, dropped, retries, error })
     }
 }
 

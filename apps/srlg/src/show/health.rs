@@ -42,8 +42,8 @@ impl Health {
                 "the state cannot be written: {waiting} notifications are not stored yet"
             ));
         }
-        if let Some(error) = board.kafka.as_ref().and_then(|kafka| kafka.error.as_ref()) {
-            problems.push(format!("Kafka cannot be read: {error}"));
+        if let Some(error) = board.broker.as_ref().and_then(|broker| broker.error.as_ref()) {
+            problems.push(format!("the input cannot be read from its broker: {error}"));
         }
         let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
         if let Some(names) = named(exporters.map(|exporter| exporter.address)) {

@@ -54,10 +54,12 @@ pub enum TroubleKind {
     WithoutPort,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
-    /// Messages of Kafka that are not flows of the schema.
+    /// Messages of a broker that are not flows of the expected format.
     Message,
-    /// Messages that Kafka had deleted before they were read.
+    /// Messages that a broker had deleted before they were read.
     Expired,
+    /// Messages of a broker that were dropped because they were not read in time.
+    Unread,
     /// Messages of the probes of a network that were refused.
     Refused,
 }
@@ -87,7 +89,7 @@ pub struct TroubleBoard {
 
 impl TroubleKind {
     /// All kinds.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Version,
         Self::Malformed,
         Self::Held,
@@ -100,6 +102,7 @@ impl TroubleKind {
         Self::Kernel,
         Self::Message,
         Self::Expired,
+        Self::Unread,
         Self::Refused,
     ];
 
@@ -113,6 +116,7 @@ impl TroubleKind {
             (None, Self::Kernel) => "kernel",
             (None, Self::Message) => "message",
             (None, Self::Expired) => "expired",
+            (None, Self::Unread) => "unread",
             (None, Self::Refused) => "refused",
             (None, _) => "future",
         }
@@ -120,7 +124,7 @@ impl TroubleKind {
 
     /// Returns whether it is counted by exporter.
     pub(crate) const fn is_of_exporters(self) -> bool {
-        !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Refused)
+        !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Unread | Self::Refused)
     }
 
     /// Returns the reason by which the decoder of exports counts it, if it does.
@@ -138,6 +142,7 @@ impl TroubleKind {
             | Self::Kernel
             | Self::Message
             | Self::Expired
+            | Self::Unread
             | Self::Refused => None,
         }
     }
@@ -158,8 +163,11 @@ impl TroubleKind {
                 "have no port, and no other contact has one: views of ports count nothing",
             ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
-            Self::Message => ("messages of Kafka", "are not flows of the schema"),
-            Self::Expired => ("messages of Kafka", "were deleted before they were read"),
+            Self::Message => ("messages of the broker", "are not flows of the expected format"),
+            Self::Expired => ("messages of the broker", "were deleted before they were read"),
+            Self::Unread => {
+                ("messages of the broker", "were dropped because they were not read in time")
+            }
             Self::Refused => ("messages of probes", "were refused"),
         }
     }
@@ -192,9 +200,12 @@ impl TroubleKind {
                 "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer`, more `capture-threads` and a `filter`"
             }
             Self::Message => {
-                "let goflow2 write `-format bin`, or give `kafka-schema` the schema by which the topic is written"
+                "give `schema` the schema by which the messages are written, or `message-format = \"json\"` for lines of JSON"
             }
-            Self::Expired => "give the topic a longer retention, or srlg a faster machine",
+            Self::Expired => {
+                "give the topic or the stream a longer retention, or srlg a faster machine"
+            }
+            Self::Unread => "keep the subject in a stream of JetStream and read that",
             Self::Refused => {
                 "read the log, which names the probes and the reasons; /metrics has the counts by reason"
             }

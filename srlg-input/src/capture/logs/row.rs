@@ -64,7 +64,7 @@ fn with_packets(contact: Contact) -> Result<Contact, Skip> {
 }
 
 /// The number of the IP protocol that `name` stands for: the names that logs use, and numbers.
-pub(super) fn protocol(name: &str) -> Option<u8> {
+pub(crate) fn protocol(name: &str) -> Option<u8> {
     Some(match name.to_ascii_lowercase().as_str() {
         "icmp" => 1,
         "tcp" => 6,
@@ -79,7 +79,7 @@ pub(super) fn protocol(name: &str) -> Option<u8> {
 }
 
 /// The time in `field`: seconds since 1970, or a date with a time and an offset (ISO 8601), in nanoseconds since 1970.
-pub(super) fn time_ns(field: &str) -> Result<u64, Skip> {
+pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     match decimal_ns(field, SECOND) {
         Err(Skip::BadRow) => {
             let time: jiff::Timestamp = field.parse().map_err(|_| Skip::BadTime)?;

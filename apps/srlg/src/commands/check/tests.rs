@@ -345,10 +345,10 @@ fn files_and_options_of_kafka_are_tried() {
     let user = "kafka-user = 'u'\nkafka-password";
     for (options, is_right) in [
         ("", true),
-        ("kafka-schema = 'DIR/schema'", true),
-        ("kafka-schema = 'http://127.0.0.1:1/schema.proto'", true),
-        ("kafka-schema = 'DIR/none'", false),
-        ("kafka-schema = 'DIR/bad'", false),
+        ("schema = 'DIR/schema'", true),
+        ("schema = 'http://127.0.0.1:1/schema.proto'", true),
+        ("schema = 'DIR/none'", false),
+        ("schema = 'DIR/bad'", false),
         ("kafka-ca = 'DIR/none'", false),
         ("kafka-ca = 'DIR/schema'", false),
         ("kafka-user = 'u'", false),

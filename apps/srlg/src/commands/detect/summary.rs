@@ -50,7 +50,7 @@ fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()
 
 /// A line for each source of contacts, and for each exporter.
 fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
-    let Status { packets, flows, sockets, drops, exporters, kafka } = status;
+    let Status { packets, flows, sockets, drops, exporters, broker } = status;
     if let Some(packets) = packets {
         writeln!(to, "packets    {packets}")?;
     }
@@ -60,8 +60,8 @@ fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
     if let Some(sockets) = sockets {
         writeln!(to, "sockets    {sockets}")?;
     }
-    if let Some(kafka) = kafka {
-        writeln!(to, "kafka      {kafka}")?;
+    if let Some(broker) = broker {
+        writeln!(to, "broker     {broker}")?;
     }
     if let Some(flows) = flows {
         writeln!(to, "exports    {flows}")?;

@@ -166,7 +166,7 @@ fn a_position_outlives_the_process_and_the_version() {
     let position = |offset| Position {
         topic: "flows".to_owned(),
         offsets: [(3, offset)].into(),
-        schema: None,
+        ..Position::default()
     };
     let mut spool = open(folder.path());
     assert_eq!(spool.position(), None);

@@ -10,7 +10,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::api::WebState;
 use crate::show::board::{
-    Board, ExporterBoard, KafkaBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
+    Board, BrokerBoard, ExporterBoard, MessageCounts, NetworkBoard, SinkBoard, SiteBoard,
     SpoolBoard, ViewBoard,
 };
 use crate::show::troubles::TroubleKind;
@@ -55,7 +55,7 @@ fn record(board: &Board) {
         gauge!("srlg_trouble", "reason" => kind.name()).set(count as f64);
     }
     board.sinks.iter().for_each(sink);
-    board.kafka.iter().for_each(kafka);
+    board.broker.iter().for_each(broker);
     board.network.iter().for_each(network);
 }
 
@@ -113,16 +113,17 @@ fn sink(sink: &SinkBoard) {
     gauge!("srlg_sink_failing", "sink" => of()).set(f64::from(u8::from(sink.error.is_some())));
 }
 
-fn kafka(board: &KafkaBoard) {
-    counter!("srlg_kafka_messages_total").absolute(board.messages);
-    counter!("srlg_kafka_expired_total").absolute(board.expired);
-    counter!("srlg_kafka_retries_total").absolute(board.retries);
+fn broker(board: &BrokerBoard) {
+    counter!("srlg_broker_messages_total").absolute(board.messages);
+    counter!("srlg_broker_expired_total").absolute(board.expired);
+    counter!("srlg_broker_dropped_total").absolute(board.dropped);
+    counter!("srlg_broker_retries_total").absolute(board.retries);
     for (reason, count) in &board.unused {
-        counter!("srlg_kafka_unused_total", "reason" => *reason).absolute(*count);
+        counter!("srlg_broker_unused_total", "reason" => *reason).absolute(*count);
     }
-    gauge!("srlg_kafka_partitions").set(board.partitions as f64);
-    gauge!("srlg_kafka_lag_messages").set(board.lag as f64);
-    gauge!("srlg_kafka_failing").set(f64::from(u8::from(board.error.is_some())));
+    gauge!("srlg_broker_partitions").set(board.partitions as f64);
+    gauge!("srlg_broker_lag_messages").set(board.lag as f64);
+    gauge!("srlg_broker_failing").set(f64::from(u8::from(board.error.is_some())));
 }
 
 fn network(board: &NetworkBoard) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use srlg_cli::now_ms;
-use srlg_cli::show::board::{Board, KafkaBoard};
+use srlg_cli::show::board::{Board, BrokerBoard};
 
 use super::made::{answer, board, get, network, send, start};
 
@@ -36,7 +36,7 @@ fn files_of_the_page_are_sent_again_only_when_they_change() {
 fn rules_and_dashboard_ask_for_metrics_that_there_are() {
     let (web, _boards) = start(Board {
         network: Some(network()),
-        kafka: Some(KafkaBoard::default()),
+        broker: Some(BrokerBoard::default()),
         ..board(now_ms())
     });
     let (_, _, text) = get(&web, "/metrics");

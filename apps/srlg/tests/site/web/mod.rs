@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
-use srlg_cli::show::board::{Board, KafkaBoard, NetworkBoard, SiteBoard, SpoolBoard};
+use srlg_cli::show::board::{Board, BrokerBoard, NetworkBoard, SiteBoard, SpoolBoard};
 use srlg_cli::show::web::{Visitors, Web};
 use srlg_input::contact::Sampling;
 use tokio::sync::watch::channel;
@@ -86,29 +86,31 @@ fn spools_of_sites_have_metrics_once_the_site_has_reported_them() {
 }
 
 #[test]
-fn a_topic_of_kafka_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
-    let kafka = KafkaBoard {
-        topic: "kafka://broker:9092/flows".to_owned(),
+fn a_broker_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
+    let broker = BrokerBoard {
+        source: "kafka://broker:9092/flows".to_owned(),
         partitions: 4,
         messages: 1_000,
         unused: [("malformed", 7), ("no-hosts", 2)].into(),
         lag: 30,
         expired: 5,
+        dropped: 2,
         retries: 3,
         error: Some("partition 2: no answer for 10 s".to_owned()),
     };
-    let (web, _boards) = start(Board { kafka: Some(kafka), ..board(now_ms()) });
+    let (web, _boards) = start(Board { broker: Some(broker), ..board(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
-    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("srlg_kafka_")).collect();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("srlg_broker_")).collect();
     let expected = [
-        "srlg_kafka_expired_total 5",
-        "srlg_kafka_failing 1",
-        "srlg_kafka_lag_messages 30",
-        "srlg_kafka_messages_total 1000",
-        "srlg_kafka_partitions 4",
-        "srlg_kafka_retries_total 3",
-        "srlg_kafka_unused_total{reason=\"malformed\"} 7",
-        "srlg_kafka_unused_total{reason=\"no-hosts\"} 2",
+        "srlg_broker_dropped_total 2",
+        "srlg_broker_expired_total 5",
+        "srlg_broker_failing 1",
+        "srlg_broker_lag_messages 30",
+        "srlg_broker_messages_total 1000",
+        "srlg_broker_partitions 4",
+        "srlg_broker_retries_total 3",
+        "srlg_broker_unused_total{reason=\"malformed\"} 7",
+        "srlg_broker_unused_total{reason=\"no-hosts\"} 2",
     ];
     let sorted = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
     assert_eq!(sorted(&lines), sorted(&expected));
@@ -117,13 +119,13 @@ fn a_topic_of_kafka_that_cannot_be_read_is_on_the_page_and_in_the_metrics() {
     assert_eq!(status["health"]["level"], "warn");
     let health = status["health"]["text"].as_str().unwrap();
     assert!(health.contains("partition 2: no answer for 10 s"), "{health}");
-    assert_eq!(status["kafka"]["lag"], 30);
+    assert_eq!(status["broker"]["lag"], 30);
 }
 
 #[test]
 fn the_documentation_lists_every_metric_with_its_labels() {
-    let kafka = Some(KafkaBoard { unused: [("malformed", 1)].into(), ..KafkaBoard::default() });
-    let (web, _boards) = start(Board { network: Some(network()), kafka, ..board(now_ms()) });
+    let broker = Some(BrokerBoard { unused: [("malformed", 1)].into(), ..BrokerBoard::default() });
+    let (web, _boards) = start(Board { network: Some(network()), broker, ..board(now_ms()) });
     let (_, _, text) = get(&web, "/metrics");
     let exported: BTreeSet<String> =
         text.lines().filter(|line| line.starts_with("srlg_")).map(name_and_labels).collect();

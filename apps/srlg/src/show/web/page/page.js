@@ -277,7 +277,7 @@ function show(board) {
   if (!board.network) input.push(`${round(board.input.contacts)} contacts`);
   if (board.input.refused) input.push(`${round(board.input.refused)} datagrams of strangers`);
   if (board.input.dropped) input.push(`${round(board.input.dropped)} dropped by the kernel`);
-  if (board.kafka) input.push(`${round(board.kafka.lag)} messages to read in Kafka`);
+  if (board.broker) input.push(`${round(board.broker.lag)} messages to read from the broker`);
   if (!board.is_last_reload_good) input.push("last reload failed");
   input.push(megabytes(board.memory_bytes));
   write(byId("facts"), input.join(" · "));

@@ -7,14 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
+use super::broker::{Broker, has_kcat};
+use super::input::options;
+use crate::flows::{flows, goflow2};
+use crate::reading::Reading;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use srlg_input::live::KafkaOptions;
-
-use crate::broker::{Broker, has_kcat};
-use crate::flows::{flows, goflow2};
-use crate::input::{Reading, options};
 
 /// Starts a proxy with TLS in front of the broker at `address`, writes its certificate to `ca`, and returns its port.
 fn proxy(address: &str, ca: &Path) -> u16 {
@@ -89,16 +88,17 @@ fn brokers_are_read_by_tls_if_their_certificate_is_trusted() {
     let [ca, other] = ["ca", "other"].map(|name| folder.path().join(name));
     let port = proxy(&broker.addresses, &ca);
     proxy(&broker.addresses, &other);
-    let of = |ca: &Path| KafkaOptions {
-        kafka_ca: Some(ca.to_owned()),
-        ..options(&format!("localhost:{port}"), "flows")
+    let of = |ca: &Path| {
+        let mut options = options(&format!("localhost:{port}"), "flows");
+        options.kafka.kafka_ca = Some(ca.to_owned());
+        options
     };
-    let mut reading = Reading::open(of(&ca), None);
+    let mut reading = Reading::open(&of(&ca), None);
     reading.contacts(100);
-    assert_eq!(reading.kafka().error, None);
-    let mut reading = Reading::open(of(&other), None);
-    reading.until(|it| it.kafka().error.is_some());
-    let error = reading.kafka().error.unwrap();
+    assert_eq!(reading.broker().error, None);
+    let mut reading = Reading::open(&of(&other), None);
+    reading.until(|it| it.broker().error.is_some());
+    let error = reading.broker().error.unwrap();
     assert!(error.contains("certificate"), "{error}");
     assert_eq!(reading.contacts.len(), 0);
 }

@@ -2,24 +2,11 @@
 //!
 //! Fields are found by their names, without regard to case and underscores: those of Akvorado, goflow2 and goflow.
 
-use std::fs;
-use std::io::Read;
-use std::path::PathBuf;
-use std::time::Duration;
-
 use prost_types::DescriptorProto;
 use prost_types::field_descriptor_proto::Type;
 
-use crate::error::InputError;
-
-/// Bytes of a schema, at most.
-const MOST_BYTES: u64 = 1 << 20;
-
 /// The largest number of a field that is read. Numbers are an index.
 const MOST_NUMBER: i32 = 65_535;
-
-/// Time that a server has for its answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The part of a contact that a field has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +171,7 @@ impl Layout {
     }
 
     /// Returns a schema from which [`parse`](Self::parse) makes this layout.
-    pub(super) fn schema(&self) -> String {
+    pub(crate) fn schema(&self) -> String {
         let field = |(number, part): (usize, &Option<Part>)| {
             let part = (*part)?;
             let (name, _) = NAMES.iter().find(|(_, known)| *known == part)?;
@@ -215,7 +202,7 @@ impl Layout {
     }
 
     /// Returns the topic in which Akvorado writes messages of this schema, if `name` is only the first part of it.
-    pub(super) fn topic(&self, name: &str) -> String {
+    pub(crate) fn topic(&self, name: &str) -> String {
         match self.message.strip_prefix("FlowMessagev") {
             Some(hash) if !hash.is_empty() && !name.ends_with(hash) => format!("{name}-{hash}"),
             _ => name.to_owned(),
@@ -235,65 +222,6 @@ fn find_flows<'a>(message: &'a DescriptorProto, flows: &mut Vec<&'a DescriptorPr
 fn part(field: &str) -> Option<Part> {
     let name = field.replace('_', "").to_ascii_lowercase();
     NAMES.iter().find(|(known, _)| *known == name).map(|(_, part)| *part)
-}
-
-/// The origin of a schema.
-#[derive(Clone, Debug)]
-pub(super) enum Source {
-    Known(Layout),
-    Url(String),
-}
-
-impl Source {
-    /// Reads the schema in the file `name`. One at a URL is read later.
-    pub(super) fn open(name: Option<&str>) -> Result<Self, InputError> {
-        let Some(name) = name else { return Ok(Self::Known(Layout::goflow2())) };
-        if is_url(name) {
-            return Ok(Self::Url(name.to_owned()));
-        }
-        let path = PathBuf::from(name);
-        let cause = |cause: String| SchemaError::Read { name: name.to_owned(), cause };
-        let read = fs::File::open(path).and_then(|file| {
-            let mut text = String::new();
-            file.take(MOST_BYTES).read_to_string(&mut text).map(|_| text)
-        });
-        let text = read.map_err(|error| cause(error.to_string()))?;
-        Ok(Self::Known(Layout::parse(&text)?))
-    }
-
-    /// Returns the schema, which is read if it is at a URL.
-    pub(super) fn read(&self) -> Result<Layout, SchemaError> {
-        match self {
-            Self::Known(layout) => Ok(layout.clone()),
-            Self::Url(url) => {
-                let cause = |error: ureq::Error| SchemaError::Read {
-                    name: without_user(url),
-                    cause: error.to_string(),
-                };
-                let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
-                let agent = ureq::Agent::new_with_config(config.build());
-                let mut answer = agent.get(url).call().map_err(cause)?;
-                let body = answer.body_mut().with_config().limit(MOST_BYTES);
-                Layout::parse(&body.read_to_string().map_err(cause)?)
-            }
-        }
-    }
-
-    pub(super) const fn is_url(&self) -> bool {
-        matches!(self, Self::Url(_))
-    }
-}
-
-/// Returns `url` without the name and the password of a user, which belong in no log.
-fn without_user(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    format!("{scheme}://{host}{path}")
-}
-
-fn is_url(name: &str) -> bool {
-    ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
 }
 
 #[cfg(test)]
@@ -345,20 +273,6 @@ mod tests {
         for layout in [layout, Layout::goflow2()] {
             assert_eq!(Layout::parse(&layout.schema()).unwrap(), layout);
         }
-    }
-
-    #[test]
-    fn passwords_are_in_no_error() {
-        for (url, expected) in [
-            ("http://u:p@w@a.example:81/x@y", "http://a.example:81/x@y"),
-            ("https://a.example", "https://a.example"),
-        ] {
-            assert_eq!(without_user(url), expected);
-        }
-        let source = Source::Url("http://u:secret@127.0.0.1:1/schema".to_owned());
-        let error = source.read().unwrap_err().to_string();
-        assert!(error.contains("http://127.0.0.1:1/schema"), "{error}");
-        assert!(!error.contains("secret"), "{error}");
     }
 
     #[test]

@@ -1,102 +1,73 @@
-//! The status of a topic, and the lines of the log about it.
+//! The status of a broker's topic, stream or subject, and the lines of the log about it.
 
 use std::collections::BTreeMap;
 use std::mem;
 use std::time::{Duration, Instant};
 
 use crate::flow::{FlowCounts, Reason};
-use crate::input::{KafkaStatus, LogLine, Status};
-use crate::kafka::message::FlowReader;
-use crate::kafka::partition::Gap;
-use crate::kafka::schema::Layout;
+use crate::input::{BrokerStatus, LogLine, Status};
 use crate::live::Line;
-use crate::options::Topic;
+use crate::messages::decoder::FlowReader;
 
 /// Time between two updates of the status.
 const STATUS: Duration = Duration::from_secs(1);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The status of a topic, and its failures.
-pub(super) struct News<'a> {
-    pub(super) line: &'a Line,
-    pub(super) status: KafkaStatus,
+/// The status of a topic, a stream or a subject, and its failures.
+pub(crate) struct News<'a> {
+    pub(crate) line: &'a Line,
+    pub(crate) status: BrokerStatus,
     failures: BTreeMap<Subject, String>,
     failing_since: Option<Instant>,
     shown: Option<Instant>,
     minute: Minute,
 }
 
-/// A part of a topic that can fail.
+/// A part of an input from a broker that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Subject {
+pub(crate) enum Subject {
     Schema,
-    /// The list of the partitions.
-    Partitions,
+    /// The list of the partitions of a topic, or a stream.
+    Source,
     Partition(i32),
+    Connection,
 }
 
 /// Counts at the start of a minute.
 #[derive(Debug)]
 struct Minute {
     started: Instant,
-    messages: u64,
+    flows: u64,
     without_hosts: u64,
 }
 
 impl<'a> News<'a> {
-    pub(super) fn new(topic: &Topic, line: &'a Line) -> Self {
-        let status = KafkaStatus { topic: topic.to_string(), ..KafkaStatus::default() };
+    /// Makes the news of what is read at the URL `source`.
+    pub(crate) fn new(source: String, line: &'a Line) -> Self {
+        let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
         Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
     }
 
-    pub(super) fn say_start(&self, name: &str, layout: &Layout) {
-        self.info(format!(
-            "reads flows of the topic {name} at {}, messages {}",
-            self.status.topic,
-            layout.message()
-        ));
-    }
-
-    pub(super) fn say_partition(&self, number: i32) {
-        self.info(format!("{} has a new partition, {number}", self.status.topic));
-    }
-
-    /// Counts and logs a gap in the messages of a partition.
-    pub(super) fn say_gap(&mut self, number: i32, gap: Gap) {
-        let topic = &self.status.topic;
-        self.warn(match gap {
-            Gap::Expired(messages) => format!(
-                "{messages} messages of the partition {number} of {topic} are lost: Kafka had deleted them before they were read; reading continues with the earliest one"
-            ),
-            Gap::Renewed => format!(
-                "the partition {number} of {topic} ends before the position that was read: the topic was made anew, and is read from its earliest message on"
-            ),
-        });
-        if let Gap::Expired(messages) = gap {
-            self.status.expired += messages;
-        }
-    }
-
     /// Notes that `subject` cannot be read. The first of several failures is logged.
-    pub(super) fn fail(&mut self, subject: Subject, error: String) {
+    pub(crate) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
         let error = match subject {
             Subject::Partition(number) => format!("partition {number}: {error}"),
-            Subject::Schema | Subject::Partitions => error,
+            Subject::Schema | Subject::Source | Subject::Connection => error,
         };
         if self.failures.is_empty() {
             self.failing_since = Some(Instant::now());
-            let topic = &self.status.topic;
-            self.warn(format!("cannot read {topic}: {error}; srlg tries again until it succeeds"));
+            let source = &self.status.source;
+            self.warn(format!("cannot read {source}: {error}; srlg tries again until it succeeds"));
         }
         self.failures.insert(subject, error);
         self.set_error();
     }
 
     /// Notes that `subject` can be read. The end of all failures is logged.
-    pub(super) fn recover(&mut self, subject: Subject) {
+    pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
         }
@@ -105,12 +76,12 @@ impl<'a> News<'a> {
             && let Some(since) = self.failing_since.take()
         {
             let seconds = since.elapsed().as_secs();
-            self.info(format!("{} can be read again, after {seconds} s", self.status.topic));
+            self.info(format!("{} can be read again, after {seconds} s", self.status.source));
         }
     }
 
     /// Forgets failures of a topic that is read no further.
-    pub(super) fn leave_topic(&mut self) {
+    pub(crate) fn leave_topic(&mut self) {
         let subjects: Vec<_> = self.failures.keys().copied().collect();
         let of_topic = subjects.into_iter().filter(|subject| *subject != Subject::Schema);
         of_topic.for_each(|subject| self.recover(subject));
@@ -124,12 +95,12 @@ impl<'a> News<'a> {
         });
     }
 
-    pub(super) fn is_status_due(&self) -> bool {
+    pub(crate) fn is_status_due(&self) -> bool {
         self.shown.is_none_or(|shown| shown.elapsed() >= STATUS)
     }
 
     /// Publishes the status, with the counters of `flows`.
-    pub(super) fn show(&mut self, flows: Option<&FlowReader>) {
+    pub(crate) fn show(&mut self, flows: Option<&FlowReader>) {
         self.shown = Some(Instant::now());
         if let Some(flows) = flows {
             self.status.without_hosts += self.minute.pass(Instant::now(), flows.counts());
@@ -137,36 +108,36 @@ impl<'a> News<'a> {
         let status = Status {
             flows: flows.map(|flows| flows.counts().clone()),
             exporters: flows.map(FlowReader::exporters).unwrap_or_default(),
-            kafka: Some(self.status.clone()),
+            broker: Some(self.status.clone()),
             ..Status::default()
         };
         self.line.set_status(0, status);
     }
 
-    pub(super) fn info(&self, text: String) {
+    pub(crate) fn info(&self, text: String) {
         self.line.belt.log(LogLine::info(text));
     }
 
-    pub(super) fn warn(&self, text: String) {
+    pub(crate) fn warn(&self, text: String) {
         self.line.belt.log(LogLine::warning(text));
     }
 }
 
 impl Minute {
     fn new(started: Instant, counts: &FlowCounts) -> Self {
-        Self { started, messages: counts.datagrams, without_hosts: counts.of(Reason::NoHosts) }
+        Self { started, flows: counts.records, without_hosts: counts.of(Reason::NoHosts) }
     }
 
-    /// Starts the next minute if it is `now`, and returns the messages of the last one if none of them had two hosts. The schema is
-    /// then that of other messages.
+    /// Starts the next minute if it is `now`, and returns the flows of the last one if none of them had two hosts. The schema is then
+    /// that of other messages.
     fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
         if now.duration_since(self.started) < MINUTE {
             return 0;
         }
         let before = mem::replace(self, Self::new(now, counts));
-        let messages = self.messages - before.messages;
+        let flows = self.flows - before.flows;
         let without_hosts = self.without_hosts - before.without_hosts;
-        if without_hosts == messages { messages } else { 0 }
+        if without_hosts == flows { flows } else { 0 }
     }
 }
 
@@ -175,12 +146,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_a_minute_without_any_hosts_are_counted() {
+    fn flows_of_a_minute_without_any_hosts_are_counted() {
         let start = Instant::now();
         let mut counts = FlowCounts::default();
         let mut minute = Minute::new(start, &counts);
-        let mut pass = |seconds, messages, without_hosts| {
-            counts.datagrams += messages;
+        let mut pass = |seconds, flows, without_hosts| {
+            counts.records += flows;
             (0..without_hosts).for_each(|_| counts.add(Reason::NoHosts));
             minute.pass(start + Duration::from_secs(seconds), &counts)
         };

@@ -6,85 +6,31 @@ use std::io::{Read, Write};
 use std::iter;
 use std::net::TcpListener;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use srlg_cli::now_ms;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
-use srlg_input::live::KafkaOptions;
-use srlg_input::{
-    Contact, Event, Input, InputOptions, KafkaStatus, LogLevel, LogLine, Position, Status,
-};
+use srlg_input::live::{KafkaOptions, MessageOptions};
+use srlg_input::{BrokerStatus, InputOptions, Position, Status};
 
-use crate::broker::{Broker, PARTITIONS, has_kcat};
+use super::broker::{Broker, PARTITIONS, has_kcat};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, netflow};
+use crate::reading::{Reading, without_times};
 
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// An input, and everything that it has yielded.
-pub(crate) struct Reading {
-    input: Input,
-    pub(crate) contacts: Vec<Contact>,
-    log: Vec<LogLine>,
-}
-
-impl Reading {
-    pub(crate) fn open(options: KafkaOptions, position: Option<Position>) -> Self {
-        let options = InputOptions { kafka: options, ..InputOptions::default() };
-        let input = Input::resume(&options, position).unwrap();
-        Self { input, contacts: Vec::new(), log: Vec::new() }
-    }
-
-    /// Reads until `is_so`.
-    pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> &mut Self {
-        let started = Instant::now();
-        while !is_so(self) {
-            let status = self.input.status();
-            assert!(
-                started.elapsed() < PATIENCE,
-                "{} {:?} {status:?}",
-                self.contacts.len(),
-                self.log
-            );
-            match self.input.next_event().unwrap().expect("the input has ended") {
-                Event::Contacts(contacts) => self.contacts.extend(contacts),
-                Event::Log(line) => self.log.push(line),
-                _ => {}
-            }
-        }
-        self
-    }
-
-    /// Reads until there are `count` contacts.
-    pub(crate) fn contacts(&mut self, count: usize) -> &mut Self {
-        self.until(|it| it.contacts.len() >= count)
-    }
-
-    pub(crate) fn kafka(&self) -> KafkaStatus {
-        self.input.status().kafka.unwrap_or_default()
-    }
-
-    fn warnings(&self) -> usize {
-        self.log.iter().filter(|line| line.level == LogLevel::Warning).count()
-    }
-
-    fn peers(&self) -> BTreeSet<String> {
-        self.contacts.iter().map(|contact| contact.source.to_string()).collect()
-    }
-}
-
-pub(crate) fn options(addresses: &str, topic: &str) -> KafkaOptions {
+pub(crate) fn options(addresses: &str, topic: &str) -> InputOptions {
     let kafka = format!("kafka://{addresses}/{topic}").parse().ok();
     assert!(kafka.is_some());
-    KafkaOptions { kafka, kafka_earliest: true, ..KafkaOptions::default() }
+    InputOptions {
+        kafka: KafkaOptions { kafka, ..KafkaOptions::default() },
+        messages: MessageOptions { earliest: true, ..MessageOptions::default() },
+        ..InputOptions::default()
+    }
 }
 
-/// Everything of a contact but its time.
-fn without_times(contacts: &[Contact]) -> Vec<Contact> {
-    let mut without_times = contacts.to_vec();
-    without_times.iter_mut().for_each(|contact| contact.time_ns = 0);
-    without_times.sort_by_key(|contact| (contact.source, contact.destination));
-    without_times
+/// Returns the same with a schema.
+fn with_schema(schema: &str, mut options: InputOptions) -> InputOptions {
+    options.messages.schema = Some(schema.to_owned());
+    options
 }
 
 #[test]
@@ -110,28 +56,25 @@ fn flows_in_a_topic_are_the_contacts_that_netflow_has() {
     let folder = tempfile::tempdir().unwrap();
     let schema = folder.path().join("schema.proto");
     fs::write(&schema, ENRICHED).unwrap();
-    let of_akvorado = KafkaOptions {
-        kafka_schema: Some(schema.to_str().unwrap().to_owned()),
-        ..options(&broker.addresses, "enriched")
-    };
+    let of_akvorado = with_schema(schema.to_str().unwrap(), options(&broker.addresses, "enriched"));
     for options in [options(&broker.addresses, "flows"), of_akvorado] {
         let before = now_ms();
-        let mut reading = Reading::open(options, None);
+        let mut reading = Reading::open(&options, None);
         reading.contacts(all.len());
         assert_eq!(without_times(&reading.contacts), without_times(&exported));
         let times = reading.contacts.iter().map(|contact| contact.time_ns / 1_000_000);
         assert!(times.clone().all(|ms| (before - 60_000..=now_ms()).contains(&ms)));
-        reading.until(|it| it.kafka().messages == 2_000);
-        let Status { flows, exporters, kafka, .. } = reading.input.status();
+        reading.until(|it| it.broker().messages == 2_000);
+        let Status { flows, exporters, broker, .. } = reading.input.status();
         let [exporter] = &exporters[..] else { panic!("{exporters:?}") };
         assert_eq!(exporter.address.ip(), EXPORTER);
         assert_eq!((exporter.counts.records, flows.unwrap().contacts), (2_000, 2_000));
-        let kafka = kafka.unwrap();
+        let broker = broker.unwrap();
         assert_eq!(
-            (kafka.partitions, kafka.lag, kafka.expired, kafka.retries),
+            (broker.partitions, broker.lag, broker.expired, broker.retries),
             (PARTITIONS, 0, 0, 0)
         );
-        assert_eq!((kafka.error, reading.warnings()), (None, 0));
+        assert_eq!((broker.error, reading.warnings()), (None, 0));
         let position = reading.input.position().unwrap();
         assert_eq!(position.offsets.values().sum::<i64>(), 2_000);
     }
@@ -148,24 +91,26 @@ fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
         broker.produce("flows", partition, &messages);
     };
     produce(0, 0, 300);
-    let from_end = || KafkaOptions { kafka_earliest: false, ..options(&broker.addresses, "flows") };
-    let mut reading = Reading::open(from_end(), None);
-    reading.until(|it| it.kafka().partitions == PARTITIONS);
+    let mut from_end = options(&broker.addresses, "flows");
+    from_end.messages.earliest = false;
+    let mut reading = Reading::open(&from_end, None);
+    reading.until(|it| it.broker().partitions == PARTITIONS);
     produce(1, 300, 300);
     let position = reading.contacts(300).input.position().unwrap().clone();
     assert_eq!(reading.contacts.len(), 300);
     assert_eq!(position.offsets, [(0, 300), (1, 300), (2, 0), (3, 0)].into());
     drop(reading);
     (0..4).for_each(|partition| produce(partition, 600 + 100 * partition as u32, 100));
-    let mut reading = Reading::open(from_end(), Some(position));
+    let mut reading = Reading::open(&from_end, Some(position));
     reading.contacts(400);
     let expected: BTreeSet<_> =
         flows(600, 400).iter().map(|flow| flow.source.to_string()).collect();
     assert_eq!((reading.contacts.len(), reading.peers()), (400, expected));
     // A position in another topic says nothing of this one.
-    let other = Position { topic: "other".to_owned(), offsets: [(0, 7)].into(), schema: None };
-    let mut reading = Reading::open(from_end(), Some(other));
-    reading.until(|it| it.kafka().partitions == PARTITIONS);
+    let other =
+        Position { topic: "other".to_owned(), offsets: [(0, 7)].into(), ..Position::default() };
+    let mut reading = Reading::open(&from_end, Some(other));
+    reading.until(|it| it.broker().partitions == PARTITIONS);
     assert_eq!((reading.contacts.len(), reading.warnings()), (0, 1));
 }
 
@@ -181,8 +126,8 @@ fn messages_that_are_no_flows_are_counted() {
     // Of another schema, in which goflow2's addresses are not.
     let other = enriched(&flow);
     broker.produce("flows", 0, &[json, good[..9].to_vec(), other, good]);
-    let mut reading = Reading::open(options(&broker.addresses, "flows"), None);
-    reading.contacts(1).until(|it| it.kafka().messages == 4);
+    let mut reading = Reading::open(&options(&broker.addresses, "flows"), None);
+    reading.contacts(1).until(|it| it.broker().messages == 4);
     let counts = reading.input.status().flows.unwrap();
     assert_eq!((counts.datagrams, counts.contacts), (4, 1));
     assert_eq!(counts.of(Reason::Malformed) + counts.of(Reason::NoHosts), 3);
@@ -198,19 +143,23 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     // The brokers keep 5 MiB, or 100,000 messages, of a partition.
     let messages: Vec<_> = flows(0, 120_000).iter().map(|flow| goflow2(flow, false)).collect();
     broker.produce("flows", 0, &messages);
-    let position = Position { topic: "flows".to_owned(), offsets: [(0, 10)].into(), schema: None };
-    let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));
-    reading.until(|it| it.kafka().messages > 0 && it.kafka().lag == 0);
-    let KafkaStatus { messages, expired, .. } = reading.kafka();
+    let position =
+        Position { topic: "flows".to_owned(), offsets: [(0, 10)].into(), ..Position::default() };
+    let mut reading = Reading::open(&options(&broker.addresses, "flows"), Some(position));
+    reading.until(|it| it.broker().messages > 0 && it.broker().lag == 0);
+    let BrokerStatus { messages, expired, .. } = reading.broker();
     assert!(expired > 0, "{messages}");
     assert_eq!(messages + expired, 119_990);
     assert_eq!(reading.warnings(), 1);
     // The brokers have never had this offset.
-    let position =
-        Position { topic: "flows".to_owned(), offsets: [(0, 500_000)].into(), schema: None };
-    let mut reading = Reading::open(options(&broker.addresses, "flows"), Some(position));
-    reading.until(|it| it.kafka().messages > 0);
-    assert_eq!((reading.kafka().expired, reading.warnings()), (0, 1));
+    let position = Position {
+        topic: "flows".to_owned(),
+        offsets: [(0, 500_000)].into(),
+        ..Position::default()
+    };
+    let mut reading = Reading::open(&options(&broker.addresses, "flows"), Some(position));
+    reading.until(|it| it.broker().messages > 0);
+    assert_eq!((reading.broker().expired, reading.warnings()), (0, 1));
 }
 
 #[test]
@@ -218,10 +167,11 @@ fn a_broker_that_is_not_there_is_named_and_no_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let position = Position { topic: "flows".to_owned(), offsets: [(0, 7)].into(), schema: None };
-    let mut reading = Reading::open(options(&address, "flows"), Some(position.clone()));
-    reading.until(|it| it.kafka().retries >= 2 && it.kafka().error.is_some());
-    let error = reading.kafka().error.unwrap();
+    let position =
+        Position { topic: "flows".to_owned(), offsets: [(0, 7)].into(), ..Position::default() };
+    let mut reading = Reading::open(&options(&address, "flows"), Some(position.clone()));
+    reading.until(|it| it.broker().retries >= 2 && it.broker().error.is_some());
+    let error = reading.broker().error.unwrap();
     assert!(error.contains(&address), "{error}");
     assert_eq!(reading.warnings(), 1);
     assert!(reading.log.iter().any(|line| line.text.contains(&address)));
@@ -235,11 +185,11 @@ fn a_topic_that_is_not_there_is_named_until_it_is() {
         return;
     }
     let broker = Broker::start("flows");
-    let mut reading = Reading::open(options(&broker.addresses, "late"), None);
-    reading.until(|it| it.kafka().error.as_deref() == Some("no topic late"));
+    let mut reading = Reading::open(&options(&broker.addresses, "late"), None);
+    reading.until(|it| it.broker().error.as_deref() == Some("no topic late"));
     let messages: Vec<_> = flows(0, 10).iter().map(|flow| goflow2(flow, false)).collect();
     broker.produce("late", 2, &messages);
-    reading.contacts(10).until(|it| it.kafka().error.is_none());
+    reading.contacts(10).until(|it| it.broker().error.is_none());
 }
 
 #[test]
@@ -254,13 +204,13 @@ fn brokers_that_answer_no_more_are_read_again_when_they_do() {
         broker.produce("flows", 0, &messages);
     };
     produce(0, 10);
-    let mut reading = Reading::open(options(&broker.addresses, "flows"), None);
+    let mut reading = Reading::open(&options(&broker.addresses, "flows"), None);
     reading.contacts(10);
     broker.signal("STOP");
-    reading.until(|it| it.kafka().error.is_some());
+    reading.until(|it| it.broker().error.is_some());
     broker.signal("CONT");
     produce(10, 10);
-    reading.contacts(20).until(|it| it.kafka().error.is_none());
+    reading.contacts(20).until(|it| it.broker().error.is_none());
     assert_eq!((reading.contacts.len(), reading.peers().len()), (20, 20));
     assert_eq!(reading.warnings(), 1);
 }
@@ -282,11 +232,10 @@ fn a_schema_is_fetched_as_soon_as_there_is_one() {
             answer(&listener, body);
         }
     });
-    let options =
-        KafkaOptions { kafka_schema: Some(url), ..options(&broker.addresses, "enriched") };
-    let mut reading = Reading::open(options, None);
-    reading.contacts(50).until(|it| it.kafka().messages == 50);
-    let KafkaStatus { retries, error, .. } = reading.kafka();
+    let options = with_schema(&url, options(&broker.addresses, "enriched"));
+    let mut reading = Reading::open(&options, None);
+    reading.contacts(50).until(|it| it.broker().messages == 50);
+    let BrokerStatus { retries, error, .. } = reading.broker();
     assert_eq!((retries, error, reading.warnings()), (2, None, 1));
     assert_eq!(reading.input.position().unwrap().topic, "enriched-TESTHASH");
 }
@@ -311,18 +260,17 @@ fn a_schema_that_changes_is_followed_to_its_topic() {
             answer(&listener, schema.as_deref());
         }
     });
-    let options =
-        KafkaOptions { kafka_schema: Some(url), ..options(&broker.addresses, "enriched") };
-    let mut reading = Reading::open(options, None);
+    let options = with_schema(&url, options(&broker.addresses, "enriched"));
+    let mut reading = Reading::open(&options, None);
     reading.contacts(50);
     produce("enriched-NEXTHASH", 50);
     // It is looked for every 15 s, and at first it cannot be fetched.
-    reading.until(|it| it.kafka().error.is_some());
-    reading.contacts(100).until(|it| it.kafka().messages == 100);
+    reading.until(|it| it.broker().error.is_some());
+    reading.contacts(100).until(|it| it.broker().messages == 100);
     assert_eq!(reading.peers().len(), 100);
     // A busy broker may be warned of, too.
     assert!(reading.warnings() >= 1);
-    assert_eq!(reading.kafka().error, None);
+    assert_eq!(reading.broker().error, None);
     let Status { flows, .. } = reading.input.status();
     assert_eq!(flows.unwrap().contacts, 100);
     assert_eq!(reading.input.position().unwrap().topic, "enriched-NEXTHASH");
@@ -342,9 +290,8 @@ fn a_topic_that_was_replaced_while_srlg_was_stopped_is_read_to_its_end_first() {
     let schema = folder.path().join("schema.proto");
     let open = |schema_text: &str, position| {
         fs::write(&schema, schema_text).unwrap();
-        let kafka_schema = Some(schema.to_str().unwrap().to_owned());
-        let options = KafkaOptions { kafka_schema, ..options(&broker.addresses, "enriched") };
-        Reading::open(options, position)
+        let options = with_schema(schema.to_str().unwrap(), options(&broker.addresses, "enriched"));
+        Reading::open(&options, position)
     };
     produce("enriched-TESTHASH", 0);
     let mut reading = open(ENRICHED, None);
@@ -391,7 +338,7 @@ fn flows_per_second_from_brokers() {
     let messages: Vec<_> = flows(0, 50_000).iter().map(|flow| goflow2(flow, true)).collect();
     (0..PARTITIONS).for_each(|partition| broker.produce("flows", partition, &messages));
     let started = Instant::now();
-    let mut reading = Reading::open(options(&broker.addresses, "flows"), None);
+    let mut reading = Reading::open(&options(&broker.addresses, "flows"), None);
     reading.contacts(190_000);
     let seconds = started.elapsed().as_secs_f64();
     println!("{:.0} flows/s", reading.contacts.len() as f64 / seconds);

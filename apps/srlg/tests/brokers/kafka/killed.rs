@@ -1,102 +1,21 @@
 //! Programs that are killed, and continue from their state.
 
-use std::fs::{self, File};
-use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use srlg_cli::network::broker::Broker as Nats;
 
-use crate::broker::{Broker, PARTITIONS, has_kcat};
+use super::broker::{Broker, PARTITIONS, has_kcat};
 use crate::flows::{flows, goflow2};
-use crate::nats::has_broker;
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A running program, which dies with this value.
-struct Program(Child);
-
-impl Program {
-    fn start(folder: &Path, log: &str, args: &[&str]) -> Self {
-        let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
-        program.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
-        Self(program.stderr(File::create(folder.join(log)).unwrap()).spawn().unwrap())
-    }
-
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _gone = self.0.kill();
-        let _gone = self.0.wait();
-    }
-}
-
-/// A monitor or a collector with its page.
-struct Site {
-    program: Program,
-    http: SocketAddr,
-}
-
-impl Site {
-    fn start(folder: &Path, log: &str, args: &[&str]) -> Self {
-        let program = Program::start(folder, log, args);
-        let address = |log: String| {
-            let (_, address) = log.split_once("the page is at http://")?;
-            address.split_once('/')?.0.parse().ok()
-        };
-        let http = when(|| address(fs::read_to_string(folder.join(log)).unwrap()));
-        Self { program, http }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let url = format!("http://{}{path}", self.http);
-        ureq::get(url).call().unwrap().body_mut().read_to_string().unwrap()
-    }
-
-    fn status(&self) -> Value {
-        serde_json::from_str(&self.get("/api/v1/status")).unwrap()
-    }
-
-    /// Waits until `count` contacts have been read.
-    fn wait_for_contacts(&self, count: u64) {
-        when(|| (self.status()["input"]["contacts"] == count).then_some(()));
-    }
-
-    /// Returns the peers of the host of the flows in the last slice, when they are `is_so` many.
-    fn peers(&self, is_so: impl Fn(f64) -> bool) -> f64 {
-        when(|| {
-            let status = self.status();
-            let host = &status["views"][0]["top"][0];
-            assert!(host["host"].is_null() || host["host"] == "10.0.0.7", "{host}");
-            host["cardinality"].as_f64().filter(|peers| is_so(*peers))
-        })
-    }
-}
+use crate::running::{Program, Site, when};
+use crate::server::has_broker;
 
 /// Writes goflow2's messages about `count` peers from the number `first` on.
 fn produce(broker: &Broker, partition: usize, first: u32, count: u32) {
     let messages: Vec<_> = flows(first, count).iter().map(|flow| goflow2(flow, true)).collect();
     broker.produce("flows", partition, &messages);
-}
-
-/// Returns what `look` finds, within a minute.
-fn when<T>(look: impl Fn() -> Option<T>) -> T {
-    let started = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(started.elapsed() < PATIENCE);
-        thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]
@@ -117,7 +36,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     fs::write(folder.path().join("srlg.toml"), config).unwrap();
     let start = |log| Site::start(folder.path(), log, &["run", "--config", "srlg.toml"]);
     let site = start("log");
-    when(|| (site.status()["kafka"]["partitions"] == PARTITIONS).then_some(()));
+    when(|| (site.status()["broker"]["partitions"] == PARTITIONS).then_some(()));
     produce(&broker, 0, 0, 2_000);
     site.wait_for_contacts(2_000);
     // A checkpoint has these, and their position.
@@ -131,7 +50,8 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     let site = start("log-again");
     let peers = site.peers(|peers| peers > 5_700.0);
     assert!(peers < 6_300.0, "{peers}");
-    for line in ["srlg_kafka_lag_messages 0", "srlg_kafka_failing 0", "srlg_kafka_expired_total 0"]
+    for line in
+        ["srlg_broker_lag_messages 0", "srlg_broker_failing 0", "srlg_broker_expired_total 0"]
     {
         when(|| site.get("/metrics").lines().any(|it| it == line).then_some(()));
     }

@@ -1,0 +1,6 @@
+//! Topics of Kafka.
+
+mod broker;
+mod input;
+mod killed;
+mod tls;

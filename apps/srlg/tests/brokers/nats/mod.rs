@@ -1,0 +1,1 @@
+//! Streams and subjects of NATS.

@@ -1,0 +1,32 @@
+//! Messages of flows, as Akvorado, goflow2 and others write them to Kafka and NATS.
+//!
+//! ```text
+//! .proto --[schema]--> Layout
+//! message --[protobuf or json]--> Flow --[decoder]--> contacts and counters
+//! ```
+//!
+//! A [`FlowReader`] reads messages of one [`Format`]. Inputs share what is around it: the origin of the schema, the status of a broker
+//! and the lines of the log about it, certificates and passwords.
+
+mod decoder;
+mod fetching;
+mod flow;
+mod format;
+mod json;
+mod news;
+mod protobuf;
+mod retry;
+mod schema;
+mod secrets;
+
+pub(crate) use fetching::{REFRESH, TICK, fetch_schema, joined, read_schema};
+pub(crate) use format::Source;
+pub(crate) use news::{News, Subject};
+pub(crate) use retry::delay;
+#[cfg(feature = "nats")]
+pub(crate) use secrets::secret;
+pub(crate) use secrets::{password, tls};
+
+pub use decoder::FlowReader;
+pub use format::Format;
+pub use schema::{Layout, SchemaError};

@@ -1,0 +1,145 @@
+//! From messages to contacts, and counters of them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+
+use lru::LruCache;
+
+use crate::contact::{Contact, Host};
+use crate::flow::{ExporterStatus, FlowCounts, Losses, Reason, table};
+use crate::messages::flow::{Flow, Malformed};
+use crate::messages::format::Format;
+use crate::options::{ExportOptions, Timestamps};
+
+/// Exporters that are remembered. The one that was heard least recently is forgotten.
+const EXPORTERS: usize = 16_384;
+
+/// Reads flows out of messages of one [`Format`], and counts what becomes of them.
+#[derive(Debug)]
+pub struct FlowReader {
+    format: Format,
+    timestamps: Timestamps,
+    /// Rate of flows that state none.
+    sampling: Option<NonZeroU32>,
+    counts: FlowCounts,
+    exporters: LruCache<Host, Heard>,
+}
+
+/// Counters of an exporter.
+#[derive(Debug, Default)]
+struct Heard {
+    last_ns: u64,
+    counts: FlowCounts,
+}
+
+impl FlowReader {
+    /// Makes a reader of messages of `format`. Of the options, `nat` has no meaning here.
+    #[must_use]
+    pub fn new(format: Format, options: &ExportOptions) -> Self {
+        let ExportOptions { timestamps, sampling, .. } = *options;
+        let (counts, exporters) = (FlowCounts::default(), table(EXPORTERS));
+        Self { format, timestamps, sampling, counts, exporters }
+    }
+
+    /// Reads `message`, and hands its contacts to `take`. The broker stored the message at `stored_ns`, and now it is `now_ns`, both
+    /// nanoseconds since the Unix epoch.
+    #[inline]
+    pub fn read(
+        &mut self,
+        message: &[u8],
+        stored_ns: u64,
+        now_ns: u64,
+        mut take: impl FnMut(Contact),
+    ) {
+        self.counts.datagrams += 1;
+        match &self.format {
+            Format::Protobuf(layout) => {
+                let flow = Flow::of_protobuf(message, layout);
+                self.note(flow, stored_ns, now_ns).into_iter().for_each(take);
+            }
+            Format::Json => {
+                let lines = message.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+                let mut is_empty = true;
+                for line in lines.filter(|line| !line.is_empty()) {
+                    is_empty = false;
+                    let contact = self.note(Flow::of_json(line), stored_ns, now_ns);
+                    contact.into_iter().for_each(&mut take);
+                }
+                if is_empty {
+                    self.counts.add(Reason::Malformed);
+                }
+            }
+        }
+    }
+
+    /// Counts a flow, and returns its contact, if it has one.
+    #[inline(always)]
+    fn note(
+        &mut self,
+        flow: Result<Flow, Malformed>,
+        stored_ns: u64,
+        now_ns: u64,
+    ) -> Option<Contact> {
+        let Ok(flow) = flow else {
+            self.counts.add(Reason::Malformed);
+            return None;
+        };
+        let received_ns = flow.received_ns().unwrap_or(stored_ns).min(now_ns);
+        let exporter = flow.exporter.unwrap_or(Host::v4(0));
+        let heard = self.exporters.get_or_insert_mut(exporter, Heard::default);
+        heard.last_ns = heard.last_ns.max(received_ns);
+        heard.counts.datagrams += 1;
+        self.counts.records += 1;
+        heard.counts.records += 1;
+        let hosts = match flow.hosts() {
+            Ok(hosts) => hosts,
+            Err(reason) => {
+                self.counts.add(reason);
+                heard.counts.add(reason);
+                return None;
+            }
+        };
+        self.counts.contacts += 1;
+        heard.counts.contacts += 1;
+        let time_ns = match self.timestamps {
+            Timestamps::Trusted if flow.end_ns > 0 => flow.end_ns.min(now_ns),
+            // Messages have no time of export, by which an exporter's clock could be corrected.
+            Timestamps::Trusted | Timestamps::Corrected | Timestamps::Received => received_ns,
+        };
+        Some(flow.details().contact(time_ns, hosts, exporter, self.sampling))
+    }
+
+    /// Reads all further messages by `format`. Counters are kept.
+    pub fn set_format(&mut self, format: Format) {
+        self.format = format;
+    }
+
+    /// Returns what became of all messages.
+    #[must_use]
+    pub const fn counts(&self) -> &FlowCounts {
+        &self.counts
+    }
+
+    /// Returns what is remembered of the exporters, in the order of their addresses.
+    #[must_use]
+    pub fn exporters(&self) -> Vec<ExporterStatus> {
+        let status = |(host, heard): (&Host, &Heard)| ExporterStatus {
+            address: SocketAddr::new(IpAddr::from(*host), 0),
+            last_seen_ns: heard.last_ns,
+            last_read_ns: heard.last_ns,
+            last_record_ns: heard.last_ns,
+            counts: heard.counts.clone(),
+            losses: Losses::default(),
+            skew_ns: 0,
+            templates: 0,
+            backlog: None,
+            undecodable: Vec::new(),
+        };
+        let mut exporters: Vec<_> = self.exporters.iter().map(status).collect();
+        exporters.sort_by_key(|exporter| exporter.address);
+        exporters
+    }
+}
+
+#[cfg(test)]
+mod tests;

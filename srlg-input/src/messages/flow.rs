@@ -1,0 +1,77 @@
+//! The fields of a message that make a contact.
+
+use std::num::NonZeroU32;
+
+use serde::Deserialize;
+
+use crate::contact::Host;
+use crate::flow::{Details, Reason};
+use crate::messages::json;
+
+/// The fields of a message that make a contact. Zero is an unknown number. In JSON, fields have the names of goflow2, or those of a
+/// plain contact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Flow {
+    #[serde(rename = "src_addr", alias = "source", deserialize_with = "json::host")]
+    pub(super) source: Option<Host>,
+    #[serde(rename = "dst_addr", alias = "destination", deserialize_with = "json::host")]
+    pub(super) destination: Option<Host>,
+    #[serde(rename = "sampler_address", alias = "exporter", deserialize_with = "json::host")]
+    pub(super) exporter: Option<Host>,
+    #[serde(rename = "sampling_rate", alias = "sampling", deserialize_with = "json::number")]
+    pub(super) sampling: u64,
+    #[serde(rename = "time_received_ns", alias = "time_ns", deserialize_with = "json::number")]
+    pub(super) received_ns: u64,
+    /// The time of a plain contact.
+    #[serde(rename = "time", deserialize_with = "json::time_ns")]
+    pub(super) time_ns: u64,
+    #[serde(rename = "time_flow_end_ns", deserialize_with = "json::number")]
+    pub(super) end_ns: u64,
+    #[serde(deserialize_with = "json::number")]
+    pub(super) packets: u64,
+    #[serde(rename = "proto", alias = "protocol", deserialize_with = "json::protocol")]
+    pub(super) protocol: u64,
+    #[serde(rename = "dst_port", alias = "destination_port", deserialize_with = "json::number")]
+    pub(super) destination_port: u64,
+    #[serde(deserialize_with = "json::number")]
+    pub(super) tcp_flags: u64,
+    pub(super) initiated: Option<bool>,
+}
+
+/// A message or a line of it that is not of the expected format, or whose addresses are not addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+impl Flow {
+    /// Returns the time at which the flow was received, if it is stated.
+    #[inline(always)]
+    pub(super) fn received_ns(&self) -> Option<u64> {
+        [self.received_ns, self.time_ns].into_iter().find(|ns| *ns > 0)
+    }
+
+    #[inline(always)]
+    pub(super) fn hosts(&self) -> Result<[Host; 2], Reason> {
+        let (Some(source), Some(destination)) = (self.source, self.destination) else {
+            return Err(Reason::NoHosts);
+        };
+        let is_zero = |host: Host| host == Host::v4(0) || host == Host::v6(0);
+        let has_zero = is_zero(source) || is_zero(destination);
+        if has_zero { Err(Reason::ZeroHost) } else { Ok([source, destination]) }
+    }
+
+    /// Zero is what is not known: no other value is left out of a message.
+    #[inline(always)]
+    pub(super) fn details(&self) -> Details {
+        let known = |value: u64| Some(value).filter(|value| *value > 0);
+        Details {
+            packets: known(self.packets),
+            protocol: known(self.protocol).and_then(|it| it.try_into().ok()),
+            // The low eight flags.
+            tcp_flags: known(self.tcp_flags).map(|flags| flags as u8),
+            destination_port: known(self.destination_port).and_then(|it| it.try_into().ok()),
+            initiated: self.initiated,
+            sampling: u32::try_from(self.sampling).ok().and_then(NonZeroU32::new),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Formats of messages, and where the schema of one is read.
+
+use std::fmt;
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::InputError;
+use crate::messages::schema::{Layout, SchemaError};
+use crate::options::{MessageFormat, MessageOptions};
+
+/// Bytes of a schema, at most.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Time that a server has for its answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The format of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// A message of protobuf, with its length in front or without.
+    Protobuf(Layout),
+    /// One or more lines, each an object of JSON.
+    Json,
+}
+
+impl Format {
+    /// Returns the topic in which Akvorado writes messages of this format, if `name` is only the first part of it.
+    pub(crate) fn topic(&self, name: &str) -> String {
+        match self {
+            Self::Protobuf(layout) => layout.topic(name),
+            Self::Json => name.to_owned(),
+        }
+    }
+
+    /// Returns the schema that a position keeps, from which the same format can be made.
+    pub(crate) fn schema(&self) -> Option<String> {
+        match self {
+            Self::Protobuf(layout) => Some(layout.schema()),
+            Self::Json => None,
+        }
+    }
+}
+
+/// The kind of messages, for the log.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Protobuf(layout) => write!(f, "messages {}", layout.message()),
+            Self::Json => f.write_str("JSON lines"),
+        }
+    }
+}
+
+/// The origin of a format.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Known(Format),
+    Url(String),
+}
+
+impl Source {
+    /// Reads the schema that `options` name, if it is in a file. One at a URL is read later.
+    pub(crate) fn open(options: &MessageOptions) -> Result<Self, InputError> {
+        let Some(name) = &options.schema else {
+            return Ok(Self::Known(match options.message_format {
+                MessageFormat::Protobuf => Format::Protobuf(Layout::goflow2()),
+                MessageFormat::Json => Format::Json,
+            }));
+        };
+        if is_url(name) {
+            return Ok(Self::Url(name.to_owned()));
+        }
+        let path = PathBuf::from(name);
+        let cause = |cause: String| SchemaError::Read { name: name.to_owned(), cause };
+        let read = fs::File::open(path).and_then(|file| {
+            let mut text = String::new();
+            file.take(MOST_BYTES).read_to_string(&mut text).map(|_| text)
+        });
+        let text = read.map_err(|error| cause(error.to_string()))?;
+        Ok(Self::Known(Format::Protobuf(Layout::parse(&text)?)))
+    }
+
+    /// Returns the format, whose schema is read if it is at a URL.
+    pub(crate) fn read(&self) -> Result<Format, SchemaError> {
+        match self {
+            Self::Known(format) => Ok(format.clone()),
+            Self::Url(url) => {
+                let cause = |error: ureq::Error| SchemaError::Read {
+                    name: without_user(url),
+                    cause: error.to_string(),
+                };
+                let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE));
+                let agent = ureq::Agent::new_with_config(config.build());
+                let mut answer = agent.get(url).call().map_err(cause)?;
+                let body = answer.body_mut().with_config().limit(MOST_BYTES);
+                Ok(Format::Protobuf(Layout::parse(&body.read_to_string().map_err(cause)?)?))
+            }
+        }
+    }
+
+    pub(crate) const fn is_url(&self) -> bool {
+        matches!(self, Self::Url(_))
+    }
+}
+
+/// Returns `url` without the name and the password of a user, which belong in no log.
+fn without_user(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+fn is_url(name: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| name.starts_with(scheme))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_in_no_error() {
+        for (url, expected) in [
+            ("http://u:p@w@a.example:81/x@y", "http://a.example:81/x@y"),
+            ("https://a.example", "https://a.example"),
+        ] {
+            assert_eq!(without_user(url), expected);
+        }
+        let source = Source::Url("http://u:secret@127.0.0.1:1/schema".to_owned());
+        let error = source.read().unwrap_err().to_string();
+        assert!(error.contains("http://127.0.0.1:1/schema"), "{error}");
+        assert!(!error.contains("secret"), "{error}");
+    }
+}

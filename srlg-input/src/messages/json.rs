@@ -1,0 +1,152 @@
+//! From a line of JSON to a flow, and the values of its fields.
+//!
+//! A value of `null` is one that is not stated.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserializer;
+use serde::de::{Error, Unexpected, Visitor};
+
+use crate::capture::logs;
+use crate::contact::Host;
+use crate::messages::flow::{Flow, Malformed};
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Flow {
+    /// Reads an object of JSON.
+    pub(super) fn of_json(line: &[u8]) -> Result<Self, Malformed> {
+        serde_json::from_slice(line).map_err(|_| Malformed)
+    }
+}
+
+/// A value, which is a number or a text.
+trait Value: Default {
+    const EXPECTED: &str;
+
+    fn of_integer(_: u64) -> Option<Self> {
+        None
+    }
+
+    fn of_float(_: f64) -> Option<Self> {
+        None
+    }
+
+    fn of_text(_: &str) -> Option<Self> {
+        None
+    }
+}
+
+#[derive(Default)]
+struct Number(u64);
+
+#[derive(Default)]
+struct Address(Option<Host>);
+
+#[derive(Default)]
+struct Protocol(u64);
+
+#[derive(Default)]
+struct Time(u64);
+
+impl Value for Number {
+    const EXPECTED: &str = "a number";
+
+    fn of_integer(number: u64) -> Option<Self> {
+        Some(Self(number))
+    }
+
+    /// Some write numbers of 64 bits as texts.
+    fn of_text(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+}
+
+impl Value for Address {
+    const EXPECTED: &str = "an IP address";
+
+    /// An empty text is no address.
+    fn of_text(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self(None));
+        }
+        text.parse().ok().map(|host| Self(Some(host)))
+    }
+}
+
+impl Value for Protocol {
+    const EXPECTED: &str = "a protocol";
+
+    fn of_integer(number: u64) -> Option<Self> {
+        Some(Self(number))
+    }
+
+    /// goflow2 writes an empty text for a protocol whose name it does not know.
+    fn of_text(name: &str) -> Option<Self> {
+        Some(Self(logs::protocol(name).unwrap_or_default().into()))
+    }
+}
+
+impl Value for Time {
+    const EXPECTED: &str = "seconds since 1970, or a date with a time and an offset";
+
+    fn of_integer(seconds: u64) -> Option<Self> {
+        seconds.checked_mul(SECOND).map(Self)
+    }
+
+    fn of_float(seconds: f64) -> Option<Self> {
+        (seconds >= 0.0).then(|| Self((seconds * SECOND as f64) as u64))
+    }
+
+    fn of_text(text: &str) -> Option<Self> {
+        logs::time_ns(text).ok().map(Self)
+    }
+}
+
+/// Visits the value of a field.
+struct Field<V>(PhantomData<V>);
+
+impl<V: Value> Visitor<'_> for Field<V> {
+    type Value = V;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(V::EXPECTED)
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<V, E> {
+        V::of_integer(number).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(number), &self))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<V, E> {
+        V::of_float(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<V, E> {
+        V::of_text(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V, E> {
+        Ok(V::default())
+    }
+}
+
+fn value<'a, V: Value, D: Deserializer<'a>>(field: D) -> Result<V, D::Error> {
+    field.deserialize_any(Field(PhantomData))
+}
+
+pub(super) fn number<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
+    value(field).map(|Number(number)| number)
+}
+
+pub(super) fn host<'a, D: Deserializer<'a>>(field: D) -> Result<Option<Host>, D::Error> {
+    value(field).map(|Address(host)| host)
+}
+
+pub(super) fn protocol<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
+    value(field).map(|Protocol(number)| number)
+}
+
+pub(super) fn time_ns<'a, D: Deserializer<'a>>(field: D) -> Result<u64, D::Error> {
+    value(field).map(|Time(ns)| ns)
+}

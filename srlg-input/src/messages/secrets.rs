@@ -1,0 +1,72 @@
+//! Files with certificates and passwords for connections to brokers.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::error::InputError;
+
+/// Trusts the certificates in the file `ca`, or those of the system.
+pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
+    let mut roots = RootCertStore::empty();
+    match ca {
+        Some(path) => {
+            let fail = |cause: String| InputError::BrokerFile { path: path.to_owned(), cause };
+            let certificates = CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|error| fail(error.to_string()))?;
+            for certificate in certificates {
+                roots.add(certificate).map_err(|error| fail(error.to_string()))?;
+            }
+            if roots.is_empty() {
+                return Err(fail("no certificate in it".to_owned()));
+            }
+        }
+        None => {
+            let system = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(system.certs);
+            if roots.is_empty() {
+                let cause = system.errors.first().map(ToString::to_string);
+                let cause = cause.unwrap_or_else(|| "there are none".to_owned());
+                return Err(InputError::Certificates(cause));
+            }
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| InputError::Certificates(error.to_string()))?;
+    Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+/// Reads a password from the first line of a file that other users cannot read.
+pub(crate) fn password(path: &Path) -> Result<String, InputError> {
+    match secret(path)?.lines().next() {
+        Some(password) if !password.is_empty() => Ok(password.to_owned()),
+        _ => Err(InputError::BrokerFile {
+            path: path.to_owned(),
+            cause: "no password in its first line".to_owned(),
+        }),
+    }
+}
+
+/// Reads a file that other users cannot read.
+pub(crate) fn secret(path: &Path) -> Result<String, InputError> {
+    let fail = |cause: String| InputError::BrokerFile { path: path.to_owned(), cause };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode =
+            fs::metadata(path).map_err(|error| fail(error.to_string()))?.permissions().mode();
+        if mode & 0o007 != 0 {
+            return Err(fail(
+                "all users can read it; take that right away (chmod o-rwx)".to_owned(),
+            ));
+        }
+    }
+    fs::read_to_string(path).map_err(|error| fail(error.to_string()))
+}

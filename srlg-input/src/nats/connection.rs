@@ -1,0 +1,105 @@
+//! Connections to servers of NATS.
+//!
+//! Shape: a connection that is lost is not repaired by the client, whose errors have no cause. The reader makes another one.
+
+use std::path::{Path, PathBuf};
+
+use async_nats::{Client, ConnectOptions, Event, ServerAddr};
+use nkeys::KeyPair;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::error::InputError;
+use crate::messages::{password, secret, tls};
+use crate::nats::session::NatsError;
+use crate::options::{BadUrl, NatsOptions, NatsUrl};
+
+/// Messages of a subject that wait to be read. The client drops others. Those of one read of the socket are far fewer.
+const CAPACITY: usize = 1 << 17;
+
+/// The servers, and what they ask of a client.
+pub(super) struct Access {
+    servers: Vec<ServerAddr>,
+    is_tls: bool,
+    ca: Option<PathBuf>,
+    identity: Identity,
+}
+
+/// The identity of a client.
+#[derive(Clone)]
+enum Identity {
+    Nobody,
+    User { name: String, password: String },
+    Key(String),
+    Credentials(String),
+}
+
+impl Access {
+    /// Reads the files that `options` name.
+    pub(super) fn new(url: &NatsUrl, options: &NatsOptions) -> Result<Self, InputError> {
+        let NatsOptions { nats_ca, nats_user, nats_password, nats_key, nats_credentials, .. } =
+            options;
+        if options.is_tls() {
+            // The client reads them again. Here it is found out whether it can.
+            tls(nats_ca.as_deref())?;
+        }
+        let identity = match (nats_user, nats_password, nats_key, nats_credentials) {
+            (Some(user), Some(path), ..) => {
+                Identity::User { name: user.clone(), password: password(path)? }
+            }
+            (_, _, Some(path), _) => Identity::Key(seed(path)?),
+            (.., Some(path)) => {
+                let text = secret(path)?;
+                ConnectOptions::with_credentials(&text).map_err(|error| {
+                    InputError::BrokerFile { path: path.clone(), cause: error.to_string() }
+                })?;
+                Identity::Credentials(text)
+            }
+            _ => Identity::Nobody,
+        };
+        let servers = url.servers.iter().map(|server| format!("nats://{server}").parse());
+        let servers = servers.collect::<Result<_, _>>();
+        let servers = servers.map_err(|_| BadUrl(url.to_string()))?;
+        Ok(Self { servers, is_tls: options.is_tls(), ca: nats_ca.clone(), identity })
+    }
+
+    /// Connects, and returns the client and what happens to its connection.
+    pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<Event>), NatsError> {
+        let (sender, events) = unbounded_channel();
+        let options = match self.identity.clone() {
+            Identity::Nobody => ConnectOptions::new(),
+            Identity::User { name, password } => {
+                ConnectOptions::with_user_and_password(name, password)
+            }
+            Identity::Key(seed) => ConnectOptions::with_nkey(seed),
+            Identity::Credentials(text) => ConnectOptions::with_credentials(&text)?,
+        };
+        let mut options = options
+            .name("srlg")
+            .require_tls(self.is_tls)
+            .ignore_discovered_servers()
+            .max_reconnects(self.servers.len())
+            .subscription_capacity(CAPACITY)
+            .event_callback(move |event| {
+                // Without a receiver the input has ended.
+                let _ended = sender.send(event);
+                std::future::ready(())
+            });
+        if let Some(ca) = &self.ca {
+            options = options.add_root_certificates(ca.clone());
+        }
+        Ok((options.connect(&self.servers).await?, events))
+    }
+}
+
+/// Reads the seed of an `NKey` from a file that other users cannot read.
+///
+/// # Errors
+/// [`InputError::BrokerFile`] if the file cannot be read, or has no key.
+pub fn seed(path: &Path) -> Result<String, InputError> {
+    let seed = secret(path)?.trim().to_owned();
+    KeyPair::from_seed(&seed).map_err(|error| InputError::BrokerFile {
+        path: path.to_owned(),
+        cause: format!("there is no key in it: {error}"),
+    })?;
+    Ok(seed)
+}

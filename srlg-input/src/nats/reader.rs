@@ -1,0 +1,116 @@
+//! The thread that reads a stream or a subject: connections, one after the other.
+
+use async_nats::{Client, Event};
+use futures_util::StreamExt;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep;
+
+use crate::error::InputError;
+use crate::live::{Line, now_ns};
+use crate::messages::{FlowReader, News, Source, Subject, delay, read_schema};
+use crate::nats::connection::Access;
+use crate::nats::session::{Interruption, NatsError, Session};
+use crate::nats::stream::Cursor;
+use crate::options::{ExportOptions, NatsSource, NatsUrl};
+use crate::position::Position;
+
+/// Messages that are decoded between two looks at other things.
+const CHUNK: usize = 1_024;
+
+/// A stream or a subject, with the settings by which it is read.
+pub(super) struct Reader {
+    pub(super) url: NatsUrl,
+    pub(super) source: Source,
+    pub(super) access: Access,
+    pub(super) decoding: ExportOptions,
+    pub(super) is_earliest: bool,
+    pub(super) start: Option<Position>,
+}
+
+/// What is read by one connection after the other.
+enum Target {
+    Stream(Cursor),
+    Subject(String),
+}
+
+impl Reader {
+    /// Reads until the end is asked for.
+    pub(super) fn run(self, line: &Line) -> Result<(), InputError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(InputError::Thread)?;
+        runtime.block_on(self.read(line));
+        // A request for a schema may be under way. Its answer is not needed any more.
+        runtime.shutdown_background();
+        Ok(())
+    }
+
+    async fn read(self, line: &Line) {
+        let Self { url, source, access, decoding, is_earliest, start } = self;
+        let mut news = News::new(url.to_string(), line);
+        let Some(format) = read_schema(&source, &mut news).await else { return };
+        news.info(format!("reads flows of {url}, {format}"));
+        let mut target = match &url.source {
+            NatsSource::Stream(name) => {
+                let (cursor, warning) = Cursor::new(name, start, is_earliest);
+                warning.into_iter().for_each(|warning| news.warn(warning));
+                Target::Stream(cursor)
+            }
+            NatsSource::Subject(name) => Target::Subject(name.clone()),
+        };
+        let flows = FlowReader::new(format.clone(), &decoding);
+        let mut session = Session::new(news, flows, source, format);
+        let mut failures = 0;
+        loop {
+            let messages = session.news.status.messages;
+            let end = connection(&access, &mut target, &mut session).await;
+            session.news.status.partitions = 0;
+            let Err(Interruption::Error(subject, error)) = end else { break };
+            session.news.fail(subject, error.to_string());
+            // A connection by which something was read was a good one.
+            failures = if session.news.status.messages > messages { 1 } else { failures + 1 };
+            if session.wait(sleep(delay(failures)), None).await.is_err() {
+                break;
+            }
+        }
+        session.say_losses();
+        session.news.show(Some(&session.flows));
+    }
+}
+
+/// Reads by one connection until it is lost.
+async fn connection(
+    access: &Access,
+    target: &mut Target,
+    session: &mut Session<'_>,
+) -> Result<(), Interruption> {
+    let connected = session.wait(access.connect(), None).await?;
+    let (client, mut events) =
+        connected.map_err(|error| Interruption::Error(Subject::Connection, error))?;
+    session.news.recover(Subject::Connection);
+    match target {
+        Target::Stream(cursor) => cursor.read(client, &mut events, session).await,
+        Target::Subject(name) => subject(name, &client, &mut events, session).await,
+    }
+}
+
+/// Reads the messages of the subject `name` as they come.
+async fn subject(
+    name: &str,
+    client: &Client,
+    events: &mut UnboundedReceiver<Event>,
+    session: &mut Session<'_>,
+) -> Result<(), Interruption> {
+    let fail = |error| Interruption::Error(Subject::Source, error);
+    let messages = session.wait(client.subscribe(name.to_owned()), Some(events)).await?;
+    let mut messages = messages.map_err(|error| fail(error.into()))?.ready_chunks(CHUNK);
+    session.news.recover(Subject::Source);
+    session.news.status.partitions = 1;
+    loop {
+        let chunk = session.wait(messages.next(), Some(events)).await?;
+        let chunk = chunk.ok_or_else(|| fail(NatsError::Ended))?;
+        let now_ns = now_ns();
+        chunk.iter().for_each(|message| session.read(&message.payload, now_ns, now_ns));
+        session.news.recover(Subject::Source);
+        session.deliver(Position::default())?;
+    }
+}

@@ -1,0 +1,219 @@
+//! A session: the time of one connection, and what happens in it while messages are waited for.
+
+use std::pin::pin;
+use std::time::Instant;
+
+use async_nats::Event;
+use async_nats::jetstream::consumer::StreamError;
+use async_nats::jetstream::consumer::pull::MessagesError;
+use async_nats::jetstream::context::GetStreamError;
+use async_nats::jetstream::stream::ConsumerError;
+use async_nats::{ConnectError, SubscribeError};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::contact::Contact;
+use crate::messages::{
+    FlowReader, Format, News, REFRESH, SchemaError, Source, Subject, TICK, fetch_schema, joined,
+};
+use crate::position::Position;
+
+/// An error of a connection, a stream or a subject.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NatsError {
+    #[error("no connection: {0}")]
+    Connect(#[from] ConnectError),
+    #[error("no connection: {0}")]
+    Credentials(#[from] std::io::Error),
+    #[error("the connection is lost")]
+    Lost,
+    #[error("no stream {0}")]
+    NoStream(String),
+    #[error("no answer about the stream: {0}")]
+    Stream(#[from] GetStreamError),
+    #[error("no consumer of the stream: {0}")]
+    Consumer(#[from] ConsumerError),
+    #[error("no messages of the stream: {0}")]
+    Request(#[from] StreamError),
+    #[error("no messages of the stream: {0}")]
+    Messages(#[from] MessagesError),
+    #[error("messages of the stream are missing after {0}")]
+    Missing(u64),
+    #[error("a message of the stream has no sequence")]
+    NoSequence,
+    #[error("no subscription: {0}")]
+    Subscribe(#[from] SubscribeError),
+    #[error("the subscription has ended")]
+    Ended,
+}
+
+/// The reason why a wait is over before its time.
+#[derive(Debug)]
+pub(super) enum Interruption {
+    /// The input is to end.
+    Stop,
+    Error(Subject, NatsError),
+}
+
+/// What all connections share, one after the other.
+pub(super) struct Session<'a> {
+    pub(super) news: News<'a>,
+    pub(super) flows: FlowReader,
+    source: Source,
+    format: Format,
+    contacts: Vec<Contact>,
+    /// Messages that were found to be deleted since this was logged last.
+    expired: u64,
+    /// Messages that were dropped since this was logged last.
+    dropped: u64,
+    tick: Interval,
+    schemas: JoinSet<Result<Format, SchemaError>>,
+    failed_fetches: u32,
+    fetched: Instant,
+}
+
+/// What a wait has seen.
+enum Wake<T> {
+    Tick,
+    Event(Option<Event>),
+    Done(T),
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(news: News<'a>, flows: FlowReader, source: Source, format: Format) -> Self {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            news,
+            flows,
+            source,
+            format,
+            contacts: Vec::new(),
+            expired: 0,
+            dropped: 0,
+            tick,
+            schemas: JoinSet::new(),
+            failed_fetches: 0,
+            fetched: Instant::now(),
+        }
+    }
+
+    /// Waits for `work`, unless the input ends or the connection with these `events` is lost.
+    pub(super) async fn wait<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        mut events: Option<&mut UnboundedReceiver<Event>>,
+    ) -> Result<T, Interruption> {
+        let mut work = pin!(work);
+        loop {
+            let event = async {
+                match &mut events {
+                    Some(events) => events.recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let wake = tokio::select! {
+                // A busy stream must not keep others waiting.
+                biased;
+                _ = self.tick.tick() => Wake::Tick,
+                event = event => Wake::Event(event),
+                done = &mut work => Wake::Done(done),
+            };
+            match wake {
+                Wake::Tick => self.look()?,
+                Wake::Event(event) => self.note(event)?,
+                Wake::Done(done) => return Ok(done),
+            }
+        }
+    }
+
+    fn note(&mut self, event: Option<Event>) -> Result<(), Interruption> {
+        match event {
+            None | Some(Event::Disconnected | Event::Closed) => {
+                return Err(Interruption::Error(Subject::Connection, NatsError::Lost));
+            }
+            Some(Event::SlowConsumer(_)) => {
+                self.dropped += 1;
+                self.news.status.dropped += 1;
+            }
+            Some(Event::ServerError(error)) => {
+                self.news.fail(Subject::Source, error.to_string());
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Looks whether the input is to end, publishes the status, and looks for another schema.
+    fn look(&mut self) -> Result<(), Interruption> {
+        if self.news.line.stop.is_asked() {
+            return Err(Interruption::Stop);
+        }
+        if self.news.is_status_due() {
+            self.say_losses();
+            self.news.show(Some(&self.flows));
+        }
+        if self.source.is_url() && self.schemas.is_empty() && self.fetched.elapsed() >= REFRESH {
+            self.fetched = Instant::now();
+            self.schemas.spawn(fetch_schema(self.source.clone(), self.failed_fetches));
+        }
+        match self.schemas.try_join_next().map(joined) {
+            Some(Ok(format)) => {
+                self.failed_fetches = 0;
+                self.news.recover(Subject::Schema);
+                if format != self.format {
+                    let (former, source) = (&self.format, &self.news.status.source);
+                    self.news.info(format!(
+                        "the schema of {source} has changed from {former} to {format}"
+                    ));
+                    self.flows.set_format(format.clone());
+                    self.format = format;
+                }
+            }
+            Some(Err(error)) => {
+                self.failed_fetches += 1;
+                self.news.fail(Subject::Schema, error.to_string());
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Logs losses, several of them at once.
+    pub(super) fn say_losses(&mut self) {
+        let source = &self.news.status.source;
+        if self.expired > 0 {
+            self.news.warn(format!(
+                "{} messages of {source} are lost: they had been deleted before they were read",
+                self.expired
+            ));
+            self.expired = 0;
+        }
+        if self.dropped > 0 {
+            self.news.warn(format!(
+                "{} messages of {source} or more are lost: they were not read in time",
+                self.dropped
+            ));
+            self.dropped = 0;
+        }
+    }
+
+    /// Counts messages that were deleted before they were read.
+    pub(super) fn lose(&mut self, messages: u64) {
+        self.expired += messages;
+        self.news.status.expired += messages;
+    }
+
+    /// Reads a message that the server stored at `stored_ns`.
+    pub(super) fn read(&mut self, message: &[u8], stored_ns: u64, now_ns: u64) {
+        self.news.status.messages += 1;
+        self.flows.read(message, stored_ns, now_ns, |contact| self.contacts.push(contact));
+    }
+
+    /// Puts the contacts of all messages that were read on the belt, and the position after them.
+    pub(super) fn deliver(&mut self, position: Position) -> Result<(), Interruption> {
+        let is_taken = self.news.line.belt.put_until(self.contacts.drain(..), position);
+        if is_taken { Ok(()) } else { Err(Interruption::Stop) }
+    }
+}

@@ -1,0 +1,264 @@
+//! The messages of a stream of JetStream, in their order.
+//!
+//! A consumer without acknowledgements lasts as long as the connection. The place to start from is that of the position, so that the
+//! server keeps nothing about this reader.
+//! Invariant: every number of the sequence is that of a message that was read, or is counted as deleted.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::pull::{Config, Stream as Messages};
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
+use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::{self, ErrorCode, Message};
+use async_nats::{Client, Event};
+use futures_util::StreamExt;
+use futures_util::stream::ReadyChunks;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::live::now_ns;
+use crate::messages::Subject;
+use crate::nats::session::{Interruption, NatsError, Session};
+use crate::position::Position;
+
+/// Messages that are requested at once.
+const BATCH: usize = 8_192;
+
+/// Messages that are decoded between two looks at other things.
+const CHUNK: usize = 1_024;
+
+/// Time that a request for messages lasts, and the pause after which a server says that it is still there.
+const EXPIRES: Duration = Duration::from_secs(20);
+const HEARTBEAT: Duration = Duration::from_secs(3);
+
+/// The time after which the server forgets a consumer that asks for nothing.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
+/// The partition that a stream has in a position.
+const PARTITION: i32 = 0;
+
+/// A stream, and how far it was read.
+#[derive(Debug)]
+pub(super) struct Cursor {
+    name: String,
+    is_earliest: bool,
+    /// When the stream was made.
+    created_ns: Option<i64>,
+    /// The sequence of the next message.
+    next: Option<u64>,
+}
+
+/// The first message that is read of a stream that has been opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Opening {
+    next: u64,
+    /// Messages that had been deleted before they were read.
+    expired: u64,
+    is_renewed: bool,
+}
+
+/// The sequences that a stream has now.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    created_ns: i64,
+    first: u64,
+    last: u64,
+}
+
+impl Cursor {
+    /// Makes the cursor of the stream `name`, at the position `start` if it is one in this stream. Else a warning comes with it.
+    pub(super) fn new(
+        name: &str,
+        start: Option<Position>,
+        is_earliest: bool,
+    ) -> (Self, Option<String>) {
+        let mut cursor = Self { name: name.to_owned(), is_earliest, created_ns: None, next: None };
+        let Some(Position { topic, offsets, created_ns, .. }) = start else {
+            return (cursor, None);
+        };
+        if topic == name && created_ns.is_some() {
+            // Without a number, views have positions in several streams of that name.
+            let next = offsets.get(&PARTITION).and_then(|next| u64::try_from(*next).ok());
+            cursor.next = Some(next.unwrap_or(0));
+            cursor.created_ns = created_ns;
+            return (cursor, None);
+        }
+        let from = if is_earliest { "earliest message" } else { "end" };
+        let warning = format!(
+            "the state has a position in {topic}, and not in the stream {name}, which is read from its {from} on"
+        );
+        (cursor, Some(warning))
+    }
+
+    /// Reads messages until the connection is lost.
+    pub(super) async fn read(
+        &mut self,
+        client: Client,
+        events: &mut UnboundedReceiver<Event>,
+        session: &mut Session<'_>,
+    ) -> Result<(), Interruption> {
+        let fail = |error| Interruption::Error(Subject::Source, error);
+        let context = jetstream::new(client);
+        let opened = session.wait(self.open(&context), Some(events)).await?;
+        let (mut messages, opening) = opened.map_err(fail)?;
+        session.news.recover(Subject::Source);
+        session.news.status.partitions = 1;
+        session.lose(opening.expired);
+        session.say_losses();
+        if opening.is_renewed {
+            let source = &session.news.status.source;
+            session.news.warn(format!(
+                "{source} is not the stream of the position: it was made anew, and is read from its earliest message on"
+            ));
+        }
+        session.deliver(self.position())?;
+        let mut sequence = 0;
+        loop {
+            let chunk = session.wait(messages.next(), Some(events)).await?;
+            let chunk = chunk.ok_or(NatsError::Ended).map_err(fail)?;
+            let now_ns = now_ns();
+            let mut failure = None;
+            for message in chunk {
+                let taken = message.map_err(NatsError::from);
+                let taken = taken.and_then(|it| self.take(&it, &mut sequence, session, now_ns));
+                if let Err(error) = taken {
+                    failure = Some(fail(error));
+                    break;
+                }
+            }
+            session.deliver(self.position())?;
+            failure.map_or(Ok(()), Err)?;
+        }
+    }
+
+    /// Takes a message, whose number among those of the consumer follows on `sequence`.
+    fn take(
+        &mut self,
+        message: &Message,
+        sequence: &mut u64,
+        session: &mut Session<'_>,
+        now_ns: u64,
+    ) -> Result<(), NatsError> {
+        let info = message.info().map_err(|_| NatsError::NoSequence)?;
+        let next = self.next.unwrap_or(0);
+        if info.consumer_sequence != *sequence + 1 || info.stream_sequence < next {
+            return Err(NatsError::Missing(next.saturating_sub(1)));
+        }
+        *sequence = info.consumer_sequence;
+        session.lose(info.stream_sequence - next);
+        self.next = Some(info.stream_sequence + 1);
+        session.news.status.lag = info.pending;
+        let stored_ns = u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0);
+        session.read(&message.payload, stored_ns, now_ns);
+        Ok(())
+    }
+
+    /// Makes a consumer that starts at the next message.
+    async fn open(
+        &mut self,
+        context: &jetstream::Context,
+    ) -> Result<(ReadyChunks<Messages>, Opening), NatsError> {
+        let stream = context.get_stream(&self.name).await.map_err(|error| match error.kind() {
+            GetStreamErrorKind::JetStream(error)
+                if error.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                NatsError::NoStream(self.name.clone())
+            }
+            _ => error.into(),
+        })?;
+        let info = stream.cached_info();
+        let created_ns = i64::try_from(info.created.unix_timestamp_nanos()).unwrap_or(i64::MAX);
+        let (first, last) = (info.state.first_sequence, info.state.last_sequence);
+        let opening = self.opening(Extent { created_ns, first, last });
+        let consumer = stream
+            .create_consumer(Config {
+                deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: opening.next },
+                ack_policy: AckPolicy::None,
+                inactive_threshold: FORGOTTEN,
+                memory_storage: true,
+                num_replicas: 1,
+                ..Config::default()
+            })
+            .await?;
+        let messages = consumer.stream().max_messages_per_batch(BATCH);
+        let messages = messages.expires(EXPIRES).heartbeat(HEARTBEAT).messages().await?;
+        (self.next, self.created_ns) = (Some(opening.next), Some(created_ns));
+        Ok((messages.ready_chunks(CHUNK), opening))
+    }
+
+    fn opening(&self, extent: Extent) -> Opening {
+        let Extent { created_ns, first, last } = extent;
+        let first = first.max(1);
+        let next = match self.next {
+            Some(next) if self.created_ns != Some(created_ns) || next > last + 1 => {
+                return Opening { next: first, expired: 0, is_renewed: next > 0 };
+            }
+            // Sequences start at 1.
+            Some(next) => next.max(1),
+            None if self.is_earliest => first,
+            None => last + 1,
+        };
+        Opening { next: next.max(first), expired: first.saturating_sub(next), is_renewed: false }
+    }
+
+    fn position(&self) -> Position {
+        let next = self.next.and_then(|next| i64::try_from(next).ok());
+        Position {
+            topic: self.name.clone(),
+            offsets: next.map(|next| (PARTITION, next)).into_iter().collect(),
+            created_ns: self.created_ns,
+            ..Position::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_read_from_the_position_unless_its_messages_are_gone() {
+        let cursor = |next: Option<u64>, is_earliest| Cursor {
+            name: "FLOWS".to_owned(),
+            is_earliest,
+            created_ns: next.map(|_| 7),
+            next,
+        };
+        let extent = |created_ns, first, last| Extent { created_ns, first, last };
+        for (cursor, extent, expected) in [
+            (cursor(None, false), extent(7, 3, 9), (10, 0, false)),
+            (cursor(None, true), extent(7, 3, 9), (3, 0, false)),
+            // An empty stream.
+            (cursor(None, true), extent(7, 0, 0), (1, 0, false)),
+            (cursor(None, false), extent(7, 0, 0), (1, 0, false)),
+            (cursor(Some(5), false), extent(7, 3, 9), (5, 0, false)),
+            (cursor(Some(10), false), extent(7, 3, 9), (10, 0, false)),
+            (cursor(Some(1), false), extent(7, 3, 9), (3, 2, false)),
+            // All messages are deleted.
+            (cursor(Some(5), false), extent(7, 10, 9), (10, 5, false)),
+            // A stream that was made later, and one that was restored from an older copy.
+            (cursor(Some(5), false), extent(8, 1, 9), (1, 0, true)),
+            (cursor(Some(11), false), extent(7, 3, 9), (3, 0, true)),
+        ] {
+            let Opening { next, expired, is_renewed } = cursor.opening(extent);
+            assert_eq!((next, expired, is_renewed), expected, "{cursor:?} {extent:?}");
+        }
+    }
+
+    #[test]
+    fn a_position_counts_in_its_stream_alone() {
+        let position = |topic: &str, created_ns| Position {
+            topic: topic.to_owned(),
+            offsets: [(PARTITION, 5)].into(),
+            created_ns,
+            ..Position::default()
+        };
+        let start = position("FLOWS", Some(7));
+        let (cursor, warning) = Cursor::new("FLOWS", Some(start.clone()), false);
+        assert_eq!((cursor.position(), warning), (start, None));
+        // Another stream, and a topic of Kafka.
+        for start in [position("OTHER", Some(7)), position("FLOWS", None)] {
+            let (cursor, warning) = Cursor::new("FLOWS", Some(start), false);
+            assert_eq!((cursor.next, warning.is_some()), (None, true));
+        }
+    }
+}

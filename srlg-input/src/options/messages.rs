@@ -1,0 +1,40 @@
+//! Options of messages of a broker.
+
+use crate::contact::named;
+
+/// Options of messages in a topic of Kafka, or in a stream or a subject of NATS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(default, rename_all = "kebab-case")
+)]
+pub struct MessageOptions {
+    /// Format of the messages: of protobuf by a schema, or lines of JSON
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "protobuf|json", default_value_t, requires = "broker")
+    )]
+    pub message_format: MessageFormat,
+
+    /// Schema of the messages, a .proto file or its URL [default: that of goflow2]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "broker"))]
+    pub schema: Option<String>,
+
+    /// Without a position in the state, start with the earliest message that the broker has [default: with the next one]
+    #[cfg_attr(feature = "clap", arg(long, requires = "broker"))]
+    pub earliest: bool,
+}
+
+named! {
+    /// The format of messages.
+    #[non_exhaustive]
+    MessageFormat {
+        /// A message of protobuf by a schema.
+        #[default]
+        Protobuf = "protobuf",
+        /// One or more lines, each an object of JSON.
+        Json = "json",
+    }
+}
