@@ -68,6 +68,15 @@ pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     whole
 }
 
+/// Returns the line of JSON that goflow2 writes about `flow`.
+pub(crate) fn json(flow: &Flow) -> String {
+    let Flow { source, destination, port, packets } = flow;
+    let received_ns = now_ms() * 1_000_000;
+    format!(
+        r#"{{"type":"NETFLOW_V5","time_received_ns":{received_ns},"sequence_num":1,"sampling_rate":{SAMPLING},"sampler_address":"{EXPORTER}","time_flow_start_ns":{received_ns},"time_flow_end_ns":{received_ns},"bytes":64,"packets":{packets},"src_addr":"{source}","dst_addr":"{destination}","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":{port},"tcp_flags":2}}"#
+    )
+}
+
 /// Returns a message of [`ENRICHED`] about `flow`.
 pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     let mut message = Vec::new();

@@ -1,1 +1,6 @@
 //! Streams and subjects of NATS.
+
+mod access;
+mod input;
+mod killed;
+mod server;

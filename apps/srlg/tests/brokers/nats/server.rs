@@ -1,0 +1,123 @@
+//! A server of NATS for a test, and a producer.
+
+use std::fs;
+use std::path::Path;
+
+use async_nats::jetstream::stream::{Config, StorageType};
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, ConnectOptions};
+use srlg_cli::network::broker::Broker;
+use srlg_input::InputOptions;
+use srlg_input::live::{MessageOptions, NatsOptions};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::server::has_broker;
+
+/// The stream of the tests, and the subject of it.
+pub(crate) const STREAM: &str = "FLOWS";
+pub(crate) const SUBJECT: &str = "flows.router";
+
+/// A server, which dies with this value.
+pub(crate) struct Server {
+    pub(crate) broker: Broker,
+    folder: TempDir,
+    runtime: Runtime,
+}
+
+impl Server {
+    /// Starts a server with `settings` besides those of a store; none where no server is installed.
+    pub(crate) fn start(settings: &str) -> Option<Self> {
+        if !has_broker() {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let conf = format!("jetstream {{ store_dir: \"store\" }}\n{settings}\n");
+        fs::write(folder.path().join("nats.conf"), conf).unwrap();
+        let broker = Broker::start(folder.path()).unwrap();
+        let runtime = Runtime::new().unwrap();
+        Some(Self { broker, folder, runtime })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Runs `work` with a client.
+    pub(crate) fn with<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
+        self.runtime.block_on(async {
+            let client = ConnectOptions::new().connect(self.broker.address()).await.unwrap();
+            work(client).await
+        })
+    }
+
+    /// Makes the stream, which keeps `most` messages, or all of them.
+    pub(crate) fn make_stream(&self, most: Option<i64>) {
+        self.with(async |client| {
+            let config = Config {
+                name: STREAM.to_owned(),
+                subjects: vec!["flows.>".to_owned()],
+                storage: StorageType::File,
+                max_messages: most.unwrap_or(-1),
+                ..Config::default()
+            };
+            jetstream::new(client).create_stream(config).await.unwrap();
+        });
+    }
+
+    pub(crate) fn remove_stream(&self) {
+        self.with(async |client| jetstream::new(client).delete_stream(STREAM).await.unwrap());
+    }
+
+    pub(crate) fn remove_message(&self, sequence: u64) {
+        self.with(async |client| {
+            let stream = jetstream::new(client).get_stream(STREAM).await.unwrap();
+            assert!(stream.delete_message(sequence).await.unwrap());
+        });
+    }
+
+    /// Publishes messages, and waits until the stream has them.
+    pub(crate) fn produce(&self, messages: Vec<Vec<u8>>) {
+        self.with(async |client| produce(&jetstream::new(client), messages).await);
+    }
+
+    /// Publishes messages in no stream.
+    pub(crate) fn publish(&self, messages: Vec<Vec<u8>>) {
+        self.with(async |client| {
+            for message in messages {
+                client.publish(SUBJECT, message.into()).await.unwrap();
+            }
+            client.flush().await.unwrap();
+        });
+    }
+
+    /// The options that read the stream, from its earliest message on.
+    pub(crate) fn stream(&self) -> InputOptions {
+        options(&format!("jetstream://{}/{STREAM}", self.broker.address()))
+    }
+
+    /// The options that read all subjects of flows.
+    pub(crate) fn subject(&self) -> InputOptions {
+        let mut options = options(&format!("nats://{}/flows.*", self.broker.address()));
+        options.messages.earliest = false;
+        options
+    }
+}
+
+async fn produce(context: &Context, messages: Vec<Vec<u8>>) {
+    let mut acks = Vec::new();
+    for message in messages {
+        acks.push(context.publish(SUBJECT, message.into()).await.unwrap());
+    }
+    for ack in acks {
+        ack.await.unwrap();
+    }
+}
+
+fn options(url: &str) -> InputOptions {
+    InputOptions {
+        nats: NatsOptions { nats: Some(url.parse().unwrap()), ..NatsOptions::default() },
+        messages: MessageOptions { earliest: true, ..MessageOptions::default() },
+        ..InputOptions::default()
+    }
+}
