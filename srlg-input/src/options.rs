@@ -20,7 +20,8 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
 /// With the feature `clap` they are options of a command. These have a group `contacts`, of which one may be given: `input`,
-/// `listen`, `interface`, `kafka` or `nats`; a group `decoded`, the options by which flow exports are read; and a group `broker`.
+/// `listen`, `interface`, `kafka` or `nats`; a group `decoded`, the options by which flow exports are read; and a group
+/// `messages`, the two brokers.
 ///
 /// With the feature `serde` they are read from a map with the same names as keys; [`check`](Self::check) then says what a command
 /// would.
@@ -29,7 +30,7 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "kafka", "nats"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka", "nats"]))))]
-#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("broker").args(["kafka", "nats"]))))]
+#[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("messages").args(["kafka", "nats"]))))]
 pub struct InputOptions {
     /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
@@ -168,7 +169,7 @@ pub struct ExportOptions {
     /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "broker")
+        arg(long, value_name = "pre|post", default_value_t, conflicts_with = "messages")
     )]
     pub nat: Nat,
 

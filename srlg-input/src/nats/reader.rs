@@ -3,6 +3,7 @@
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::unconstrained;
 use tokio::time::sleep;
 
 use crate::error::InputError;
@@ -106,7 +107,9 @@ async fn subject(
     session.news.recover(Subject::Source);
     session.news.status.partitions = 1;
     loop {
-        let chunk = session.wait(messages.next(), Some(events)).await?;
+        // All that the connection has read is taken before it reads more. So the client drops nothing, and the server notices a reader
+        // that is too slow.
+        let chunk = session.wait(unconstrained(messages.next()), Some(events)).await?;
         let chunk = chunk.ok_or_else(|| fail(NatsError::Ended))?;
         let now_ns = now_ns();
         chunk.iter().for_each(|message| session.read(&message.payload, now_ns, now_ns));

@@ -30,6 +30,10 @@ pub(super) enum NatsError {
     Lost,
     #[error("no stream {0}")]
     NoStream(String),
+    #[error(
+        "the stream {0} deletes messages that were read: give it the retention policy limits, or read a copy of it"
+    )]
+    Retention(String),
     #[error("no answer about the stream: {0}")]
     Stream(#[from] GetStreamError),
     #[error("no consumer of the stream: {0}")]

@@ -9,26 +9,29 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::pull::{Config, Stream as Messages};
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy};
 use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::stream::RetentionPolicy;
 use async_nats::jetstream::{self, ErrorCode, Message};
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
 use futures_util::stream::ReadyChunks;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::unconstrained;
 
 use crate::live::now_ns;
 use crate::messages::Subject;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::position::Position;
 
-/// Messages that are requested at once.
+/// Messages that are requested at once, and their bytes.
 const BATCH: usize = 8_192;
+const BATCH_BYTES: usize = 16 << 20;
 
 /// Messages that are decoded between two looks at other things.
 const CHUNK: usize = 1_024;
 
 /// Time that a request for messages lasts, and the pause after which a server says that it is still there.
-const EXPIRES: Duration = Duration::from_secs(20);
-const HEARTBEAT: Duration = Duration::from_secs(3);
+const EXPIRES: Duration = Duration::from_secs(30);
+const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The time after which the server forgets a consumer that asks for nothing.
 const FORGOTTEN: Duration = Duration::from_secs(60);
@@ -113,7 +116,7 @@ impl Cursor {
         session.deliver(self.position())?;
         let mut sequence = 0;
         loop {
-            let chunk = session.wait(messages.next(), Some(events)).await?;
+            let chunk = session.wait(unconstrained(messages.next()), Some(events)).await?;
             let chunk = chunk.ok_or(NatsError::Ended).map_err(fail)?;
             let now_ns = now_ns();
             let mut failure = None;
@@ -166,6 +169,9 @@ impl Cursor {
             _ => error.into(),
         })?;
         let info = stream.cached_info();
+        if info.config.retention != RetentionPolicy::Limits {
+            return Err(NatsError::Retention(self.name.clone()));
+        }
         let created_ns = i64::try_from(info.created.unix_timestamp_nanos()).unwrap_or(i64::MAX);
         let (first, last) = (info.state.first_sequence, info.state.last_sequence);
         let opening = self.opening(Extent { created_ns, first, last });
@@ -179,7 +185,8 @@ impl Cursor {
                 ..Config::default()
             })
             .await?;
-        let messages = consumer.stream().max_messages_per_batch(BATCH);
+        let messages = consumer.stream();
+        let messages = messages.max_messages_per_batch(BATCH).max_bytes_per_batch(BATCH_BYTES);
         let messages = messages.expires(EXPIRES).heartbeat(HEARTBEAT).messages().await?;
         (self.next, self.created_ns) = (Some(opening.next), Some(created_ns));
         Ok((messages.ready_chunks(CHUNK), opening))

@@ -14,16 +14,16 @@ pub struct MessageOptions {
     /// Format of the messages: of protobuf by a schema, or lines of JSON
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "protobuf|json", default_value_t, requires = "broker")
+        arg(long, value_name = "protobuf|json", default_value_t, requires = "messages")
     )]
     pub message_format: MessageFormat,
 
     /// Schema of the messages, a .proto file or its URL [default: that of goflow2]
-    #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "broker"))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "messages"))]
     pub schema: Option<String>,
 
     /// Without a position in the state, start with the earliest message that the broker has [default: with the next one]
-    #[cfg_attr(feature = "clap", arg(long, requires = "broker"))]
+    #[cfg_attr(feature = "clap", arg(long, requires = "messages"))]
     pub earliest: bool,
 }
 

@@ -16,12 +16,10 @@ use async_nats::rustls::pki_types::CertificateDer;
 use async_nats::rustls::pki_types::pem::{self, PemObject as _};
 use async_nats::rustls::{self, CertificateError};
 use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
-use nkeys::KeyPair;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use crate::network::read_secret;
 use crate::network::subjects;
 
 /// File of the authority that signs the broker's certificate.
@@ -116,11 +114,7 @@ impl Access {
 
     /// Returns the key of `client`.
     pub(crate) fn key(&self, client: &str) -> Result<String> {
-        let path = key_file(&self.folder, client);
-        let key = read_secret(&path)?.trim().to_owned();
-        KeyPair::from_seed(&key)
-            .map_err(|error| anyhow!("there is no key in {}: {error}", path.display()))?;
-        Ok(key)
+        Ok(srlg_input::nats::seed(&key_file(&self.folder, client))?)
     }
 
     fn options(&self, client: &str, state: watch::Sender<LinkState>) -> Result<ConnectOptions> {

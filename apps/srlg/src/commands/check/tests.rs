@@ -329,7 +329,7 @@ fn views_that_need_more_memory_than_there_is_are_a_warning() {
 
 #[cfg(feature = "kafka")]
 #[test]
-fn files_and_options_of_kafka_are_tried() {
+fn files_and_options_of_brokers_are_tried() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     fs::write(
@@ -340,6 +340,8 @@ fn files_and_options_of_kafka_are_tried() {
     fs::write(path("bad"), "message").unwrap();
     fs::write(path("secret"), "pass\n").unwrap();
     fs::set_permissions(path("secret"), Permissions::from_mode(0o600)).unwrap();
+    fs::write(path("seed"), nkeys::KeyPair::new_user().seed().unwrap()).unwrap();
+    fs::set_permissions(path("seed"), Permissions::from_mode(0o600)).unwrap();
     fs::write(path("open"), "pass\n").unwrap();
     fs::set_permissions(path("open"), Permissions::from_mode(0o644)).unwrap();
     let user = "kafka-user = 'u'\nkafka-password";
@@ -364,6 +366,37 @@ fn files_and_options_of_kafka_are_tried() {
         assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
         let lines = checked.err().map_or(0, |error| error.to_string().lines().count());
         assert_eq!(lines, usize::from(!is_right), "{options}");
+    }
+    for (options, is_right) in [
+        ("", true),
+        ("message-format = 'json'\nearliest = true", true),
+        ("schema = 'DIR/schema'\nnats-tls = true", true),
+        ("schema = 'DIR/bad'", false),
+        ("schema = 'DIR/schema'\nmessage-format = 'json'", false),
+        ("message-format = 'xml'", false),
+        ("nats-ca = 'DIR/none'", false),
+        ("nats-ca = 'DIR/schema'", false),
+        ("nats-user = 'u'\nnats-tls = true", false),
+        ("nats-user = 'u'\nnats-password = 'DIR/secret'", false),
+        ("nats-user = 'u'\nnats-password = 'DIR/secret'\nnats-tls = true", true),
+        ("nats-user = 'u'\nnats-password = 'DIR/open'\nnats-tls = true", false),
+        ("nats-key = 'DIR/secret'", false),
+        ("nats-key = 'DIR/seed'", true),
+        ("nats-key = 'DIR/seed'\nnats-credentials = 'DIR/secret'", false),
+        ("nats-credentials = 'DIR/secret'", false),
+        ("nat = 'post'", false),
+        ("kafka = 'kafka://192.0.2.1/flows'", false),
+        ("kafka-tls = true", false),
+    ] {
+        let text = format!("[input]\nnats = 'jetstream://192.0.2.1/FLOWS'\n{options}\n");
+        let checked = check(&args(&write(folder.path(), &text)));
+        assert_eq!(checked.is_ok(), is_right, "{options}: {checked:?}");
+    }
+    let config = write(folder.path(), "[input]\nnats = 'nats://192.0.2.1/a'\nearliest = true\n");
+    assert!(check(&args(&config)).unwrap_err().to_string().contains("jetstream://"));
+    for url in ["flows", "nats://a", "jetstream://a/b.c"] {
+        let config = write(folder.path(), &format!("[input]\nnats = '{url}'\n"));
+        assert!(check(&args(&config)).unwrap_err().to_string().contains("jetstream://server"));
     }
     for topic in ["flows", "kafka://a", "kafka://[::1]/flows"] {
         let config = write(folder.path(), &format!("[input]\nkafka = '{topic}'\n"));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Instant;
 
+use async_nats::jetstream::stream::RetentionPolicy;
 use srlg_cli::now_ms;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 use srlg_input::live::MessageFormat;
@@ -47,7 +48,7 @@ fn messages_in_a_stream_are_the_contacts_that_netflow_has() {
         (with(MessageFormat::Json, None), all.chunks(3).map(lines).collect()),
     ];
     for (options, messages) in cases {
-        server.make_stream(None);
+        server.make_stream();
         let (before, count) = (now_ms(), messages.len() as u64);
         server.produce(messages);
         let mut reading = Reading::open(&options, None);
@@ -75,7 +76,7 @@ fn messages_in_a_stream_are_the_contacts_that_netflow_has() {
 #[test]
 fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
     let Some(server) = Server::start("") else { return };
-    server.make_stream(None);
+    server.make_stream();
     server.produce(messages(0, 300));
     let mut from_end = server.stream();
     from_end.messages.earliest = false;
@@ -103,7 +104,7 @@ fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
 #[test]
 fn messages_that_are_no_flows_are_counted() {
     let Some(server) = Server::start("") else { return };
-    server.make_stream(None);
+    server.make_stream();
     let [flow, ..] = flows(0, 1)[..] else { panic!() };
     let (good, json) = (goflow2(&flow, true), json(&flow).into_bytes());
     // The last but one is of another schema, in which goflow2's addresses are not.
@@ -119,13 +120,15 @@ fn messages_that_are_no_flows_are_counted() {
     let mut reading = Reading::open(&options, None);
     reading.contacts(1).until(|it| it.broker().messages == 5);
     let counts = reading.input.status().flows.unwrap();
-    assert_eq!((counts.of(Reason::Malformed), counts.contacts), (4, 1));
+    // A message of protobuf may have the bytes of several lines.
+    assert!(counts.of(Reason::Malformed) >= 4);
+    assert_eq!(counts.contacts, 1);
 }
 
 #[test]
 fn messages_that_were_deleted_before_they_were_read_are_counted() {
     let Some(server) = Server::start("") else { return };
-    server.make_stream(Some(100));
+    server.make_stream_with(|config| config.max_messages = 100);
     server.produce(messages(0, 20));
     let mut reading = Reading::open(&server.stream(), None);
     let stored = reading.contacts(20).input.position().unwrap().clone();
@@ -147,7 +150,7 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
 #[test]
 fn a_server_that_is_away_is_named_and_read_again_when_it_is_there() {
     let Some(mut server) = Server::start("") else { return };
-    server.make_stream(None);
+    server.make_stream();
     server.produce(messages(0, 10));
     let mut reading = Reading::open(&server.stream(), None);
     let stored = reading.contacts(5).input.position().unwrap().clone();
@@ -176,17 +179,27 @@ fn a_stream_that_is_not_there_is_named_until_it_is() {
     let Some(server) = Server::start("") else { return };
     let mut reading = Reading::open(&server.stream(), None);
     reading.until(|it| it.broker().error.as_deref() == Some("no stream FLOWS"));
-    server.make_stream(None);
+    server.make_stream();
     server.produce(messages(0, 10));
     reading.contacts(10).until(|it| it.broker().error.is_none());
     // Another one of the same name is read from its start.
     server.remove_stream();
     reading.until(|it| it.broker().error.is_some());
-    server.make_stream(None);
+    server.make_stream();
     server.produce(messages(10, 20));
     reading.contacts(30).until(|it| it.broker().error.is_none());
     assert_eq!((reading.peers().len(), reading.broker().expired), (30, 0));
     assert_eq!(reading.input.position().unwrap().offsets, [(0, 21)].into());
+}
+
+#[test]
+fn a_stream_that_deletes_what_was_read_is_refused() {
+    let Some(server) = Server::start("") else { return };
+    server.make_stream_with(|config| config.retention = RetentionPolicy::Interest);
+    let mut reading = Reading::open(&server.stream(), None);
+    reading.until(|it| it.broker().error.is_some());
+    let error = reading.broker().error.unwrap();
+    assert!(error.contains("retention policy limits"), "{error}");
 }
 
 #[test]
@@ -225,7 +238,7 @@ fn flows_per_second_from_a_stream() {
     for (format, messages) in
         [(MessageFormat::Protobuf, messages(0, 200_000)), (MessageFormat::Json, lines)]
     {
-        server.make_stream(None);
+        server.make_stream();
         messages.chunks(20_000).for_each(|chunk| server.produce(chunk.to_vec()));
         let mut options = server.stream();
         options.messages.message_format = format;

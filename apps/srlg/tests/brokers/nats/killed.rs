@@ -19,7 +19,7 @@ fn messages(first: u32, count: u32) -> Vec<Vec<u8>> {
 #[test]
 fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     let Some(server) = Server::start("") else { return };
-    server.make_stream(None);
+    server.make_stream();
     let folder = tempfile::tempdir().unwrap();
     let config = format!(
         "http = '127.0.0.1:0'\nstate = '{}'\nslice = '1s'\ncheckpoint = '3s'\n\
@@ -54,7 +54,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     // Another stream of that name has other messages.
     site.program.kill();
     server.remove_stream();
-    server.make_stream(None);
+    server.make_stream();
     server.produce(messages(6_000, 10));
     let site = start("log-of-another");
     site.wait_for_contacts(10);
@@ -65,7 +65,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
 #[test]
 fn no_flow_after_the_stored_position_is_lost_when_a_probe_is_killed() {
     let Some(server) = Server::start("") else { return };
-    server.make_stream(None);
+    server.make_stream();
     let folder = tempfile::tempdir().unwrap();
     let configure = |nats: &str| {
         let config = format!(

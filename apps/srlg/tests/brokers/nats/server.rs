@@ -51,16 +51,21 @@ impl Server {
         })
     }
 
-    /// Makes the stream, which keeps `most` messages, or all of them.
-    pub(crate) fn make_stream(&self, most: Option<i64>) {
+    /// Makes the stream.
+    pub(crate) fn make_stream(&self) {
+        self.make_stream_with(|_| {});
+    }
+
+    /// Makes the stream with other settings.
+    pub(crate) fn make_stream_with(&self, change: impl FnOnce(&mut Config)) {
         self.with(async |client| {
-            let config = Config {
+            let mut config = Config {
                 name: STREAM.to_owned(),
                 subjects: vec!["flows.>".to_owned()],
                 storage: StorageType::File,
-                max_messages: most.unwrap_or(-1),
                 ..Config::default()
             };
+            change(&mut config);
             jetstream::new(client).create_stream(config).await.unwrap();
         });
     }
