@@ -54,6 +54,8 @@ pub(super) struct Cursor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
     next: u64,
+    /// Messages from there on.
+    lag: u64,
     /// Messages that had been deleted before they were read.
     expired: u64,
     is_renewed: bool,
@@ -79,7 +81,6 @@ impl Cursor {
             return (cursor, None);
         };
         if topic == name && created_ns.is_some() {
-            // Without a number, views have positions in several streams of that name.
             let next = offsets.get(&PARTITION).and_then(|next| u64::try_from(*next).ok());
             cursor.next = Some(next.unwrap_or(0));
             cursor.created_ns = created_ns;
@@ -105,6 +106,7 @@ impl Cursor {
         let (mut messages, opening) = opened.map_err(fail)?;
         session.news.recover(Subject::Source);
         session.news.status.partitions = 1;
+        session.news.status.lag = opening.lag;
         session.lose(opening.expired);
         session.say_losses();
         if opening.is_renewed {
@@ -194,17 +196,18 @@ impl Cursor {
 
     fn opening(&self, extent: Extent) -> Opening {
         let Extent { created_ns, first, last } = extent;
-        let first = first.max(1);
-        let next = match self.next {
-            Some(next) if self.created_ns != Some(created_ns) || next > last + 1 => {
-                return Opening { next: first, expired: 0, is_renewed: next > 0 };
-            }
-            // Sequences start at 1.
-            Some(next) => next.max(1),
-            None if self.is_earliest => first,
-            None => last + 1,
+        let (first, end) = (first.max(1), last + 1);
+        let (next, is_renewed) = match self.next {
+            // Views have positions in several streams of that name.
+            Some(0) => (first, false),
+            Some(next) if self.created_ns != Some(created_ns) || next > end => (first, true),
+            Some(next) => (next, false),
+            None if self.is_earliest => (first, false),
+            None => (end, false),
         };
-        Opening { next: next.max(first), expired: first.saturating_sub(next), is_renewed: false }
+        let expired = first.saturating_sub(next);
+        let next = next.max(first);
+        Opening { next, lag: end.saturating_sub(next), expired, is_renewed }
     }
 
     fn position(&self) -> Position {
@@ -242,12 +245,15 @@ mod tests {
             (cursor(Some(1), false), extent(7, 3, 9), (3, 2, false)),
             // All messages are deleted.
             (cursor(Some(5), false), extent(7, 10, 9), (10, 5, false)),
+            // Views with positions in several streams.
+            (cursor(Some(0), false), extent(7, 3, 9), (3, 0, false)),
             // A stream that was made later, and one that was restored from an older copy.
             (cursor(Some(5), false), extent(8, 1, 9), (1, 0, true)),
             (cursor(Some(11), false), extent(7, 3, 9), (3, 0, true)),
         ] {
-            let Opening { next, expired, is_renewed } = cursor.opening(extent);
+            let Opening { next, lag, expired, is_renewed } = cursor.opening(extent);
             assert_eq!((next, expired, is_renewed), expected, "{cursor:?} {extent:?}");
+            assert_eq!(next + lag, extent.last + 1);
         }
     }
 

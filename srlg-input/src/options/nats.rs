@@ -28,7 +28,7 @@ pub struct NatsOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats"))]
     pub nats_ca: Option<PathBuf>,
 
-    /// User name; needs TLS
+    /// User name for NATS, which needs TLS
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -40,18 +40,18 @@ pub struct NatsOptions {
     )]
     pub nats_user: Option<String>,
 
-    /// File with the password, which other users cannot read
+    /// File with the password for NATS, which other users cannot read
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats_user"))]
     pub nats_password: Option<PathBuf>,
 
-    /// File with the seed of an NKey, which other users cannot read
+    /// File with the seed of an NKey for NATS, which other users cannot read
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "FILE", requires = "nats", conflicts_with = "nats_credentials")
     )]
     pub nats_key: Option<PathBuf>,
 
-    /// Credentials file (.creds) of an account, which other users cannot read
+    /// Credentials file (.creds) for NATS, which other users cannot read
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats"))]
     pub nats_credentials: Option<PathBuf>,
 }

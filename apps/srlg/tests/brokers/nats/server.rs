@@ -110,12 +110,15 @@ impl Server {
 }
 
 async fn produce(context: &Context, messages: Vec<Vec<u8>>) {
-    let mut acks = Vec::new();
-    for message in messages {
-        acks.push(context.publish(SUBJECT, message.into()).await.unwrap());
-    }
-    for ack in acks {
-        ack.await.unwrap();
+    // The client lets some thousand acknowledgements wait, and no more.
+    for messages in messages.chunks(1_000) {
+        let mut acks = Vec::new();
+        for message in messages {
+            acks.push(context.publish(SUBJECT, message.clone().into()).await.unwrap());
+        }
+        for ack in acks {
+            ack.await.unwrap();
+        }
     }
 }
 
