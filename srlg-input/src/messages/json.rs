@@ -96,7 +96,7 @@ impl Value for Time {
     }
 
     fn of_float(seconds: f64) -> Option<Self> {
-        (seconds >= 0.0).then(|| Self((seconds * SECOND as f64) as u64))
+        (seconds >= 0.0).then_some(Self((seconds * SECOND as f64) as u64))
     }
 
     fn of_text(text: &str) -> Option<Self> {

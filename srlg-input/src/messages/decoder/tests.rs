@@ -283,11 +283,11 @@ fn flows_per_second() {
             .replace("203.0.113.1", &exporter.to_string())
             .into_bytes()
     };
-    measure("protobuf", reader(), (0..4_096).map(of_protobuf).collect());
-    measure("JSON", json_reader(), (0..4_096).map(of_json).collect());
+    measure("protobuf", reader(), &(0..4_096).map(of_protobuf).collect::<Vec<_>>());
+    measure("JSON", json_reader(), &(0..4_096).map(of_json).collect::<Vec<_>>());
 }
 
-fn measure(format: &str, mut reader: FlowReader, messages: Vec<Vec<u8>>) {
+fn measure(format: &str, mut reader: FlowReader, messages: &[Vec<u8>]) {
     let best = (0..5).map(|_| {
         let start = Instant::now();
         for _ in 0..100 {
