@@ -9,6 +9,7 @@ use crate::capture::CaptureError;
 use crate::flow::BadOptions;
 #[cfg(feature = "live")]
 use crate::live::LiveError;
+use crate::live::SinkError;
 #[cfg(feature = "messages")]
 use crate::messages::SchemaError;
 use crate::options::BadOption;
@@ -132,6 +133,9 @@ pub enum InputError {
         /// The stream or subject that was asked for.
         url: String,
     },
+    /// A sink cannot be made, or does not take contacts.
+    #[error("{0}")]
+    Sink(SinkError),
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),

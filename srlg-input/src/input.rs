@@ -12,7 +12,7 @@ use crate::error::InputError;
 use crate::files::Files;
 #[cfg(feature = "flow")]
 use crate::flow::{ExporterStatus, FlowCounts};
-use crate::live::{Drops, Live};
+use crate::live::{ContactSink, Drops, Live, SinkError};
 use crate::options::InputOptions;
 use crate::position::Position;
 
@@ -140,9 +140,32 @@ impl Input {
     /// # Errors
     /// [`InputError`], which says what to do about it. A broker that is not there is no error: it is tried again.
     pub fn resume(options: &InputOptions, position: Option<Position>) -> Result<Self, InputError> {
+        Self::open_source(options, |stop| Live::open(options, position, stop, None))
+    }
+
+    /// Opens the input that `options` name, as [`resume`](Self::resume) does. If it is live, each of its threads delivers the contacts
+    /// that it reads to a sink of its own, which `sinks` makes, and [`Event::Contacts`] never comes.
+    ///
+    /// A [tick](Event::Time) then says that sinks have taken everything that was read before. Sinks take nothing before the first tick
+    /// has been passed, and wait while [`next_event`](Self::next_event) is not called for longer than 250 ms.
+    ///
+    /// # Errors
+    /// [`InputError`], which says what to do about it; [`InputError::Sink`] from `sinks`.
+    pub fn resume_with(
+        options: &InputOptions,
+        position: Option<Position>,
+        sinks: &mut dyn FnMut() -> Result<Box<dyn ContactSink>, SinkError>,
+    ) -> Result<Self, InputError> {
+        Self::open_source(options, |stop| Live::open(options, position, stop, Some(sinks)))
+    }
+
+    fn open_source(
+        options: &InputOptions,
+        live: impl FnOnce(&Stop) -> Result<Live, InputError>,
+    ) -> Result<Self, InputError> {
         let stop = Stop::default();
         let source = if options.is_live() {
-            Source::Live(Box::new(Live::open(options, position, &stop)?))
+            Source::Live(Box::new(live(&stop)?))
         } else {
             Source::Files(Box::new(Files::open(options, &stop)?))
         };

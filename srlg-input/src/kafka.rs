@@ -1,11 +1,11 @@
 //! Flows in a topic of Kafka, as Akvorado and goflow2 write them.
 //!
 //! ```text
-//! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Belt
+//! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
 //! ```
 //!
-//! One thread reads all partitions of the topic, without a consumer group. Offsets go onto the belt with the contacts of the messages
-//! before them, so that a [`Position`] is never ahead of the contacts that were yielded.
+//! One thread reads all partitions of the topic, without a consumer group. Offsets go onto the belt with or after the contacts of the
+//! messages before them, so that a [`Position`] is never ahead of the contacts that were yielded.
 //! Invariant: a message is read, or counted as one that cannot be decoded or that Kafka has deleted.
 
 mod cluster;
@@ -14,7 +14,7 @@ mod partition;
 mod reader;
 
 use crate::error::InputError;
-use crate::live::Line;
+use crate::live::Outlets;
 use crate::messages::Source;
 use crate::options::{InputOptions, Topic};
 use crate::position::Position;
@@ -27,13 +27,13 @@ pub(crate) fn open(
     topic: &Topic,
     options: &InputOptions,
     start: Option<Position>,
-    line: &Line,
+    outlets: &mut Outlets<'_>,
 ) -> Result<(), InputError> {
     options.check()?;
     let source = Source::open(&options.messages)?;
     let cluster = Cluster::new(topic, &options.kafka)?;
     let reader = Reader::new(topic, source, cluster, options, start);
-    line.spawn("kafka", move |line| reader.run(line))
+    outlets.spawn("kafka", move |outlet| reader.run(outlet))
 }
 
 /// Checks the files that `options` name: the schema, certificates and the password.

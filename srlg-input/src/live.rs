@@ -8,7 +8,8 @@
 //! waited for 20 ms closes its block. So the reader may pause for 20 ms per block, 2.5 s for 32 MiB, while few packets come, and until
 //! the bytes are full while many do.
 
-// Shape: threads read and put contacts on a `Belt`; the caller takes them from there, and the time of day with them.
+// Shape: threads read, and each has an `Outlet` for its contacts: a sink of its own, or the `Belt`. The caller takes the contacts on
+// the belt from there, and log lines, positions and the time of day in either case.
 // Invariant: a contact is never later than the time at which it was read.
 
 mod belt;
@@ -22,6 +23,7 @@ mod fanout;
 mod follow;
 #[cfg(feature = "live")]
 mod opening;
+mod outlet;
 #[cfg(feature = "flow")]
 mod receive;
 #[cfg(feature = "flow")]
@@ -30,11 +32,10 @@ mod sockets;
 mod udp_drops;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-use std::{mem, thread};
 
 use crate::contact::Contact;
 use crate::error::InputError;
@@ -46,6 +47,8 @@ use crate::position::Position;
 
 use belt::Belt;
 use drops::DropWarning;
+use outlet::{Deliveries, SinkMaker};
+pub(crate) use outlet::{Outlet, Outlets};
 #[cfg(feature = "flow")]
 use sockets::Sockets;
 
@@ -54,6 +57,7 @@ pub use capture::Capture;
 pub use drops::Drops;
 #[cfg(feature = "live")]
 pub use opening::LiveError;
+pub use outlet::{ContactSink, SinkError};
 #[cfg(feature = "flow")]
 pub use sockets::check_templates;
 
@@ -84,6 +88,7 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     pub(crate) belt: Arc<Belt>,
+    deliveries: Arc<Deliveries>,
     pub(crate) stop: Stop,
     /// The last status of each thread, by its number.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
@@ -100,6 +105,9 @@ pub(crate) struct Live {
     next_position: Position,
     /// The time of day that is to be told after the contacts.
     time: Option<u64>,
+    /// The last time of day that was told, and whether the caller has passed it for all that is known.
+    told: u64,
+    is_told: bool,
     watch: Watch,
     /// The last look at the clocks.
     reading: ClockReading,
@@ -113,26 +121,6 @@ pub(crate) struct Live {
 }
 
 impl Line {
-    /// Starts a thread, which puts contacts on the belt until `work` ends.
-    pub(crate) fn spawn(
-        &self,
-        name: &str,
-        work: impl FnOnce(&Self) -> Result<(), InputError> + Send + 'static,
-    ) -> Result<(), InputError> {
-        let (line, thread) = (self.clone(), name.to_owned());
-        self.belt.begin();
-        let work = move || {
-            // Whoever asks would wait for one that panics, and never hear of it.
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(&line)));
-            line.belt.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
-        };
-        let started = thread::Builder::new().name(name.to_owned()).spawn(work);
-        started.map(drop).map_err(|error| {
-            self.belt.end(Ok(()));
-            InputError::Thread(error)
-        })
-    }
-
     /// Notes the status of the thread of number `part`.
     pub(crate) fn set_status(&self, part: usize, status: Status) {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
@@ -153,15 +141,17 @@ impl Live {
         options: &InputOptions,
         start: Option<Position>,
         stop: &Stop,
+        sinks: Option<SinkMaker<'_>>,
     ) -> Result<Self, InputError> {
         let line = Line { stop: stop.clone(), ..Line::default() };
         // An error drops it, which ends the threads that have been started.
         let mut live = Self::of(line);
+        let mut outlets = Outlets { line: live.line.clone(), sinks };
         if !options.sockets.listen.is_empty() {
-            live.sockets = Some(Sockets::open(options, &live.line)?);
+            live.sockets = Some(Sockets::open(options, &mut outlets)?);
         } else if let Some(name) = &options.interface {
             #[cfg(feature = "live")]
-            capture::open(name, options, &live.line)?;
+            capture::open(name, options, &mut outlets)?;
             #[cfg(not(feature = "live"))]
             return Err(InputError::NoLive { interface: name.clone() });
         } else if let Some(topic) = &options.kafka.kafka {
@@ -169,7 +159,7 @@ impl Live {
             {
                 // It stands until a message is read, also if no broker answers.
                 live.position = start.clone().unwrap_or_default();
-                crate::kafka::open(topic, options, start, &live.line)?;
+                crate::kafka::open(topic, options, start, &mut outlets)?;
             }
             #[cfg(not(feature = "kafka"))]
             {
@@ -180,7 +170,7 @@ impl Live {
             #[cfg(feature = "nats")]
             {
                 live.position = start.clone().unwrap_or_default();
-                crate::nats::open(url, options, start, &live.line)?;
+                crate::nats::open(url, options, start, &mut outlets)?;
             }
             #[cfg(not(feature = "nats"))]
             {
@@ -188,7 +178,7 @@ impl Live {
                 return Err(InputError::NoNats { url: url.to_string() });
             }
         } else {
-            follow::open(options, &live.line)?;
+            follow::open(options, &mut outlets)?;
         }
         Ok(live)
     }
@@ -201,6 +191,8 @@ impl Live {
             position: Position::default(),
             next_position: Position::default(),
             time: Some(now_ns()),
+            told: 0,
+            is_told: false,
             watch: Watch::default(),
             reading: ClockReading::now(),
             log: VecDeque::new(),
@@ -214,6 +206,9 @@ impl Live {
 
     /// Waits for the next event, 20 ms at most.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
+        if mem::take(&mut self.is_told) {
+            self.line.deliveries.pass();
+        }
         loop {
             if mem::take(&mut self.is_loaded) {
                 self.position.advance(mem::take(&mut self.next_position));
@@ -222,6 +217,7 @@ impl Live {
                 }
             }
             if let Some(now) = self.time.take() {
+                (self.told, self.is_told) = (now, true);
                 return Ok(Some(Next::Event(Event::Time(now))));
             }
             if let Some(line) = self.log.pop_front() {
@@ -248,7 +244,8 @@ impl Live {
             self.log.extend(load.log);
             // After what was read before it.
             self.failure = self.failure.take().or(load.failures.pop());
-            let is_empty = load.contacts.is_empty() && self.failure.is_none();
+            let is_read = load.contacts.is_empty() && load.position.offsets.is_empty();
+            let is_empty = is_read && self.failure.is_none();
             if is_empty && self.has_ended(load.readers) {
                 return self.finish();
             }
@@ -263,7 +260,7 @@ impl Live {
                 let event = Event::SetForward { step, now_ns: reading.time_ns };
                 return Ok(Some(Next::Event(event)));
             }
-            self.time = Some(now);
+            self.time = Some(self.line.deliveries.tick(now, self.told));
         }
     }
 
@@ -311,12 +308,8 @@ impl Drop for Live {
     fn drop(&mut self) {
         self.line.stop.stop();
         self.line.belt.leave();
+        self.line.deliveries.leave();
     }
-}
-
-/// Returns `contacts`, each at `now_ns` at the latest: clocks of others may be ahead.
-fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact> {
-    contacts.iter().map(move |contact| Contact { time_ns: contact.time_ns.min(now_ns), ..*contact })
 }
 
 /// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
@@ -377,9 +370,9 @@ mod tests {
     use super::*;
     use crate::input::LogLevel;
 
-    fn live(work: impl FnOnce(&Line) -> Result<(), InputError> + Send + 'static) -> Live {
-        let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
-        line.spawn("read", work).unwrap();
+    fn live(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Live {
+        let line = Line::default();
+        Outlets { line: line.clone(), sinks: None }.spawn("read", work).unwrap();
         Live::of(line)
     }
 
@@ -429,7 +422,7 @@ mod tests {
     fn a_step_of_some_seconds_is_an_event_before_the_contacts_that_wait() {
         let contact = Contact::new(0, [192, 0, 2, 1].into(), [192, 0, 2, 2].into());
         for (step_s, expected) in [(3_600, Some(3_600)), (5, Some(5)), (2, Some(2)), (0, None)] {
-            let line = Line { belt: Arc::default(), stop: Stop::default(), status: Arc::default() };
+            let line = Line::default();
             line.belt.put([contact]);
             let mut live = Live::of(line);
             assert!(is_time(live.advance().unwrap().as_ref()));

@@ -1,11 +1,11 @@
 //! Messages in a stream or a subject of NATS.
 //!
 //! ```text
-//! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Belt
+//! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Outlet
 //! ```
 //!
 //! One thread reads. A stream of JetStream is read whole and in order by a consumer that keeps no state on the server. The sequence
-//! goes onto the belt with the contacts of the messages before it, so that a [`Position`] is never ahead of the contacts that were
+//! goes onto the belt with or after the contacts of the messages before it, so that a [`Position`] is never ahead of the contacts that were
 //! yielded.
 //! Invariant: a message of a stream is read, or counted as one that cannot be decoded or that was deleted.
 
@@ -15,7 +15,7 @@ mod session;
 mod stream;
 
 use crate::error::InputError;
-use crate::live::Line;
+use crate::live::Outlets;
 use crate::messages::Source;
 use crate::options::{InputOptions, NatsUrl};
 use crate::position::Position;
@@ -29,7 +29,7 @@ pub(crate) fn open(
     url: &NatsUrl,
     options: &InputOptions,
     start: Option<Position>,
-    line: &Line,
+    outlets: &mut Outlets<'_>,
 ) -> Result<(), InputError> {
     options.check()?;
     let reader = Reader {
@@ -40,7 +40,7 @@ pub(crate) fn open(
         is_earliest: options.messages.earliest,
         start,
     };
-    line.spawn("nats", move |line| reader.run(line))
+    outlets.spawn("nats", move |outlet| reader.run(outlet))
 }
 
 /// Checks the files that `options` name: the schema, certificates, the password and keys.

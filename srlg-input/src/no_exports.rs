@@ -8,7 +8,7 @@ use crate::contact::Contact;
 use crate::error::InputError;
 use crate::input::LogLine;
 use crate::input::Status;
-use crate::live::Line;
+use crate::live::Outlets;
 use crate::options::{ExportOptions, InputOptions};
 
 pub(crate) enum Exports {}
@@ -28,7 +28,7 @@ impl Exports {
         match *self {}
     }
 
-    pub(crate) fn open(_: &InputOptions, _: &Line) -> Result<Self, InputError> {
+    pub(crate) fn open(_: &InputOptions, _: &mut Outlets<'_>) -> Result<Self, InputError> {
         Err(InputError::NoFlow)
     }
 

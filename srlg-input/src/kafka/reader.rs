@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::kafka::cluster::{Cluster, ClusterError};
 use crate::kafka::origin::{self, Origin};
 use crate::kafka::partition::{Fetched, Gap, Partition};
-use crate::live::{Line, now_ns};
+use crate::live::{Outlet, now_ns};
 use crate::messages::{
     FlowReader, Format, News, REFRESH, Source, Subject, TICK, delay, fetch_schema, joined,
     read_schema,
@@ -39,7 +39,8 @@ pub(super) struct Reader {
 }
 
 /// A topic that is read by one schema.
-struct Session {
+struct Session<'a> {
+    outlet: &'a mut Outlet,
     /// The name of the topic, which has the hash of the schema.
     name: Rc<str>,
     /// The name of the topic in the options.
@@ -78,20 +79,21 @@ impl Reader {
     }
 
     /// Reads until the end is asked for.
-    pub(super) fn run(self, line: &Line) -> Result<(), InputError> {
+    pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
-        LocalSet::new().block_on(&runtime, self.read(line));
+        let read = LocalSet::new().block_on(&runtime, self.read(outlet));
         // A request for a schema may be under way. Its answer is not needed any more.
         runtime.shutdown_background();
-        Ok(())
+        read
     }
 
-    async fn read(self, line: &Line) {
+    async fn read(self, outlet: &mut Outlet) -> Result<(), InputError> {
+        let line = outlet.line.clone();
         let Self { topic, source, cluster, decoding, is_earliest, mut start } = self;
-        let mut news = News::new(topic.to_string(), line);
+        let mut news = News::new(topic.to_string(), &line);
         let cluster = Rc::new(cluster);
-        let Some(mut format) = read_schema(&source, &mut news).await else { return };
+        let Some(mut format) = read_schema(&source, &mut news).await else { return Ok(()) };
         let mut next = None;
         if let Some(former) = origin::former(start.as_ref(), &topic.name, &format, &news) {
             next = Some((mem::replace(&mut format, former), Instant::now()));
@@ -106,6 +108,7 @@ impl Reader {
             }
             flows.set_format(format.clone());
             let mut session = Session {
+                outlet: &mut *outlet,
                 name: name.into(),
                 cluster: Rc::clone(&cluster),
                 configured: topic.name.clone(),
@@ -119,7 +122,7 @@ impl Reader {
             };
             let end = session.read(&source, &origin, &mut news).await;
             news.show(Some(&session.flows));
-            let End::Schema(next) = end else { return };
+            let End::Schema(next) = end? else { return Ok(()) };
             news.leave_topic();
             let Session { name, format: former, flows: reader, .. } = session;
             news.info(format!(
@@ -131,8 +134,13 @@ impl Reader {
     }
 }
 
-impl Session {
-    async fn read(&mut self, source: &Source, origin: &Origin, news: &mut News<'_>) -> End {
+impl Session<'_> {
+    async fn read(
+        &mut self,
+        source: &Source,
+        origin: &Origin,
+        news: &mut News<'_>,
+    ) -> Result<End, InputError> {
         let (mut known, mut bytes) = (BTreeSet::new(), BYTES[1]);
         let mut lookups = JoinSet::new();
         let mut schemas = JoinSet::new();
@@ -146,14 +154,14 @@ impl Session {
                 biased;
                 _ = tick.tick() => {
                     if news.line.stop.is_asked() {
-                        return End::Stop;
+                        return Ok(End::Stop);
                     }
                     if news.is_status_due() {
                         news.status.lag = self.lags.values().sum();
                         news.show(Some(&self.flows));
                     }
                     if let Some(next) = self.replacement(known.len()) {
-                        return End::Schema(next);
+                        return Ok(End::Schema(next));
                     }
                 }
                 _ = refresh.tick() => {
@@ -181,7 +189,7 @@ impl Session {
                     Err(ClusterError::NoTopic(name)) if self.next.is_some() => {
                         news.warn(format!("the topic {name} was deleted before it was read to its end"));
                         if let Some((next, _)) = self.next.take() {
-                            return End::Schema(next);
+                            return Ok(End::Schema(next));
                         }
                     }
                     Err(error) => {
@@ -210,8 +218,8 @@ impl Session {
                         Ok(fetched) => {
                             partition.failures = 0;
                             news.recover(Subject::Partition(partition.number));
-                            if !self.take(partition.number, fetched, news) {
-                                return End::Stop;
+                            if !self.take(partition.number, fetched, news)? {
+                                return Ok(End::Stop);
                             }
                         }
                         Err(error) => {
@@ -233,8 +241,13 @@ impl Session {
         });
     }
 
-    /// Puts the contacts of messages on the belt; `false` where no process takes them any more.
-    fn take(&mut self, number: i32, fetched: Fetched, news: &mut News<'_>) -> bool {
+    /// Delivers the contacts of messages; `false` where no process takes them any more.
+    fn take(
+        &mut self,
+        number: i32,
+        fetched: Fetched,
+        news: &mut News<'_>,
+    ) -> Result<bool, InputError> {
         let Fetched { messages, next, lag, gap } = fetched;
         if let Some(gap) = gap {
             news.warn(gap.warning(number, &news.status.source));
@@ -242,6 +255,7 @@ impl Session {
                 news.status.expired += messages;
             }
         }
+        self.contacts.clear();
         let now_ns = now_ns();
         for message in &messages {
             let stored_ns = message.record.timestamp.timestamp_nanos_opt().unwrap_or(0);
@@ -265,7 +279,7 @@ impl Session {
             schema: is_named_after_schema.then(|| self.format.schema()).flatten(),
             ..Position::default()
         };
-        news.line.belt.put_until(self.contacts.drain(..), position)
+        self.outlet.deliver_until(&self.contacts, position)
     }
 
     /// Takes the schema that is in use now: for this topic at once, for another one when this has been read to its end.
@@ -328,6 +342,7 @@ mod tests {
         let topic: Topic = "kafka://broker/flows".parse().unwrap();
         let (line, first) = (Line::default(), format("FlowMessagevA", 1));
         let mut session = Session {
+            outlet: &mut { outlets }.outlet().unwrap(),
             name: "flows-A".into(),
             configured: topic.name.clone(),
             cluster: Rc::new(Cluster::new(&topic, &KafkaOptions::default()).unwrap()),

@@ -20,7 +20,8 @@ use crate::live::opening::{self, LiveError, TICK_NS, reason_of, trouble};
 use crate::options::{CaptureOptions, InputOptions, Tunnels};
 use crate::packet::{Skip, headers};
 
-use super::{DRAIN, LOOK, Line, not_after, now_ns};
+use super::outlet::{Outlet, Outlets};
+use super::{DRAIN, LOOK, now_ns};
 
 /// Packets that are taken at once.
 const BLOCK: usize = 512;
@@ -344,30 +345,34 @@ mod sharing {
 }
 
 /// Starts the threads that capture.
-pub(super) fn open(name: &str, options: &InputOptions, line: &Line) -> Result<(), InputError> {
+pub(super) fn open(
+    name: &str,
+    options: &InputOptions,
+    outlets: &mut Outlets<'_>,
+) -> Result<(), InputError> {
     let InputOptions { capture: options, tunnels, .. } = options;
-    line.belt.log(LogLine::info(format!("captures packets of {name}")));
+    outlets.line.belt.log(LogLine::info(format!("captures packets of {name}")));
     for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
         let (capture, cpus) = (capture.with_tunnels(*tunnels), options.capture_cpus.clone());
-        line.spawn(&format!("capture {part}"), move |line| {
+        outlets.spawn(&format!("capture {part}"), move |outlet| {
             sharing::pin(&cpus, part)?;
-            run(capture, part, line)
+            run(capture, part, outlet)
         })?;
     }
     Ok(())
 }
 
 /// Captures until the end is asked for and no packet waits.
-fn run(mut capture: Capture, part: usize, line: &Line) -> Result<(), InputError> {
+fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut looked = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
         let contacts = capture.next_contacts()?;
         let is_quiet = contacts.is_empty();
-        if !is_quiet && !line.belt.put(not_after(now_ns(), contacts)) {
+        if !is_quiet && !outlet.deliver(contacts)? {
             break;
         }
-        if line.stop.is_asked() {
+        if outlet.line.stop.is_asked() {
             let asked = *asked.get_or_insert_with(Instant::now);
             if is_quiet || asked.elapsed() >= DRAIN {
                 break;
@@ -375,9 +380,9 @@ fn run(mut capture: Capture, part: usize, line: &Line) -> Result<(), InputError>
         }
         if looked.elapsed() >= LOOK {
             looked = Instant::now();
-            line.set_status(part, capture.status()?);
+            outlet.line.set_status(part, capture.status()?);
         }
     }
-    line.set_status(part, capture.status()?);
+    outlet.line.set_status(part, capture.status()?);
     Ok(())
 }

@@ -12,9 +12,10 @@ use crate::contact::{Contact, Networks};
 use crate::error::InputError;
 use crate::flow::{Decoder, table};
 
+use super::DRAIN;
 use super::belt::ENOUGH;
 use super::datagrams::{Receiver, UdpDatagram};
-use super::{DRAIN, Line};
+use super::outlet::Outlet;
 
 /// What all receiving threads share.
 pub(super) struct ReceiverState {
@@ -82,21 +83,23 @@ pub(super) fn receive(
     address: SocketAddr,
     here: usize,
     shared: &ReceiverState,
-    line: &Line,
+    outlet: &mut Outlet,
 ) -> Result<(), InputError> {
     let mut receiver = Receiver::new();
     let mut contacts = Vec::new();
     let mut asked: Option<Instant> = None;
     loop {
-        if line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN {
+        if outlet.line.stop.is_asked() && asked.get_or_insert_with(Instant::now).elapsed() >= DRAIN
+        {
             return Ok(());
         }
-        let mut is_left = false;
+        let mut delivered = Ok(true);
         let received = receiver.receive(socket, |datagram| {
             shared.decode(here, &datagram, |contact| contacts.push(contact));
             // No more than those of a datagram beyond what the belt may have.
-            if contacts.len() >= ENOUGH {
-                is_left |= !line.belt.put(contacts.drain(..));
+            if contacts.len() >= ENOUGH && matches!(delivered, Ok(true)) {
+                delivered = outlet.deliver(&contacts);
+                contacts.clear();
             }
         });
         if let Err(error) = received {
@@ -107,9 +110,10 @@ pub(super) fn receive(
                 _ => return Err(InputError::Receive { address, error }),
             }
         }
-        if is_left || !contacts.is_empty() && !line.belt.put(contacts.drain(..)) {
+        if !(delivered? && outlet.deliver(&contacts)?) {
             return Ok(());
         }
+        contacts.clear();
     }
 }
 

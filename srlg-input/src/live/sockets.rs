@@ -18,8 +18,8 @@ use crate::input::LogLine;
 use crate::input::{SocketStatus, Status};
 use crate::options::{InputOptions, SocketOptions};
 
-use super::Line;
 use super::belt::TICK;
+use super::outlet::Outlets;
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
 
@@ -48,7 +48,10 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     /// Binds all sockets and starts to receive.
-    pub(crate) fn open(options: &InputOptions, line: &Line) -> Result<Self, InputError> {
+    pub(crate) fn open(
+        options: &InputOptions,
+        outlets: &mut Outlets<'_>,
+    ) -> Result<Self, InputError> {
         let (decoding, options) = (DecoderOptions::from(&options.decoding), &options.sockets);
         if options.exporters.is_empty() {
             return Err(InputError::NoExporters);
@@ -71,7 +74,7 @@ impl Sockets {
         });
         if let Some(path) = &options.templates {
             let damage = load_templates(path, &shared)?;
-            damage.into_iter().for_each(|damage| line.belt.log(damage));
+            damage.into_iter().for_each(|damage| outlets.line.belt.log(damage));
             // Now, and not after a minute, it is found that the file cannot be written. A full disk may have room later.
             match save_templates(path, &shared) {
                 Err(InputError::Templates { error, .. })
@@ -83,17 +86,20 @@ impl Sockets {
         for (here, (socket, address)) in bound.into_iter().enumerate() {
             drops.watch(&socket);
             if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
-                line.belt.log(warning);
+                outlets.line.belt.log(warning);
             }
             // A program may have asked for none, which is one.
             if here % options.receivers.max(1) as usize == 0 {
-                line.belt.log(LogLine::info(format!("receives exports of flows at {address}")));
+                outlets
+                    .line
+                    .belt
+                    .log(LogLine::info(format!("receives exports of flows at {address}")));
             }
             let socket = Arc::new(UdpSocket::from(socket));
             sockets.push(Arc::clone(&socket));
             let shared = Arc::clone(&shared);
-            line.spawn("receive", move |line| {
-                receive::receive(&socket, address, here, &shared, line)
+            outlets.spawn("receive", move |outlet| {
+                receive::receive(&socket, address, here, &shared, outlet)
             })?;
         }
         Ok(Self {

@@ -7,7 +7,7 @@ use tokio::task::unconstrained;
 use tokio::time::sleep;
 
 use crate::error::InputError;
-use crate::live::{Line, now_ns};
+use crate::live::{Outlet, now_ns};
 use crate::messages::{FlowReader, News, Source, Subject, delay, read_schema};
 use crate::nats::connection::Access;
 use crate::nats::session::{Interruption, NatsError, Session};
@@ -36,19 +36,20 @@ enum Target {
 
 impl Reader {
     /// Reads until the end is asked for.
-    pub(super) fn run(self, line: &Line) -> Result<(), InputError> {
+    pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
-        runtime.block_on(self.read(line));
+        let read = runtime.block_on(self.read(outlet));
         // A request for a schema may be under way. Its answer is not needed any more.
         runtime.shutdown_background();
-        Ok(())
+        read
     }
 
-    async fn read(self, line: &Line) {
+    async fn read(self, outlet: &mut Outlet) -> Result<(), InputError> {
+        let line = outlet.line.clone();
         let Self { url, source, access, decoding, is_earliest, start } = self;
-        let mut news = News::new(url.to_string(), line);
-        let Some(format) = read_schema(&source, &mut news).await else { return };
+        let mut news = News::new(url.to_string(), &line);
+        let Some(format) = read_schema(&source, &mut news).await else { return Ok(()) };
         news.info(format!("reads flows of {url}, {format}"));
         let mut target = match &url.source {
             NatsSource::Stream(name) => {
@@ -59,22 +60,27 @@ impl Reader {
             NatsSource::Subject(name) => Target::Subject(name.clone()),
         };
         let flows = FlowReader::new(format.clone(), &decoding);
-        let mut session = Session::new(news, flows, source, format);
+        let mut session = Session::new(news, flows, outlet, source, format);
         let mut failures = 0;
-        loop {
+        let ended = loop {
             let messages = session.news.status.messages;
             let end = connection(&access, &mut target, &mut session).await;
             session.news.status.partitions = 0;
-            let Err(Interruption::Error(subject, error)) = end else { break };
+            let (subject, error) = match end {
+                Err(Interruption::Error(subject, error)) => (subject, error),
+                Err(Interruption::Failure(failure)) => break Err(failure),
+                Ok(()) | Err(Interruption::Stop) => break Ok(()),
+            };
             session.news.fail(subject, error.to_string());
             // A connection by which something was read was a good one.
             failures = if session.news.status.messages > messages { 1 } else { failures + 1 };
             if session.wait(sleep(delay(failures)), None).await.is_err() {
-                break;
+                break Ok(());
             }
-        }
+        };
         session.say_losses();
         session.news.show(Some(&session.flows));
+        ended
     }
 }
 

@@ -14,6 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::contact::Contact;
+use crate::error::InputError;
+use crate::live::Outlet;
 use crate::messages::{
     FlowReader, Format, News, REFRESH, SchemaError, Source, Subject, TICK, fetch_schema, joined,
 };
@@ -57,6 +59,8 @@ pub(super) enum NatsError {
 pub(super) enum Interruption {
     /// The input is to end.
     Stop,
+    /// The input has failed.
+    Failure(InputError),
     Error(Subject, NatsError),
 }
 
@@ -64,6 +68,7 @@ pub(super) enum Interruption {
 pub(super) struct Session<'a> {
     pub(super) news: News<'a>,
     pub(super) flows: FlowReader,
+    outlet: &'a mut Outlet,
     source: Source,
     format: Format,
     contacts: Vec<Contact>,
@@ -85,12 +90,19 @@ enum Wake<T> {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(news: News<'a>, flows: FlowReader, source: Source, format: Format) -> Self {
+    pub(super) fn new(
+        news: News<'a>,
+        flows: FlowReader,
+        outlet: &'a mut Outlet,
+        source: Source,
+        format: Format,
+    ) -> Self {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             news,
             flows,
+            outlet,
             source,
             format,
             contacts: Vec::new(),
@@ -215,9 +227,14 @@ impl<'a> Session<'a> {
         self.flows.read(message, stored_ns, now_ns, |contact| self.contacts.push(contact));
     }
 
-    /// Puts the contacts of all messages that were read on the belt, and the position after them.
+    /// Delivers the contacts of all messages that were read, and then the position after them.
     pub(super) fn deliver(&mut self, position: Position) -> Result<(), Interruption> {
-        let is_taken = self.news.line.belt.put_until(self.contacts.drain(..), position);
-        if is_taken { Ok(()) } else { Err(Interruption::Stop) }
+        let delivered = self.outlet.deliver_until(&self.contacts, position);
+        self.contacts.clear();
+        match delivered {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Interruption::Stop),
+            Err(failure) => Err(Interruption::Failure(failure)),
+        }
     }
 }

@@ -1,0 +1,202 @@
+//! The way of contacts from a thread that reads: to a [`ContactSink`] of that thread, or to the belt.
+//!
+//! A tick of the clock says that everything that was read before it has been delivered. So a thread notes the time before it reads the
+//! clock for a block, and a tick is never later than the times of the blocks that sinks have not taken yet.
+//! Invariant: a thread waits while the caller does not pass ticks, and so it is the kernel that drops and counts.
+
+use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::contact::Contact;
+use crate::error::InputError;
+#[cfg(feature = "messages")]
+use crate::position::Position;
+
+use super::{Line, now_ns};
+
+/// The time without a tick after which threads wait.
+const STALL: Duration = Duration::from_millis(250);
+
+/// The time of a thread that has no block in hand.
+const IDLE: u64 = u64::MAX;
+
+/// An error of a [`ContactSink`], or of its maker.
+pub type SinkError = Box<dyn Error + Send + Sync>;
+
+/// A receiver of the contacts that one thread of a live input reads.
+pub trait ContactSink: Send {
+    /// Takes the contacts that were read last, at least one. None is later than the time at which it was read.
+    ///
+    /// While a call takes long, the kernel drops input, and clock ticks stay at the time before the call.
+    ///
+    /// # Errors
+    /// Any error, which ends the input.
+    fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError>;
+}
+
+/// The deliveries of all threads to their sinks.
+#[derive(Default)]
+pub(crate) struct Deliveries {
+    /// The times of the blocks in hand, one for each thread.
+    times: Mutex<Vec<Arc<AtomicU64>>>,
+    caller: Mutex<Caller>,
+    passed: Condvar,
+}
+
+/// The thread that asks for events.
+#[derive(Default)]
+struct Caller {
+    /// When it passed a tick last.
+    passed: Option<Instant>,
+    has_left: bool,
+}
+
+/// Makes the outlets of an input and their threads.
+pub(crate) struct Outlets<'a> {
+    pub(crate) line: Line,
+    /// Makes a sink for each thread; without it contacts go to the belt.
+    pub(crate) sinks: Option<SinkMaker<'a>>,
+}
+
+/// A function that makes a sink for a thread.
+pub(crate) type SinkMaker<'a> = &'a mut dyn FnMut() -> Result<Box<dyn ContactSink>, SinkError>;
+
+/// The way of the contacts of one thread.
+pub(crate) struct Outlet {
+    pub(crate) line: Line,
+    sink: Option<Sink>,
+}
+
+struct Sink {
+    contacts: Box<dyn ContactSink>,
+    /// The time of the block in hand.
+    time: Arc<AtomicU64>,
+    /// Contacts some of which had a later time than now.
+    in_time: Vec<Contact>,
+}
+
+impl Outlets<'_> {
+    /// Starts a thread, whose contacts go to its outlet until `work` ends.
+    pub(crate) fn spawn(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static,
+    ) -> Result<(), InputError> {
+        let (mut outlet, thread) = (self.outlet()?, name.to_owned());
+        self.line.belt.begin();
+        let work = move || {
+            // Whoever asks would wait for one that panics, and never hear of it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut outlet)));
+            outlet.line.belt.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
+        };
+        let started = thread::Builder::new().name(name.to_owned()).spawn(work);
+        started.map(drop).map_err(|error| {
+            self.line.belt.end(Ok(()));
+            InputError::Thread(error)
+        })
+    }
+
+    /// Makes the outlet of another thread.
+    pub(crate) fn outlet(&mut self) -> Result<Outlet, InputError> {
+        let line = self.line.clone();
+        let Some(make) = &mut self.sinks else { return Ok(Outlet { line, sink: None }) };
+        let contacts = make().map_err(InputError::Sink)?;
+        let (time, in_time) = (line.deliveries.begin(), Vec::new());
+        Ok(Outlet { line, sink: Some(Sink { contacts, time, in_time }) })
+    }
+}
+
+impl Outlet {
+    /// Delivers `contacts`, each at the present time at the latest: clocks of others may be ahead. Returns `false` where nobody takes
+    /// them any more.
+    pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
+        let Self { line, sink } = self;
+        let Some(Sink { contacts: sink, time, in_time }) = sink else {
+            return Ok(line.belt.put(not_after(now_ns(), contacts)));
+        };
+        if contacts.is_empty() {
+            return Ok(true);
+        }
+        if !line.deliveries.wait_for_caller() {
+            return Ok(false);
+        }
+        // A caller that does not see the time yet has read the clock before this thread does so again.
+        time.store(now_ns(), SeqCst);
+        let now_ns = now_ns();
+        let contacts = if contacts.iter().all(|contact| contact.time_ns <= now_ns) {
+            contacts
+        } else {
+            in_time.clear();
+            in_time.extend(not_after(now_ns, contacts));
+            in_time
+        };
+        let taken = sink.take(contacts);
+        time.store(IDLE, SeqCst);
+        taken.map(|()| true).map_err(InputError::Sink)
+    }
+
+    /// Delivers `contacts` as [`deliver`](Self::deliver) does, and then the position after their messages.
+    #[cfg(feature = "messages")]
+    pub(crate) fn deliver_until(
+        &mut self,
+        contacts: &[Contact],
+        position: Position,
+    ) -> Result<bool, InputError> {
+        let belt = Arc::clone(&self.line.belt);
+        match self.sink {
+            Some(_) => Ok(self.deliver(contacts)? && belt.put_until([], position)),
+            None => Ok(belt.put_until(not_after(now_ns(), contacts), position)),
+        }
+    }
+}
+
+impl Deliveries {
+    /// Returns the time of the block in hand of another thread.
+    fn begin(&self) -> Arc<AtomicU64> {
+        let time = Arc::new(AtomicU64::new(IDLE));
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&time));
+        time
+    }
+
+    /// Returns the latest time that may be told after `last` was, if the clock was `now_ns` before this call.
+    pub(crate) fn tick(&self, now_ns: u64, last: u64) -> u64 {
+        let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = times.iter().map(|time| time.load(SeqCst)).min().unwrap_or(IDLE);
+        // A block of an earlier time was read after the clock was, or `last` would be earlier, too.
+        now_ns.min(oldest.max(last))
+    }
+
+    /// Notes that the caller has passed a tick.
+    pub(crate) fn pass(&self) {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner).passed = Some(Instant::now());
+        self.passed.notify_all();
+    }
+
+    /// Notes that nobody asks for events any more.
+    pub(crate) fn leave(&self) {
+        self.caller.lock().unwrap_or_else(PoisonError::into_inner).has_left = true;
+        self.passed.notify_all();
+    }
+
+    /// Waits until the caller has passed a tick recently, and returns whether it is still there.
+    fn wait_for_caller(&self) -> bool {
+        let caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_stalled = |caller: &mut Caller| {
+            !caller.has_left && caller.passed.is_none_or(|passed| passed.elapsed() >= STALL)
+        };
+        let waited = self.passed.wait_while(caller, is_stalled);
+        !waited.unwrap_or_else(PoisonError::into_inner).has_left
+    }
+}
+
+/// Returns `contacts`, each at `now_ns` at the latest.
+fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact> {
+    contacts.iter().map(move |contact| Contact { time_ns: contact.time_ns.min(now_ns), ..*contact })
+}
+
+#[cfg(test)]
+mod tests;

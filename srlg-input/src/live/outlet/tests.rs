@@ -1,0 +1,157 @@
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+
+use super::*;
+use crate::contact::Host;
+use crate::input::{Event, Next};
+use crate::live::Live;
+
+/// A sink that says what it has taken, and waits until it may return.
+struct Gate {
+    taken: Sender<Contact>,
+    may_return: Receiver<Result<(), SinkError>>,
+}
+
+impl ContactSink for Gate {
+    fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError> {
+        contacts.iter().for_each(|contact| self.taken.send(*contact).unwrap());
+        self.may_return.recv().unwrap()
+    }
+}
+
+/// An input with one thread, the other end of its gate.
+struct Gated {
+    live: Live,
+    taken: Receiver<Contact>,
+    may_return: SyncSender<Result<(), SinkError>>,
+}
+
+fn contact(time_ns: u64) -> Contact {
+    let host = Host::from([192, 0, 2, 1]);
+    Contact::new(time_ns, host, host)
+}
+
+/// Starts an input whose thread does `work`.
+fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Gated {
+    let ((taking, taken), (may_return, returning)) = (channel(), sync_channel(1 << 10));
+    let mut gate = Some(Gate { taken: taking, may_return: returning });
+    let mut make = || Ok(Box::new(gate.take().unwrap()) as Box<dyn ContactSink>);
+    let line = Line::default();
+    Outlets { line: line.clone(), sinks: Some(&mut make) }.spawn("read", work).unwrap();
+    Gated { live: Live::of(line), taken, may_return }
+}
+
+impl Gated {
+    /// Returns the next tick.
+    fn tick(&mut self) -> u64 {
+        match self.live.advance().unwrap() {
+            Some(Next::Event(Event::Time(time_ns))) => time_ns,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn nothing_is_taken_before_the_first_tick_has_passed() {
+    let mut gated = start(|outlet| outlet.deliver(&[contact(5)]).map(drop));
+    gated.tick();
+    thread::sleep(Duration::from_millis(50));
+    assert_eq!(gated.taken.try_iter().count(), 0);
+    gated.tick();
+    assert_eq!(gated.taken.recv().unwrap(), contact(5));
+    gated.may_return.send(Ok(())).unwrap();
+    while gated.live.advance().unwrap().is_some() {}
+}
+
+#[test]
+fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
+    let mut gated = start(|outlet| {
+        let mut is_there = true;
+        while is_there {
+            is_there = outlet.deliver(&[contact(u64::MAX)])?;
+        }
+        Ok(())
+    });
+    let (mut ticks, mut last_ns) = (Vec::new(), 0);
+    for _ in 0..20 {
+        let tick = gated.tick();
+        assert!(last_ns <= tick);
+        // What was read before the tick has been taken.
+        for contact in gated.taken.try_iter() {
+            assert!(contact.time_ns >= last_ns, "read before a tick, and taken after it");
+        }
+        ticks.push(tick);
+        last_ns = tick;
+        thread::sleep(Duration::from_millis(1));
+        if ticks.len() == 10 {
+            // The block was in hand all along.
+            assert!(ticks[9] - ticks[3] < 1_000_000, "{ticks:?}");
+            assert!(now_ns() - last_ns >= 20_000_000);
+        }
+        if ticks.len() >= 10 {
+            gated.may_return.send(Ok(())).unwrap();
+        }
+    }
+    assert!(ticks[19] - ticks[9] >= 50_000_000, "{ticks:?}");
+}
+
+#[test]
+fn threads_wait_while_the_caller_is_stalled_and_go_on_afterwards() {
+    let mut gated = start(|outlet| {
+        for number in 0..1_000 {
+            outlet.deliver(&[contact(number)])?;
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    });
+    (0..1_000).for_each(|_| gated.may_return.send(Ok(())).unwrap());
+    (0..2).for_each(|_| drop(gated.tick()));
+    thread::sleep(2 * STALL);
+    let before = gated.taken.try_iter().count();
+    assert!((1..=250).contains(&before), "{before}");
+    thread::sleep(STALL);
+    assert_eq!(gated.taken.try_iter().count(), 0);
+    while gated.live.advance().unwrap().is_some() {}
+    assert_eq!(before + gated.taken.try_iter().count(), 1_000);
+}
+
+#[test]
+fn threads_end_when_nobody_asks_any_more() {
+    let (ended, end) = channel();
+    let mut gated = start(move |outlet| {
+        while outlet.deliver(&[contact(0)])? {}
+        ended.send(()).unwrap();
+        Ok(())
+    });
+    gated.tick();
+    drop(gated);
+    end.recv().unwrap();
+}
+
+#[test]
+fn an_error_of_a_sink_ends_the_input() {
+    let mut gated = start(|outlet| outlet.deliver(&[contact(0)]).map(drop));
+    gated.may_return.send(Err("full".into())).unwrap();
+    let error = loop {
+        match gated.live.advance() {
+            Ok(next) => assert!(matches!(next, Some(Next::Event(Event::Time(_)))), "{next:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(&error, InputError::Sink(cause) if cause.to_string() == "full"), "{error}");
+    while gated.live.advance().unwrap().is_some() {}
+}
+
+#[cfg(feature = "kafka")]
+#[test]
+fn a_position_comes_after_its_contacts_were_taken() {
+    let position = Position { offsets: [(0, 7)].into(), ..Position::default() };
+    let next = position.clone();
+    let mut gated = start(move |outlet| outlet.deliver_until(&[contact(0)], next).map(drop));
+    (0..2).for_each(|_| drop(gated.tick()));
+    gated.taken.recv().unwrap();
+    (0..3).for_each(|_| drop(gated.tick()));
+    assert_eq!(gated.live.position(), None);
+    gated.may_return.send(Ok(())).unwrap();
+    while gated.live.advance().unwrap().is_some() {}
+    assert_eq!(gated.live.position(), Some(&position));
+}
