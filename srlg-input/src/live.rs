@@ -47,8 +47,10 @@ use crate::position::Position;
 
 use belt::Belt;
 use drops::DropWarning;
+#[cfg(feature = "kafka")]
+pub(crate) use outlet::Outlet;
+pub(crate) use outlet::Outlets;
 use outlet::{Deliveries, SinkMaker};
-pub(crate) use outlet::{Outlet, Outlets};
 #[cfg(feature = "flow")]
 use sockets::Sockets;
 
@@ -367,6 +369,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    use super::outlet::Outlet;
     use super::*;
     use crate::input::LogLevel;
 

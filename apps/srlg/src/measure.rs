@@ -1,9 +1,12 @@
 //! One site: contacts in, a detector per view, alerts of each.
 
 pub mod checkpoints;
+pub(crate) mod counts;
+pub(crate) mod filter;
 pub mod monitor;
 pub(crate) mod positions;
 pub mod run;
+pub(crate) mod tap;
 pub(crate) mod track;
 pub(crate) mod watch;
 

@@ -26,7 +26,7 @@ const EXPORTERS: usize = 8;
 const MOST_SHARES: usize = 8;
 
 /// Details of some hosts, from their single contacts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
     seed: u64,
@@ -98,6 +98,18 @@ impl Details {
         self.hosts.retain(|host, _| hosts.contains(host));
         for host in hosts {
             self.hosts.entry(*host).or_insert_with(|| HostDetails::new(now_ms));
+        }
+    }
+
+    /// Moves what `other` has taken of the hosts that are looked at here to these details.
+    pub(crate) fn absorb(&mut self, other: &mut Self) {
+        for (host, taken) in &mut other.hosts {
+            if taken.contacts > 0
+                && let Some(of) = self.hosts.get_mut(host)
+            {
+                of.merge(self.seed, taken);
+                *taken = HostDetails::new(taken.since_ms);
+            }
         }
     }
 

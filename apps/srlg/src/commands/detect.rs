@@ -152,8 +152,8 @@ impl Run {
         reports.output.finish()?;
         Ok(Totals {
             // These made no pair either.
-            unmeasured: reports.totals.unmeasured - track.without_port,
-            without_port: track.without_port,
+            unmeasured: reports.totals.unmeasured - track.filter.counts.without_port,
+            without_port: track.filter.counts.without_port,
             too_late: track.clock().too_late(),
             future: track.clock().future(),
             recorder_bytes: detector.memory_bytes(),

@@ -1,14 +1,14 @@
 //! All views of one input: contacts and time in, notifications and the board out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use anyhow::Result;
 use srlg_host::state::Snapshot;
-use srlg_input::contact::{Contact, Host, Sampling};
+use srlg_input::contact::Contact;
 use srlg_input::flow::{ExporterStatus, Reason};
-use srlg_input::live::Drops;
+use srlg_input::live::{ContactSink, Drops};
 use srlg_input::{Position, Status as InputStatus};
 
 use crate::alerts::Miss;
@@ -16,71 +16,27 @@ use crate::alerts::desk::Desk;
 use crate::alerts::witnesses::table::last_datagrams;
 use crate::alerts::witnesses::{TableState, WitnessTable};
 use crate::config::Config;
+use crate::measure::counts::ContactCounts;
 use crate::measure::positions::Positions;
+use crate::measure::tap::{TapCounts, Taps};
 use crate::measure::watch::Watch;
 use crate::notify::notice::Notice;
 use crate::now_ms;
 use crate::show::board::{Board, BrokerBoard, ExporterBoard, InputBoard};
-use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
+use crate::show::troubles::TroubleKind;
 
 /// All views of one input.
 pub struct Monitor {
     watches: Vec<Watch>,
     desk: Desk,
     slice_ms: u64,
-    contacts: u64,
-    /// The time of the newest contact.
-    newest_ns: u64,
+    /// The taps of the threads that read a live input.
+    taps: Taps,
+    counts: ContactCounts,
     positions: Positions,
-    samplings: Samplings,
-    unused: Unused,
     exporters: WitnessTable,
     /// The exporters that the input knew at the last board.
     remembered: HashSet<IpAddr>,
-}
-
-/// Counts of contacts that do not count in a view, by exporter.
-#[derive(Debug, Default)]
-struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
-
-/// The sampling of all contacts so far, by exporter.
-#[derive(Debug, Default)]
-struct Samplings {
-    by_exporter: HashMap<IpAddr, Sampling>,
-    last: Option<(Host, Option<std::num::NonZeroU32>)>,
-}
-
-impl Unused {
-    fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
-        // The contacts of all further exporters are counted together.
-        let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
-        self.0.entry(exporter.filter(|_| has_room)).or_default().add(kind, 1);
-    }
-
-    fn of(&self, exporter: Option<IpAddr>) -> TroubleCounts {
-        self.0.get(&exporter).copied().unwrap_or_default()
-    }
-}
-
-impl Samplings {
-    /// Takes the sampling of `contact`, which mostly is that of the last one.
-    #[inline]
-    fn take(&mut self, contact: &Contact) {
-        let Some(exporter) = contact.exporter else { return };
-        let now = Some((exporter, contact.sampling));
-        if self.last != now {
-            self.last = now;
-            let exporter = IpAddr::from(exporter);
-            if self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter) {
-                self.by_exporter.entry(exporter).or_default().add(contact);
-            }
-        }
-    }
-
-    fn forget(&mut self, exporter: IpAddr) {
-        self.by_exporter.remove(&exporter);
-        self.last = None;
-    }
 }
 
 impl Monitor {
@@ -94,21 +50,39 @@ impl Monitor {
             watches: config.views.iter().map(watch).collect::<Result<_>>()?,
             desk: Desk::new(config),
             slice_ms,
-            contacts: 0,
-            newest_ns: 0,
+            taps: Taps::default(),
+            counts: ContactCounts::default(),
             positions: Positions::default(),
-            samplings: Samplings::default(),
-            unused: Unused::default(),
             exporters: WitnessTable::new(permitted, silent_after, slice_ms, now_ms()),
             remembered: HashSet::new(),
         })
     }
 
+    /// Makes a tap for a thread that reads a live input, and returns its sink. The pairs of its contacts go to the detectors without
+    /// another thread; [`pass`](Self::pass) closes their slices.
+    pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
+        let views = self.watches.iter().zip(&self.desk.books);
+        let views = views.map(|(watch, book)| watch.tap(book)).collect::<Result<_>>()?;
+        Ok(self.taps.add(self.slice_ms, views))
+    }
+
+    /// Takes over what taps have counted.
+    fn collect(&mut self) {
+        let TapCounts { contacts, newest_ns, sampling } = self.taps.collect();
+        self.counts.merge(contacts);
+        for watch in &mut self.watches {
+            watch.note_input(newest_ns / 1_000_000, &sampling);
+        }
+    }
+
     /// Follows the rules, the allow lists and the labels of `config` from the next slice on.
     pub fn reload(&mut self, config: &Config) {
-        for (watch, book) in self.watches.iter_mut().zip(&self.desk.books) {
+        let views = self.watches.iter_mut().zip(&self.desk.books);
+        for (at, (watch, book)) in views.enumerate() {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
+                self.taps.collect_view(at, watch.counts());
                 watch.reload(book.rules(), &next.rules);
+                self.taps.set_rules(at, &next.rules);
             }
         }
         self.desk.reload(config);
@@ -153,25 +127,26 @@ impl Monitor {
     /// Takes a contact.
     #[inline]
     pub fn take(&mut self, contact: &Contact) -> Result<()> {
-        self.contacts += 1;
-        self.newest_ns = self.newest_ns.max(contact.time_ns);
-        self.samplings.take(contact);
+        self.counts.contacts += 1;
+        self.counts.samplings.take(contact);
         let mut unused = None;
         for (watch, book) in self.watches.iter_mut().zip(&mut self.desk.books) {
             unused = unused.or(watch.take(contact, book, &self.exporters)?);
         }
         if let Some(kind) = unused {
-            self.unused.add(contact.exporter.map(IpAddr::from), kind);
+            self.counts.unused.add(contact.exporter.map(IpAddr::from), kind);
         }
         Ok(())
     }
 
     /// Notes that all contacts before `position` have been taken.
     pub fn note_position(&mut self, position: &Position) {
+        self.collect();
         // The next checkpoint of any view has all contacts of slices that run, so that their positions wait no longer for it.
         let running = self.watches.iter().map(|watch| watch.detector().slice()).min();
         self.positions.reach(running.unwrap_or(0));
-        self.positions.note(self.newest_ns / 1_000_000 / self.slice_ms, position);
+        let newest_ms = self.watches.iter().map(Watch::newest_input_ms).max();
+        self.positions.note(newest_ms.unwrap_or(0) / self.slice_ms, position);
     }
 
     /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
@@ -196,8 +171,13 @@ impl Monitor {
 
     /// Lets time pass until `now_ns`.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
-        let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
-        views.try_for_each(|(watch, book)| watch.pass(now_ns, book, &self.exporters))
+        self.collect();
+        let Self { watches, desk, exporters, taps, .. } = self;
+        let views = watches.iter_mut().zip(&mut desk.books).enumerate();
+        for (at, (watch, book)) in views {
+            watch.pass(now_ns, book, exporters, taps.of(at))?;
+        }
+        Ok(())
     }
 
     /// Returns the largest hosts of each view that passed their threshold in too few slices for an alert.
@@ -221,19 +201,23 @@ impl Monitor {
 
     /// Returns a snapshot of the view number `at`.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
-        let Self { watches, desk, exporters, positions, .. } = self;
-        watches[at].snapshot(&mut desk.books[at], exporters, positions)
+        self.collect();
+        let Self { watches, desk, exporters, positions, taps, .. } = self;
+        watches[at].snapshot(&mut desk.books[at], exporters, positions, taps.of(at))
     }
 
     /// Returns the board of this moment, with the status of `input`. Exporters that `input` has forgotten are forgotten, so that
     /// the counts of one that comes back start at 0.
     #[must_use]
     pub fn board(&mut self, input: &InputStatus) -> Board {
+        self.collect();
+        for (at, watch) in self.watches.iter_mut().enumerate() {
+            self.taps.collect_view(at, watch.counts());
+        }
         let exporters: HashSet<_> = input.exporters.iter().map(|it| it.address.ip()).collect();
         // An exporter that `input` does not know yet may already have counts.
         for gone in self.remembered.difference(&exporters) {
-            self.unused.0.remove(&Some(*gone));
-            self.samplings.forget(*gone);
+            self.counts.forget(*gone);
         }
         self.remembered = exporters;
         let views = self.watches.iter().zip(&self.desk.books);
@@ -241,7 +225,7 @@ impl Monitor {
         self.desk.label(&mut views);
         let sockets = input.sockets.unwrap_or_default();
         let dropped = sockets.dropped.or(input.drops.map(Drops::total)).unwrap_or(0);
-        let mut troubles = self.unused.of(None);
+        let mut troubles = self.counts.unused.of(None);
         troubles.add(TroubleKind::Kernel, dropped);
         if let Some(broker) = &input.broker {
             // A message that cannot be decoded names no exporter.
@@ -259,7 +243,7 @@ impl Monitor {
             alerts: self.desk.open_alerts(),
             silences: self.desk.silences.all(),
             input: InputBoard {
-                contacts: self.contacts,
+                contacts: self.counts.contacts,
                 received: sockets.received,
                 refused: sockets.refused,
                 dropped,
@@ -292,7 +276,7 @@ impl Monitor {
 
     fn exporter(&self, exporter: &ExporterStatus) -> ExporterBoard {
         let address = exporter.address.ip();
-        let mut troubles = self.unused.of(Some(address));
+        let mut troubles = self.counts.unused.of(Some(address));
         for kind in TroubleKind::ALL {
             troubles.add(kind, kind.reason().map_or(0, |reason| exporter.counts.of(reason)));
         }
@@ -308,7 +292,7 @@ impl Monitor {
             last_seen_ms: Some(exporter.last_seen_ns / 1_000_000),
             is_silent: self.exporters.silent_since(address).is_some(),
             skew_ms: -exporter.skew_ns / 1_000_000,
-            sampling: self.samplings.by_exporter.get(&address).copied().unwrap_or_default(),
+            sampling: self.counts.samplings.of(address),
         }
     }
 }

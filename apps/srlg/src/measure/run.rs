@@ -29,9 +29,9 @@ pub fn run(options: &Options) -> Result<()> {
         config.network.is_none(),
         "the configuration has a network and no input: `srlg collect` takes it"
     );
-    let Continued { monitor, ledger, checkpoints, ended, position } = Continued::open(&config)?;
+    let Continued { mut monitor, ledger, checkpoints, ended, position } = Continued::open(&config)?;
     let delivery = Delivery::start(ledger, &config.sinks)?;
-    let mut input = Input::resume(&config.source, position)?;
+    let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.tap()?))?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
     let started_ms = now_ms();

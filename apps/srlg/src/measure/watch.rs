@@ -7,7 +7,9 @@
 //!
 //! Invariant: the book gets every slice in order, those of a long silence included as far as they matter.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -26,7 +28,9 @@ use crate::alerts::details::{Details, HostExporters};
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::config::{General, ViewConfig};
+use crate::measure::filter::FilterCounts;
 use crate::measure::positions::Positions;
+use crate::measure::tap::{ViewTap, ViewTaps};
 use crate::measure::track::Track;
 use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
@@ -86,6 +90,8 @@ struct Entries<'a> {
     slices: &'a mut Slices,
     book: &'a mut Book,
     exporters: &'a WitnessTable,
+    /// None where one thread has all contacts.
+    taps: Option<ViewTaps<'a>>,
 }
 
 impl Watch {
@@ -113,9 +119,33 @@ impl Watch {
         &self.slices.detector
     }
 
+    /// Makes a view of a thread that reads, by the rules of `book`.
+    pub(crate) fn tap(&self, book: &Book) -> Result<ViewTap> {
+        let Self { track, slices } = self;
+        let rules = Arc::new(book.rules().clone());
+        Ok(ViewTap::new(&track.filter, rules, &slices.detector, &slices.details)?)
+    }
+
+    /// Returns the counts of the contacts.
+    pub(crate) const fn counts(&mut self) -> &mut FilterCounts {
+        &mut self.track.filter.counts
+    }
+
+    /// Notes contacts of taps, the newest of which is of `newest_ms`, and their `sampling` by slice.
+    pub(crate) fn note_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
+        self.slices.newest_input_ms = self.slices.newest_input_ms.max(newest_ms);
+        sampling.iter().for_each(|(slice, sampling)| self.slices.sampling.merge(*slice, *sampling));
+    }
+
+    /// Returns the time of the newest contact, or of the start where that is later, milliseconds since the Unix epoch.
+    pub(crate) const fn newest_input_ms(&self) -> u64 {
+        self.slices.newest_input_ms
+    }
+
     /// Will be asked by the rules `next` in place of `former`.
     pub(crate) fn reload(&mut self, former: &Rules, next: &Rules) {
-        self.track.hits = next.hits_after(former, &self.track.hits);
+        let hits = &mut self.counts().hits;
+        *hits = next.hits_after(former, hits);
     }
 
     /// Takes a contact; returns why it does not count, if that is a trouble.
@@ -131,7 +161,7 @@ impl Watch {
         if !slices.details.is_empty() {
             pairs.clone().for_each(|pair| slices.details.take(pair, contact));
         }
-        let entries = &mut Entries { slices, book, exporters };
+        let entries = &mut Entries { slices, book, exporters, taps: None };
         let placement = track.take(contact.time_ns, pairs, entries)?;
         match placement {
             Placement::TooLate => return Ok(Some(TroubleKind::TooLate)),
@@ -141,7 +171,7 @@ impl Watch {
         // Not before: to slices that the contact ends it was still silent.
         slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
         slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
-        Ok(track.is_portless().then_some(TroubleKind::WithoutPort))
+        Ok(track.filter.is_portless().then_some(TroubleKind::WithoutPort))
     }
 
     /// Lets time pass until `now_ns`, by which slices end.
@@ -150,13 +180,15 @@ impl Watch {
         now_ns: u64,
         book: &mut Book,
         exporters: &WitnessTable,
+        taps: ViewTaps<'_>,
     ) -> Result<()> {
-        self.track.pass(now_ns, &mut Entries { slices: &mut self.slices, book, exporters })
+        let Self { track, slices } = self;
+        track.pass(now_ns, &mut Entries { slices, book, exporters, taps: Some(taps) })
     }
 
     /// Hands on what waits, at the end of an input, and lets the clock run on for a window, in which nothing ends.
     pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
-        let mut entries = Entries { slices: &mut self.slices, book, exporters };
+        let mut entries = Entries { slices: &mut self.slices, book, exporters, taps: None };
         self.track.finish(&mut entries)?;
         if !self.track.clock().is_running() {
             return Ok(());
@@ -185,8 +217,11 @@ impl Watch {
         book: &mut Book,
         exporters: &WitnessTable,
         positions: &mut Positions,
+        taps: ViewTaps<'_>,
     ) -> Result<Snapshot> {
-        self.track.flush(&mut Entries { slices: &mut self.slices, book, exporters })?;
+        let entries = &mut Entries { slices: &mut self.slices, book, exporters, taps: Some(taps) };
+        self.track.flush(entries)?;
+        entries.settle()?;
         // Pairs of later slices still wait.
         let position = positions.reach(self.detector().slice()).cloned();
         let attachment = Attachment {
@@ -232,7 +267,9 @@ impl Watch {
     pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, book: &mut Book) {
         let slice = self.track.clock().slice_of(now_ns);
         self.slices.seen_from = self.slices.seen_from.max(slice + 1);
-        self.slices.newest_input_ms += step_ms;
+        // A tap may have taken contacts after the step.
+        let newest_ms = self.slices.newest_input_ms + step_ms;
+        self.slices.newest_input_ms = newest_ms.min(now_ns / 1_000_000);
         book.set_forward(step_ms, slice);
     }
 
@@ -240,16 +277,17 @@ impl Watch {
     #[must_use]
     pub(crate) fn board(&self, book: &Book) -> ViewBoard {
         let (detector, clock) = (self.detector(), self.track.clock());
+        let counts = &self.track.filter.counts;
         ViewBoard {
             threshold: detector.params().threshold(),
             memory_bytes: detector.memory_bytes() as u64,
             load: detector.health().load,
-            late: self.track.late,
-            allowed: self.track.allowed,
-            without_port: self.track.without_port,
-            too_late: clock.too_late(),
+            late: counts.late,
+            allowed: counts.allowed,
+            without_port: counts.without_port,
+            too_late: clock.too_late() + counts.too_late,
             future: clock.future(),
-            ..book.board(&self.track.hits)
+            ..book.board(&counts.hits)
         }
     }
 }
@@ -292,7 +330,7 @@ impl Slices {
 impl Entries<'_> {
     /// Closes the running slice.
     fn close(&mut self) -> Result<SliceReport> {
-        let Self { slices, book, exporters } = self;
+        let Self { slices, book, exporters, taps } = self;
         let mut closing = slices.detector.begin_close()?;
         let sightings = book.sightings(&mut closing)?;
         let report = closing.end()?;
@@ -311,8 +349,31 @@ impl Entries<'_> {
             ..Evidence::default()
         };
         book.close(&slice, evidence, |suspect| slices.witnesses(exporters, suspect));
-        slices.details.look_at(&book.hosts_with_alerts(&slice.report), book.now_ms());
+        let hosts = book.hosts_with_alerts(&slice.report);
+        slices.details.look_at(&hosts, book.now_ms());
+        taps.iter().for_each(|taps| taps.look_at(&hosts, book.now_ms()));
         Ok(slice.report)
+    }
+
+    /// Lets the detector have all pairs of slices that have started. Returns the next slice of which pairs wait.
+    fn settle(&mut self) -> Result<Option<u64>> {
+        let Self { slices, taps, .. } = self;
+        let running = slices.detector.slice();
+        taps.map_or(Ok(None), |taps| taps.settle(running, &mut slices.details))
+    }
+
+    /// Closes slices, until `slice` runs. In between no pairs wait.
+    fn close_until(&mut self, slice: u64) -> Result<()> {
+        while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
+        let Self { slices, book, exporters, .. } = self;
+        slices.detector.skip_to(slice)?;
+        let witnesses = |suspect| slices.witnesses(exporters, suspect);
+        let condition = |slice| slices.condition(slice);
+        book.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
+        if let Some(last) = slice.checked_sub(1) {
+            slices.note(slices.condition(last), last);
+        }
+        Ok(())
     }
 }
 
@@ -340,15 +401,9 @@ impl SliceSink for Entries<'_> {
     }
 
     fn advance_to(&mut self, slice: u64) -> Result<()> {
-        while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
-        let Self { slices, book, exporters } = self;
-        slices.detector.skip_to(slice)?;
-        let witnesses = |suspect| slices.witnesses(exporters, suspect);
-        let condition = |slice| slices.condition(slice);
-        book.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
-        if let Some(last) = slice.checked_sub(1) {
-            slices.note(slices.condition(last), last);
+        while let Some(next) = self.settle()?.filter(|next| *next < slice) {
+            self.close_until(next)?;
         }
-        Ok(())
+        self.close_until(slice)
     }
 }

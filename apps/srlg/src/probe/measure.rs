@@ -178,7 +178,7 @@ impl Measurement {
                 Placement::Future => dropped = Some("from the future"),
                 _ => slice = Some(track.clock().slice_of(contact.time_ns)),
             }
-            if track.is_portless() && log_portless.is_due() {
+            if track.filter.is_portless() && log_portless.is_due() {
                 warn!(
                     "no contact has a port: views of ports count nothing; let the input report protocols and destination ports"
                 );
@@ -244,7 +244,7 @@ impl Measurement {
     }
 
     fn without_port(&self) -> u64 {
-        self.views.iter().map(|view| view.track.without_port).max().unwrap_or(0)
+        self.views.iter().map(|view| view.track.filter.counts.without_port).max().unwrap_or(0)
     }
 
     /// Returns the contacts that the view with the longest window dropped, which are the fewest.

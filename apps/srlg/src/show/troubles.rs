@@ -232,6 +232,11 @@ impl TroubleCounts {
         self.0[kind as usize] += count;
     }
 
+    /// Adds all counts of `other`.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(all, more)| *all += more);
+    }
+
     /// Returns what was added to the count of `kind` since `earlier`. Counts of an exporter that was forgotten begin anew.
     fn added(&self, kind: TroubleKind, earlier: &Self) -> u64 {
         let (now, before) = (self.of(kind), earlier.of(kind));

@@ -1,0 +1,98 @@
+//! Counts of contacts, whatever the views are.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+
+use srlg_input::contact::{Contact, Host, Sampling};
+
+use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
+
+/// Counts of contacts.
+#[derive(Debug, Default)]
+pub(crate) struct ContactCounts {
+    pub(crate) contacts: u64,
+    pub(crate) samplings: Samplings,
+    pub(crate) unused: Unused,
+}
+
+/// The sampling of contacts, by exporter.
+#[derive(Debug, Default)]
+pub(crate) struct Samplings {
+    by_exporter: HashMap<IpAddr, Sampling>,
+    last: Option<(Host, Option<NonZeroU32>)>,
+}
+
+/// Counts of contacts that do not count in a view, by exporter.
+#[derive(Debug, Default)]
+pub(crate) struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
+
+impl ContactCounts {
+    /// Takes in `other` counts.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { contacts, samplings, unused } = other;
+        self.contacts += contacts;
+        for (exporter, sampling) in samplings.by_exporter {
+            self.samplings.exporter(exporter).into_iter().for_each(|it| it.merge(sampling));
+        }
+        unused
+            .0
+            .into_iter()
+            .for_each(|(exporter, counts)| self.unused.entry(exporter).merge(counts));
+    }
+
+    /// Forgets `exporter`, whose counts start at 0 if it comes back.
+    pub(crate) fn forget(&mut self, exporter: IpAddr) {
+        self.unused.0.remove(&Some(exporter));
+        self.samplings.by_exporter.remove(&exporter);
+        self.samplings.last = None;
+    }
+}
+
+impl Samplings {
+    /// Takes the sampling of `contact`, and returns whether it is another one than that of the last contact.
+    #[inline]
+    pub(crate) fn take(&mut self, contact: &Contact) -> bool {
+        let Some(exporter) = contact.exporter else { return false };
+        let now = Some((exporter, contact.sampling));
+        let is_other = self.last != now;
+        if is_other {
+            self.last = now;
+            self.exporter(exporter.into()).into_iter().for_each(|it| it.add(contact));
+        }
+        is_other
+    }
+
+    /// Forgets the last contact.
+    pub(crate) const fn forget_last(&mut self) {
+        self.last = None;
+    }
+
+    /// Returns the sampling of `exporter`, unless there are too many.
+    fn exporter(&mut self, exporter: IpAddr) -> Option<&mut Sampling> {
+        let has_room =
+            self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter);
+        has_room.then(|| self.by_exporter.entry(exporter).or_default())
+    }
+
+    /// Returns the sampling of the contacts of `exporter`.
+    pub(crate) fn of(&self, exporter: IpAddr) -> Sampling {
+        self.by_exporter.get(&exporter).copied().unwrap_or_default()
+    }
+}
+
+impl Unused {
+    pub(crate) fn add(&mut self, exporter: Option<IpAddr>, kind: TroubleKind) {
+        self.entry(exporter).add(kind, 1);
+    }
+
+    /// Returns the counts of `exporter`. Those of all further exporters are counted together.
+    fn entry(&mut self, exporter: Option<IpAddr>) -> &mut TroubleCounts {
+        let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
+        self.0.entry(exporter.filter(|_| has_room)).or_default()
+    }
+
+    pub(crate) fn of(&self, exporter: Option<IpAddr>) -> TroubleCounts {
+        self.0.get(&exporter).copied().unwrap_or_default()
+    }
+}

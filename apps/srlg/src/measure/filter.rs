@@ -1,0 +1,83 @@
+//! [`PairFilter`]: from contacts to the pairs that count in a view.
+
+use anyhow::Result;
+use srlg_input::ViewOptions;
+use srlg_input::contact::{Contact, Host, View};
+
+use crate::alerts::rules::Rules;
+
+/// The number of contacts in a row without a port after which the input seems to have none.
+const PORTLESS: u64 = 1_000;
+
+/// A view, with counts of what its rules leave out.
+#[derive(Clone)]
+pub(crate) struct PairFilter {
+    view: View,
+    pub(crate) counts: FilterCounts,
+    /// Contacts since the last one with a port, in a view of ports.
+    portless: u64,
+}
+
+/// Counts of the contacts of a view.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FilterCounts {
+    /// How many pairs each allowance of the rules took out.
+    pub(crate) hits: Vec<u64>,
+    /// Contacts that allowances took out.
+    pub(crate) allowed: u64,
+    /// Contacts without a port, which a view of ports leaves out.
+    pub(crate) without_port: u64,
+    /// Contacts that came after their slice had ended, but within the window.
+    pub(crate) late: u64,
+    /// Contacts that were older than the window, beside those that a clock has counted.
+    pub(crate) too_late: u64,
+}
+
+impl PairFilter {
+    /// Makes a filter of `view`; `rules` are those that it will be asked by.
+    pub(crate) fn new(view: &ViewOptions, rules: &Rules) -> Result<Self> {
+        Ok(Self { view: View::new(view)?, counts: FilterCounts::of(rules), portless: 0 })
+    }
+
+    /// Returns a filter of the same view that has counted nothing yet.
+    pub(crate) fn anew(&self, rules: &Rules) -> Self {
+        Self { view: self.view.clone(), counts: FilterCounts::of(rules), portless: 0 }
+    }
+
+    /// Returns the pairs of `contact` that count by `rules`: hosts of the view, with their peers.
+    #[inline(always)]
+    pub(crate) fn pairs(&mut self, contact: &Contact, rules: &Rules) -> [Option<(Host, Host)>; 2] {
+        let [sent, received] = self.view.sent_and_received(contact);
+        let are_there = [sent.is_some(), received.is_some()];
+        if self.view.has_ports() {
+            self.counts.without_port += u64::from(self.view.lacks_port(contact));
+            self.portless = if contact.port().is_some() { 0 } else { self.portless + 1 };
+        }
+        let counts = rules.counts(contact, are_there, &mut self.counts.hits);
+        self.counts.allowed += u64::from(counts != are_there);
+        [sent.filter(|_| counts[0]), received.filter(|_| counts[1])]
+    }
+
+    /// Returns whether this is a view of ports, and none of many last contacts had one.
+    #[inline]
+    pub(crate) const fn is_portless(&self) -> bool {
+        self.portless >= PORTLESS
+    }
+}
+
+impl FilterCounts {
+    /// Returns counts of nothing yet, by `rules`.
+    pub(crate) fn of(rules: &Rules) -> Self {
+        Self { hits: vec![0; rules.allows().len()], ..Self::default() }
+    }
+
+    /// Moves the counts of `other`, which is asked by the same rules, to these.
+    pub(crate) fn take(&mut self, other: &mut Self) {
+        let Self { hits, allowed, without_port, late, too_late } = other;
+        self.hits.iter_mut().zip(hits).for_each(|(all, more)| *all += std::mem::take(more));
+        self.allowed += std::mem::take(allowed);
+        self.without_port += std::mem::take(without_port);
+        self.late += std::mem::take(late);
+        self.too_late += std::mem::take(too_late);
+    }
+}
