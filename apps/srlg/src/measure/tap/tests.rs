@@ -1,0 +1,170 @@
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use srlg_host::state::Snapshot;
+
+use super::*;
+use crate::config::Config;
+use crate::measure::monitor::Monitor;
+use crate::notify::notice::Notice;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The first second of a test.
+const START: u64 = 1_000_000;
+
+/// A monitor of two views, of addresses and of ports, whose slices have a grace.
+fn monitor(grace: &str) -> Monitor {
+    let text = format!(
+        "grace = '{grace}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
+         [[view]]\nname = 'hosts'\nrole = 'destination'\npairs = 10_000\nmemory = 1_000_000\n\
+         [[view]]\nname = 'services'\nrole = 'destination'\nhost = 'address+port'\nhost-prefix6 = 64\npairs = 10_000\nmemory = 1_000_000\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 1s = 60, 8s = 100 }}\nhold = '2s'\nfor = 1\nof = 1\n\
+         [[allow]]\nwhy = 'resolver'\npeers = ['198.51.0.7/32']\n"
+    );
+    Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap()
+}
+
+/// Numbers that look random.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+
+    /// Returns a contact of up to `early_ns` before `now_ns`.
+    fn contact(&mut self, now_ns: u64, early_ns: u64) -> Contact {
+        let (peer, host) = (self.below(400) as u32, self.below(12));
+        let is_v6 = self.below(8) == 0;
+        let source = if is_v6 {
+            Host::v6(0x2001 << 112 | u128::from(peer) << 64)
+        } else {
+            Host::v4(0xc633_0000 + peer)
+        };
+        let hosts = [[10, 0, 0, 1], [10, 0, 0, 2], [10, 0, 0, 3 + host as u8]];
+        // Some hosts have many peers for some seconds.
+        let is_flood = (now_ns / SECOND) % 20 < 6 && self.below(2) == 0;
+        let host = if is_flood { hosts[0] } else { hosts[2] };
+        let mut contact = Contact::new(now_ns - self.below(early_ns), source, host.into());
+        (contact.protocol, contact.destination_port) = (Some(17), Some(self.below(3) as u16 * 53));
+        contact.exporter = Some([192, 0, 2, self.below(3) as u8].into());
+        contact.sampling = NonZeroU32::new(self.below(2) as u32 * 100);
+        contact
+    }
+}
+
+/// Returns the views of the board, and the counts of the input, as JSON.
+fn counts(monitor: &mut Monitor) -> serde_json::Value {
+    let mut board = monitor.board(&srlg_input::Status::default());
+    // Every monitor has its own.
+    board.alerts.clear();
+    let views = serde_json::to_value(&board.views).unwrap();
+    serde_json::json!({ "views": views, "contacts": board.input.contacts })
+}
+
+/// Returns `notice` without the shares of prefixes, of which there are too many for exact counts.
+fn comparable(mut notice: Notice) -> Notice {
+    notice.top_prefixes.clear();
+    notice
+}
+
+/// Returns all that the detector of a view has seen.
+fn detector(monitor: &mut Monitor, view: usize) -> Snapshot {
+    monitor.snapshot(view).unwrap().with_attachment(Vec::new())
+}
+
+#[test]
+fn a_tap_does_what_one_thread_does() {
+    for (grace, early_ns) in [("0s", SECOND / 2), ("100ms", 3 * SECOND), ("2500ms", 11 * SECOND)] {
+        let [mut one, mut other] = [monitor(grace), monitor(grace)];
+        let (mut sink, mut numbers) = (other.tap().unwrap(), Numbers(7));
+        let mut told = (Vec::new(), Vec::new());
+        for step in 0..2_400_u64 {
+            // A long silence, and a pause of the main thread.
+            let step = if step > 1_500 { step + 40_000 } else { step };
+            let now_ns = (START * 20 + step) * SECOND / 20;
+            let is_stalled = (700..760).contains(&step);
+            if !is_stalled {
+                one.pass(now_ns).unwrap();
+                other.pass(now_ns).unwrap();
+            }
+            let block = 1 + numbers.below(if step % 50 == 0 { 9_000 } else { 60 });
+            // Contacts move the clock of one thread, and so none may be early.
+            let early_ns = if is_stalled { 1 } else { early_ns };
+            let contacts: Vec<_> = (0..block).map(|_| numbers.contact(now_ns, early_ns)).collect();
+            contacts.iter().for_each(|contact| one.take(contact).unwrap());
+            sink.take(&contacts).unwrap();
+            let [of_one, of_other] = [&mut one, &mut other].map(|it| it.notices().unwrap());
+            told.0.extend(of_one.into_iter().map(comparable));
+            told.1.extend(of_other.into_iter().map(comparable));
+        }
+        assert!(told.0.len() > 8, "{}", told.0.len());
+        assert_eq!(told.0, told.1, "{grace}");
+        for view in 0..2 {
+            let [of_one, of_other] = [&mut one, &mut other].map(|it| detector(it, view));
+            assert!(of_one == of_other, "{grace}, view {view}");
+        }
+        assert_eq!(counts(&mut one), counts(&mut other), "{grace}");
+    }
+}
+
+#[test]
+fn threads_push_while_another_closes_and_no_pair_is_lost() {
+    const THREADS: u64 = 3;
+    const BLOCKS: u64 = 400;
+    let [mut one, mut other] = [monitor("100ms"), monitor("100ms")];
+    let start_ns = START * SECOND;
+    for monitor in [&mut one, &mut other] {
+        monitor.pass(start_ns).unwrap();
+    }
+    let blocks = |thread| {
+        let mut numbers = Numbers(thread);
+        // Ten blocks a second.
+        (0..BLOCKS).map(move |block| {
+            let now_ns = start_ns + block * SECOND / 10;
+            (0..700).map(|_| numbers.contact(now_ns, SECOND)).collect::<Vec<_>>()
+        })
+    };
+    let sinks: Vec<_> = (0..THREADS).map(|_| other.tap().unwrap()).collect();
+    let (newest, ended) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for (thread, mut sink) in (0..).zip(sinks) {
+            let (newest, ended) = (&newest, &ended);
+            scope.spawn(move || {
+                for (number, block) in (0..).zip(blocks(thread)) {
+                    // No thread is two seconds behind another one, or contacts may be too late.
+                    while number * THREADS > newest.load(Relaxed) + 20 {
+                        thread::yield_now();
+                    }
+                    sink.take(&block).unwrap();
+                    newest.fetch_add(1, Relaxed);
+                }
+                ended.fetch_add(1, Relaxed);
+            });
+        }
+        while ended.load(Relaxed) < THREADS {
+            other.pass(start_ns + newest.load(Relaxed) / THREADS * SECOND / 10).unwrap();
+        }
+    });
+    let mut all: Vec<_> = (0..THREADS).map(blocks).collect();
+    for _ in 0..BLOCKS {
+        for contact in all.iter_mut().filter_map(Iterator::next).flatten() {
+            one.take(&contact).unwrap();
+        }
+    }
+    let end_ns = start_ns + (BLOCKS / 10 + 1) * SECOND;
+    for monitor in [&mut one, &mut other] {
+        (0..3).for_each(|more| monitor.pass(end_ns + more * SECOND).unwrap());
+    }
+    let board = other.board(&srlg_input::Status::default());
+    assert_eq!(board.input.contacts, THREADS * BLOCKS * 700);
+    assert!(board.views.iter().all(|view| view.too_late == 0), "{:?}", board.views);
+    for view in 0..2 {
+        let [of_one, of_other] = [&mut one, &mut other].map(|it| detector(it, view));
+        assert!(of_one == of_other, "view {view}");
+    }
+}
