@@ -61,7 +61,7 @@ impl Numbers {
 fn counts(monitor: &mut Monitor) -> serde_json::Value {
     let mut board = monitor.board(&srlg_input::Status::default());
     // Every monitor has its own.
-    board.alerts.clear();
+    board.alerts = Arc::default();
     let views = serde_json::to_value(&board.views).unwrap();
     serde_json::json!({ "views": views, "contacts": board.input.contacts })
 }
