@@ -51,7 +51,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
-use srlg_core::IpPair;
+use srlg_core::{Ip6Pair, IpPair};
 
 use crate::backend::Pairs;
 use crate::error::Error;
@@ -97,6 +97,14 @@ impl Feed {
     fn new(slot: Arc<FeedSlot>, running: Arc<RunningSlice>) -> Self {
         let known = Known { may_keep: false, few_end: FewEnd::FIRST };
         Self { slot, running, known }
+    }
+
+    /// Returns the bytes that a feed takes which keeps up to `capacity` pairs of each type during a close. The system gives memory
+    /// to what is used of it.
+    #[must_use]
+    pub const fn memory_bytes(capacity: usize) -> usize {
+        let run = size_of::<(Time, usize)>();
+        capacity * (size_of::<IpPair>() + size_of::<Ip6Pair>() + 2 * run)
     }
 
     /// Records that each of `pairs` was in contact in the running slice, as

@@ -8,6 +8,7 @@ use srlg_input::InputOptions;
 
 use crate::config::{Checked, Config, ViewConfig};
 use crate::machine;
+use crate::measure::tap::VIEW_BYTES;
 
 /// Options of `srlg check`.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,6 +48,10 @@ pub fn check(args: &Args) -> Result<String> {
     }
     if let Some(shortage) = machine::available_memory().and_then(|bytes| shortage(all, bytes)) {
         writeln!(text, "{path}: {shortage}")?;
+    }
+    if config.source.is_live() {
+        let memory = VIEW_BYTES as f64 / 1e6;
+        writeln!(text, "each thread that reads takes up to {memory:.1} MB for each view")?;
     }
     writeln!(text, "{path} is right: {:.1} MB", all as f64 / 1e6)?;
     Ok(text)

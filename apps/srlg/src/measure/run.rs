@@ -1,7 +1,7 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
-//! Shape: one thread reads, counts and closes slices. Sinks, checkpoints and the page have threads of their own and never
-//! delay it.
+//! Shape: threads read a live input, and each counts what it reads ([`tap`](crate::measure::tap)). One thread closes slices by the
+//! clock; files it reads and counts, too. Sinks, checkpoints and the page have threads of their own and never delay it.
 
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use crate::config::options::Options;
 use crate::config::{Config, warn_of_ports};
 use crate::measure::checkpoints::{Continued, ViewCheckpoints};
 use crate::measure::monitor::Monitor;
+use crate::measure::tap::VIEW_BYTES;
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
 use crate::service::Service;
@@ -67,6 +68,10 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
     info!("the detectors of {} take {memory:.1} MB, whatever comes", names.join(", "));
+    if config.source.is_live() {
+        let memory = VIEW_BYTES as f64 / 1e6;
+        info!("each thread that reads takes up to {memory:.1} MB for each view");
+    }
     warn_of_ports(&config.views);
     if config.general.state.is_some() {
         let copies = monitor.checkpoint_bytes() as f64 / 1e6;

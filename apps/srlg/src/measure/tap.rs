@@ -38,6 +38,9 @@ use crate::show::troubles::TroubleKind;
 /// Pairs of each family that a feed keeps during a close, for each view and thread.
 const FEED_PAIRS: usize = 1 << 16;
 
+/// Bytes of a view of a thread that reads, beside pairs that wait for their slice.
+pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
+
 /// Contacts that all views take in turn: 10 KB, which stay in the first cache.
 const RUN: usize = 128;
 

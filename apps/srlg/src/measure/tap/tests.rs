@@ -57,13 +57,14 @@ impl Numbers {
     }
 }
 
-/// Returns the views of the board, and the counts of the input, as JSON.
-fn counts(monitor: &mut Monitor) -> serde_json::Value {
-    let mut board = monitor.board(&srlg_input::Status::default());
-    // Every monitor has its own.
-    board.alerts = Arc::default();
-    let views = serde_json::to_value(&board.views).unwrap();
-    serde_json::json!({ "views": views, "contacts": board.input.contacts })
+/// Returns the counts of each view: late, allowed, hits of the allowance, without a port, and too late.
+fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
+    let board = monitor.board(&srlg_input::Status::default());
+    let counts = board
+        .views
+        .iter()
+        .map(|it| [it.late, it.allowed, it.allows[0].hits, it.without_port, it.too_late]);
+    counts.collect()
 }
 
 /// Returns `notice` without the shares of prefixes, of which there are too many for exact counts.
