@@ -26,6 +26,7 @@ pub enum Format {
     Json,
 }
 
+#[cfg(feature = "kafka")]
 impl Format {
     /// Returns the topic in which Akvorado writes messages of this format, if `name` is only the first part of it.
     pub(crate) fn topic(&self, name: &str) -> String {

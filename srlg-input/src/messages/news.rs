@@ -28,10 +28,10 @@ pub(crate) struct News<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     Schema,
-    /// The list of the partitions of a topic, or a stream.
+    /// The list of the partitions of a topic; a stream or a subject as a whole.
     Source,
+    #[cfg(feature = "kafka")]
     Partition(i32),
-    Connection,
 }
 
 /// Counts at the start of a minute.
@@ -54,8 +54,9 @@ impl<'a> News<'a> {
     pub(crate) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
         let error = match subject {
+            #[cfg(feature = "kafka")]
             Subject::Partition(number) => format!("partition {number}: {error}"),
-            Subject::Schema | Subject::Source | Subject::Connection => error,
+            Subject::Schema | Subject::Source => error,
         };
         if self.failures.is_empty() {
             self.failing_since = Some(Instant::now());
@@ -81,6 +82,7 @@ impl<'a> News<'a> {
     }
 
     /// Forgets failures of a topic that is read no further.
+    #[cfg(feature = "kafka")]
     pub(crate) fn leave_topic(&mut self) {
         let subjects: Vec<_> = self.failures.keys().copied().collect();
         let of_topic = subjects.into_iter().filter(|subject| *subject != Subject::Schema);

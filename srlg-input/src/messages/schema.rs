@@ -171,6 +171,7 @@ impl Layout {
     }
 
     /// Returns a schema from which [`parse`](Self::parse) makes this layout.
+    #[cfg(any(feature = "kafka", test))]
     pub(crate) fn schema(&self) -> String {
         let field = |(number, part): (usize, &Option<Part>)| {
             let part = (*part)?;
@@ -202,6 +203,7 @@ impl Layout {
     }
 
     /// Returns the topic in which Akvorado writes messages of this schema, if `name` is only the first part of it.
+    #[cfg(any(feature = "kafka", test))]
     pub(crate) fn topic(&self, name: &str) -> String {
         match self.message.strip_prefix("FlowMessagev") {
             Some(hash) if !hash.is_empty() && !name.ends_with(hash) => format!("{name}-{hash}"),

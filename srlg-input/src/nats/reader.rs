@@ -66,12 +66,12 @@ impl Reader {
             let messages = session.news.status.messages;
             let end = connection(&access, &mut target, &mut session).await;
             session.news.status.partitions = 0;
-            let (subject, error) = match end {
-                Err(Interruption::Error(subject, error)) => (subject, error),
+            let error = match end {
+                Err(Interruption::Error(error)) => error,
                 Err(Interruption::Failure(failure)) => break Err(failure),
                 Ok(()) | Err(Interruption::Stop) => break Ok(()),
             };
-            session.news.fail(subject, error.to_string());
+            session.news.fail(Subject::Source, error.to_string());
             // A connection by which something was read was a good one.
             failures = if session.news.status.messages > messages { 1 } else { failures + 1 };
             if session.wait(sleep(delay(failures)), None).await.is_err() {
@@ -91,9 +91,7 @@ async fn connection(
     session: &mut Session<'_>,
 ) -> Result<(), Interruption> {
     let connected = session.wait(access.connect(), None).await?;
-    let (client, mut events) =
-        connected.map_err(|error| Interruption::Error(Subject::Connection, error))?;
-    session.news.recover(Subject::Connection);
+    let (client, mut events) = connected.map_err(Interruption::Error)?;
     match target {
         Target::Stream(cursor) => cursor.read(client, &mut events, session).await,
         Target::Subject(name) => subject(name, &client, &mut events, session).await,
@@ -107,16 +105,16 @@ async fn subject(
     events: &mut UnboundedReceiver<Event>,
     session: &mut Session<'_>,
 ) -> Result<(), Interruption> {
-    let fail = |error| Interruption::Error(Subject::Source, error);
     let messages = session.wait(client.subscribe(name.to_owned()), Some(events)).await?;
-    let mut messages = messages.map_err(|error| fail(error.into()))?.ready_chunks(CHUNK);
+    let messages = messages.map_err(|error| Interruption::Error(error.into()))?;
+    let mut messages = messages.ready_chunks(CHUNK);
     session.news.recover(Subject::Source);
     session.news.status.partitions = 1;
     loop {
         // All that the connection has read is taken before it reads more. So the client drops nothing, and the server notices a reader
         // that is too slow.
         let chunk = session.wait(unconstrained(messages.next()), Some(events)).await?;
-        let chunk = chunk.ok_or_else(|| fail(NatsError::Ended))?;
+        let chunk = chunk.ok_or(Interruption::Error(NatsError::Ended))?;
         let now_ns = now_ns();
         chunk.iter().for_each(|message| session.read(&message.payload, now_ns, now_ns));
         session.news.recover(Subject::Source);

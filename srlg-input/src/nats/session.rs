@@ -61,7 +61,7 @@ pub(super) enum Interruption {
     Stop,
     /// The input has failed.
     Failure(InputError),
-    Error(Subject, NatsError),
+    Error(NatsError),
 }
 
 /// What all connections share, one after the other.
@@ -147,7 +147,7 @@ impl<'a> Session<'a> {
     fn note(&mut self, event: Option<Event>) -> Result<(), Interruption> {
         match event {
             None | Some(Event::Disconnected | Event::Closed) => {
-                return Err(Interruption::Error(Subject::Connection, NatsError::Lost));
+                return Err(Interruption::Error(NatsError::Lost));
             }
             Some(Event::SlowConsumer(_)) => {
                 self.dropped += 1;

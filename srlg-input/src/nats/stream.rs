@@ -100,10 +100,9 @@ impl Cursor {
         events: &mut UnboundedReceiver<Event>,
         session: &mut Session<'_>,
     ) -> Result<(), Interruption> {
-        let fail = |error| Interruption::Error(Subject::Source, error);
         let context = jetstream::new(client);
         let opened = session.wait(self.open(&context), Some(events)).await?;
-        let (mut messages, opening) = opened.map_err(fail)?;
+        let (mut messages, opening) = opened.map_err(Interruption::Error)?;
         session.news.recover(Subject::Source);
         session.news.status.partitions = 1;
         session.news.status.lag = opening.lag;
@@ -119,14 +118,14 @@ impl Cursor {
         let mut sequence = 0;
         loop {
             let chunk = session.wait(unconstrained(messages.next()), Some(events)).await?;
-            let chunk = chunk.ok_or(NatsError::Ended).map_err(fail)?;
+            let chunk = chunk.ok_or(NatsError::Ended).map_err(Interruption::Error)?;
             let now_ns = now_ns();
             let mut failure = None;
             for message in chunk {
                 let taken = message.map_err(NatsError::from);
                 let taken = taken.and_then(|it| self.take(&it, &mut sequence, session, now_ns));
                 if let Err(error) = taken {
-                    failure = Some(fail(error));
+                    failure = Some(Interruption::Error(error));
                     break;
                 }
             }
