@@ -92,7 +92,8 @@ impl Server {
             for message in messages {
                 client.publish(SUBJECT, message.into()).await.unwrap();
             }
-            client.flush().await.unwrap();
+            // The server has read all messages when it answers. A client that ends before loses what the server has not read.
+            jetstream::new(client).query_account().await.unwrap();
         });
     }
 
