@@ -22,7 +22,7 @@ use crate::options::BadUrl;
 pub enum InputError {
     /// No input is named.
     #[error(
-        "no input is named: give a file, an address to listen at, an interface, or a topic of Kafka or a stream or subject of NATS"
+        "no input is named: give a file, an address to listen at, an interface, a topic of Kafka, or a stream or subject of NATS"
     )]
     None,
     /// A file cannot be opened.

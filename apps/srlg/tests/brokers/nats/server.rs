@@ -93,7 +93,7 @@ impl Server {
                 client.publish(SUBJECT, message.into()).await.unwrap();
             }
             // The server has read all messages when it answers. A client that ends before loses what the server has not read.
-            jetstream::new(client).query_account().await.unwrap();
+            jetstream::new(client).get_stream("NONE").await.unwrap_err();
         });
     }
 
