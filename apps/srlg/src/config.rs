@@ -162,7 +162,10 @@ impl Config {
         };
         let (now, then) = (&self.general, &next.general);
         let is_same_slice = now.slice == then.slice;
-        let is_same_http = (now.http, now.visitors()) == (then.http, then.visitors());
+        let http = |it: &General| {
+            (it.http, it.http_public, it.http_names.clone(), it.http_tokens.clone())
+        };
+        let is_same_http = http(now) == http(then);
         check(self.source == next.source, "the input is");
         check(self.network == next.network, "the network is");
         check(now.grace == then.grace, "grace is");
