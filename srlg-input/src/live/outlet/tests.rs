@@ -41,6 +41,13 @@ fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'stat
 }
 
 impl Gated {
+    /// Passes some ticks.
+    fn pass(&mut self, ticks: usize) {
+        for _ in 0..ticks {
+            self.tick();
+        }
+    }
+
     /// Returns the next tick.
     fn tick(&mut self) -> u64 {
         match self.live.advance().unwrap() {
@@ -104,7 +111,7 @@ fn threads_wait_while_the_caller_is_stalled_and_go_on_afterwards() {
         Ok(())
     });
     (0..1_000).for_each(|_| gated.may_return.send(Ok(())).unwrap());
-    (0..2).for_each(|_| drop(gated.tick()));
+    gated.pass(2);
     thread::sleep(2 * STALL);
     let before = gated.taken.try_iter().count();
     assert!((1..=250).contains(&before), "{before}");
@@ -147,9 +154,9 @@ fn a_position_comes_after_its_contacts_were_taken() {
     let position = Position { offsets: [(0, 7)].into(), ..Position::default() };
     let next = position.clone();
     let mut gated = start(move |outlet| outlet.deliver_until(&[contact(0)], next).map(drop));
-    (0..2).for_each(|_| drop(gated.tick()));
+    gated.pass(2);
     gated.taken.recv().unwrap();
-    (0..3).for_each(|_| drop(gated.tick()));
+    gated.pass(3);
     assert_eq!(gated.live.position(), None);
     gated.may_return.send(Ok(())).unwrap();
     while gated.live.advance().unwrap().is_some() {}
