@@ -9,9 +9,10 @@ scripts/debian-package.sh chromium "chromium"
     apt-get install -yq --no-install-recommends python3-websockets
 
 # axe-core finds what keeps people with disabilities out.
-if command -v npm >/dev/null; then
-    npm install --silent --no-save --prefix target/axe axe-core@4
+if command -v npm >/dev/null && npm install --silent --no-save --prefix target/axe axe-core@4; then
     export AXE=$PWD/target/axe/node_modules/axe-core/axe.min.js
+else
+    echo "there is no axe-core: the page is not searched for faults of accessibility" >&2
 fi
 
 # With the features of the whole workspace: what tests have built already is not built again.

@@ -162,9 +162,8 @@ impl Config {
         };
         let (now, then) = (&self.general, &next.general);
         let is_same_slice = now.slice == then.slice;
-        let http = |it: &General| {
-            (it.http, it.http_public, it.http_names.clone(), it.http_tokens.clone())
-        };
+        let http =
+            |it: &General| (it.http, it.http_public, it.http_names.clone(), it.http_tokens.clone());
         let is_same_http = http(now) == http(then);
         check(self.source == next.source, "the input is");
         check(self.network == next.network, "the network is");
