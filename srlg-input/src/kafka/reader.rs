@@ -328,6 +328,7 @@ fn bytes_of(partitions: usize) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::{Line, Outlets};
     use crate::messages::Layout;
     use crate::options::KafkaOptions;
 
@@ -341,8 +342,9 @@ mod tests {
     fn a_schema_of_the_same_topic_is_taken_at_once_and_one_of_another_when_all_is_read() {
         let topic: Topic = "kafka://broker/flows".parse().unwrap();
         let (line, first) = (Line::default(), format("FlowMessagevA", 1));
+        let mut outlets = Outlets { line: line.clone(), sinks: None };
         let mut session = Session {
-            outlet: &mut { outlets }.outlet().unwrap(),
+            outlet: &mut outlets.outlet().unwrap(),
             name: "flows-A".into(),
             configured: topic.name.clone(),
             cluster: Rc::new(Cluster::new(&topic, &KafkaOptions::default()).unwrap()),
