@@ -80,9 +80,8 @@ impl Monitor {
         let views = self.watches.iter_mut().zip(&self.desk.books);
         for (at, (watch, book)) in views.enumerate() {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
-                self.taps.collect_view(at, watch.counts());
+                self.taps.set_rules(at, &next.rules, watch.counts());
                 watch.reload(book.rules(), &next.rules);
-                self.taps.set_rules(at, &next.rules);
             }
         }
         self.desk.reload(config);

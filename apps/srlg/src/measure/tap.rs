@@ -151,11 +151,13 @@ impl Taps {
         ViewTaps { taps: self, view }
     }
 
-    /// Lets all taps ask `rules` about the view number `view`, whose counts were collected.
-    pub(crate) fn set_rules(&self, view: usize, rules: &Rules) {
+    /// Moves the counts of the view number `view` to `counts`, and lets all taps ask `rules` about it from then on.
+    pub(crate) fn set_rules(&self, view: usize, rules: &Rules, counts: &mut FilterCounts) {
         let rules = Arc::new(rules.clone());
         for mut tap in self.each() {
             let view = &mut tap.views[view];
+            // A thread may count until its tap is locked.
+            counts.take(&mut view.filter.counts);
             view.filter.counts = FilterCounts::of(&rules);
             view.rules = Arc::clone(&rules);
         }

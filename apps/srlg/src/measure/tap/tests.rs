@@ -1,5 +1,5 @@
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use srlg_host::state::Snapshot;
@@ -16,6 +16,10 @@ const START: u64 = 1_000_000;
 
 /// A monitor of two views, of addresses and of ports, whose slices have a grace.
 fn monitor(grace: &str) -> Monitor {
+    Monitor::new(&config(grace), 1).unwrap()
+}
+
+fn config(grace: &str) -> Config {
     let text = format!(
         "grace = '{grace}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n\
          [[view]]\nname = 'hosts'\nrole = 'destination'\npairs = 10_000\nmemory = 1_000_000\n\
@@ -23,7 +27,7 @@ fn monitor(grace: &str) -> Monitor {
          [[rule]]\nname = 'r'\nthresholds = {{ 1s = 60, 8s = 100 }}\nhold = '2s'\nfor = 1\nof = 1\n\
          [[allow]]\nwhy = 'resolver'\npeers = ['198.51.0.7/32']\n"
     );
-    Monitor::new(&Config::parse(&text).unwrap(), 1).unwrap()
+    Config::parse(&text).unwrap()
 }
 
 /// Numbers that look random.
@@ -168,4 +172,27 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
         let [of_one, of_other] = [&mut one, &mut other].map(|it| detector(it, view));
         assert!(of_one == of_other, "view {view}");
     }
+}
+
+#[test]
+fn a_reload_loses_no_count_of_a_thread() {
+    const CONTACTS: u64 = 200_000;
+    let (mut monitor, config) = (monitor("0s"), config("0s"));
+    monitor.pass(START * SECOND).unwrap();
+    let mut sink = monitor.tap().unwrap();
+    let has_ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let resolver = Host::from([198, 51, 0, 7]);
+            let contact = Contact::new(START * SECOND, resolver, [10, 0, 0, 1].into());
+            (0..CONTACTS).for_each(|_| sink.take(&[contact]).unwrap());
+            has_ended.store(true, Relaxed);
+        });
+        while !has_ended.load(Relaxed) {
+            monitor.reload(&config);
+        }
+    });
+    let [hosts, services] = counts(&mut monitor)[..] else { panic!("two views") };
+    assert_eq!(hosts, [0, CONTACTS, CONTACTS, 0, 0]);
+    assert_eq!(services, [0, 0, 0, CONTACTS, 0]);
 }
