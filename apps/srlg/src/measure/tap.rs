@@ -6,8 +6,8 @@
 //!                 <---counts, details--- each tap
 //! ```
 //!
-//! A thread locks its tap for a block of contacts. The main thread locks it shortly, to add up counts, to push pairs that wait before
-//! it closes their slice, and to set rules and the hosts whose details are wanted. So no thread waits for another but for that.
+//! A thread locks its tap for a block of contacts. The main thread locks it briefly, to add up counts, to push pairs that wait before
+//! it closes their slice, and to set rules and the hosts whose details are wanted. No two threads that read share a tap.
 //!
 //! Pairs wait in a tap until there are enough for a push, or, if they are of a slice that does not run yet, until it does: either the
 //! thread pushes them with a later block, or the main thread does before it closes the slice.
@@ -259,7 +259,11 @@ impl ViewTap {
         };
         if slice.saturating_add(*window) <= running {
             filter.counts.too_late += run.len() as u64;
-            (0..run.len()).for_each(|at| note(at, TroubleKind::TooLate));
+            for (at, contact) in run.iter().enumerate() {
+                // The filter counts them, too.
+                filter.pairs(contact, rules);
+                note(at, TroubleKind::TooLate);
+            }
             return Ok(());
         }
         let pairs = waiting.entry(slice).or_default();

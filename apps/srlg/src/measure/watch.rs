@@ -133,8 +133,16 @@ impl Watch {
 
     /// Notes contacts of taps, the newest of which is of `newest_ms`, and their `sampling` by slice.
     pub(crate) fn note_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
-        self.slices.newest_input_ms = self.slices.newest_input_ms.max(newest_ms);
-        sampling.iter().for_each(|(slice, sampling)| self.slices.sampling.merge(*slice, *sampling));
+        let window = u64::from(self.detector().params().window());
+        let first = (self.detector().slice() + 1).saturating_sub(window);
+        let slices = &mut self.slices;
+        // Contacts of earlier slices are too late: they count nowhere, and their sampling would pile up until the next close.
+        if newest_ms / slices.slice_ms >= first {
+            slices.newest_input_ms = slices.newest_input_ms.max(newest_ms);
+        }
+        for (slice, sampling) in sampling.range(first..) {
+            slices.sampling.merge(*slice, *sampling);
+        }
     }
 
     /// Returns the time of the newest contact, or of the start where that is later, milliseconds since the Unix epoch.

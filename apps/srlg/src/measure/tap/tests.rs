@@ -196,3 +196,48 @@ fn a_reload_loses_no_count_of_a_thread() {
     assert_eq!(hosts, [0, CONTACTS, CONTACTS, 0, 0]);
     assert_eq!(services, [0, 0, 0, CONTACTS, 0]);
 }
+
+#[test]
+fn contacts_that_are_too_late_count_as_with_one_thread() {
+    let mut monitors = [monitor("0s"), monitor("0s")];
+    monitors.iter_mut().for_each(|monitor| monitor.pass(START * SECOND).unwrap());
+    let [one, other] = &mut monitors;
+    let mut sink = other.tap().unwrap();
+    let contacts = (1..100).map(|slice| {
+        let resolver = Host::from([198, 51, 0, 7]);
+        let mut contact = Contact::new(slice * SECOND, resolver, [10, 0, 0, 1].into());
+        (contact.exporter, contact.sampling) = (Some(resolver), NonZeroU32::new(10));
+        contact
+    });
+    let contacts: Vec<_> = contacts.collect();
+    contacts.iter().for_each(|contact| one.take(contact).unwrap());
+    sink.take(&contacts).unwrap();
+    assert_eq!(counts(one), counts(other));
+    assert!(counts(other).iter().all(|[.., too_late]| *too_late == 99));
+    // Slices of long ago must not pile up while no slice closes.
+    let [of_one, of_other] = [one, other].map(|monitor| {
+        let snapshot = monitor.snapshot(0).unwrap();
+        let attachment: serde_json::Value = serde_json::from_slice(snapshot.attachment()).unwrap();
+        attachment["sampling"].clone()
+    });
+    assert_eq!([of_one, of_other], [serde_json::json!([]), serde_json::json!([])]);
+}
+
+#[test]
+fn an_input_is_lost_while_all_its_contacts_are_too_late() {
+    let mut monitors = [monitor("0s"), monitor("0s")];
+    let mut sink = monitors[1].tap().unwrap();
+    for second in START..START + 100 {
+        let [one, other] = &mut monitors;
+        [&mut *one, &mut *other].map(|monitor| monitor.pass(second * SECOND).unwrap());
+        let host = Host::from([10, 0, 0, 1]);
+        let contact = Contact::new((second - 20) * SECOND, [192, 0, 2, 1].into(), host);
+        one.take(&contact).unwrap();
+        sink.take(&[contact]).unwrap();
+    }
+    for monitor in &mut monitors {
+        let board = monitor.board(&srlg_input::Status::default());
+        assert!(board.views.iter().all(|view| view.too_late == 100), "{:?}", board.views);
+        assert!(board.is_input_lost);
+    }
+}
