@@ -1,4 +1,4 @@
-//! The way of contacts from a thread that reads: to a [`ContactSink`] of that thread, or to the belt.
+//! [`Outlet`]: where a reading thread delivers its contacts, to a [`ContactSink`] of its own or to the belt.
 //!
 //! A tick of the clock says that everything that was read before it has been delivered. So a thread notes the time before it reads the
 //! clock for a block, and a tick is never later than the times of the blocks that sinks have not taken yet.
@@ -89,7 +89,7 @@ impl Outlets<'_> {
         let (mut outlet, thread) = (self.outlet()?, name.to_owned());
         self.line.belt.begin();
         let work = move || {
-            // Whoever asks would wait for one that panics, and never hear of it.
+            // Without this, a panic would not be reported, and the input would never end.
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&mut outlet)));
             outlet.line.belt.end(outcome.unwrap_or(Err(InputError::Panic { thread })));
         };
@@ -111,8 +111,8 @@ impl Outlets<'_> {
 }
 
 impl Outlet {
-    /// Delivers `contacts`, each at the present time at the latest: clocks of others may be ahead. Returns `false` where nobody takes
-    /// them any more.
+    /// Delivers `contacts`, each at the present time at the latest: clocks of others may be ahead. Returns `false` if the input
+    /// was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
         let Self { line, sink } = self;
         let Some(Sink { contacts: sink, time, in_time }) = sink else {
@@ -162,7 +162,7 @@ impl Deliveries {
         time
     }
 
-    /// Returns the latest time that may be told after `last` was, if the clock was `now_ns` before this call.
+    /// Returns the next tick after the tick `last`. The clock was `now_ns` before this call.
     pub(crate) fn tick(&self, now_ns: u64, last: u64) -> u64 {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = times.iter().map(|time| time.load(SeqCst)).min().unwrap_or(IDLE);
@@ -176,13 +176,13 @@ impl Deliveries {
         self.passed.notify_all();
     }
 
-    /// Notes that nobody asks for events any more.
+    /// Notes that the input was dropped.
     pub(crate) fn leave(&self) {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner).has_left = true;
         self.passed.notify_all();
     }
 
-    /// Waits until the caller has passed a tick recently, and returns whether it is still there.
+    /// Waits until the caller has passed a tick recently. Returns `false` if the input was dropped.
     fn wait_for_caller(&self) -> bool {
         let caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         let is_stalled = |caller: &mut Caller| {
