@@ -228,8 +228,8 @@ fn an_input_is_lost_while_all_its_contacts_are_too_late() {
     let mut monitors = [monitor("0s"), monitor("0s")];
     let mut sink = monitors[1].tap().unwrap();
     for second in START..START + 100 {
+        monitors.iter_mut().for_each(|monitor| monitor.pass(second * SECOND).unwrap());
         let [one, other] = &mut monitors;
-        [&mut *one, &mut *other].map(|monitor| monitor.pass(second * SECOND).unwrap());
         let host = Host::from([10, 0, 0, 1]);
         let contact = Contact::new((second - 20) * SECOND, [192, 0, 2, 1].into(), host);
         one.take(&contact).unwrap();
