@@ -229,10 +229,9 @@ fn an_input_is_lost_while_all_its_contacts_are_too_late() {
     let mut sink = monitors[1].tap().unwrap();
     for second in START..START + 100 {
         monitors.iter_mut().for_each(|monitor| monitor.pass(second * SECOND).unwrap());
-        let [one, other] = &mut monitors;
         let host = Host::from([10, 0, 0, 1]);
         let contact = Contact::new((second - 20) * SECOND, [192, 0, 2, 1].into(), host);
-        one.take(&contact).unwrap();
+        monitors[0].take(&contact).unwrap();
         sink.take(&[contact]).unwrap();
     }
     for monitor in &mut monitors {
