@@ -81,11 +81,16 @@ impl Desk {
             if let Some(opposite) = self.opposite(at) {
                 count_opposite(&mut changes, |hosts, slices| peers(opposite, hosts, slices))?;
             }
-            let of_changes = changes.into_iter().map(|it| self.notice(at, it));
-            notices.extend(of_changes);
+            for change in changes {
+                let notice = self.notice(at, change);
+                self.note(&notice);
+                notices.push(notice);
+            }
         }
-        notices.extend(self.end_silences());
-        notices.iter().for_each(|notice| self.note(notice));
+        // After the ends: an alert that has just ended must not be reported as active again.
+        let unsilenced = self.end_silences();
+        unsilenced.iter().for_each(|notice| self.note(notice));
+        notices.extend(unsilenced);
         Ok(notices)
     }
 
@@ -174,14 +179,17 @@ impl Desk {
 
     /// Returns the active alerts, the most severe one first, of several the one with the most peers.
     pub(crate) fn open_alerts(&self) -> Arc<[OpenAlert]> {
-        let alert = |notice: &Arc<Notice>| {
-            let book = self.books.iter().find(|book| book.name == notice.view);
-            let live = book.and_then(|book| book.live(notice.id));
-            OpenAlert { notice: Arc::clone(notice), live }
-        };
-        let mut alerts: Vec<OpenAlert> = self.open.values().map(alert).collect();
+        let alerts = self.open.values().map(|notice| self.open_alert(notice));
+        let mut alerts: Vec<OpenAlert> = alerts.collect();
         alerts.sort_by_cached_key(OpenAlert::rank);
         alerts.into()
+    }
+
+    /// Returns the active alert of `notice`, with its counts after the last slice.
+    fn open_alert(&self, notice: &Arc<Notice>) -> OpenAlert {
+        let book = self.books.iter().find(|book| book.name == notice.view);
+        let live = book.and_then(|book| book.live(notice.id));
+        OpenAlert { notice: Arc::clone(notice), live }
     }
 }
 

@@ -551,7 +551,8 @@ impl Notice {
     #[must_use]
     pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
         let text = format!("{}: the silence is over, and the alert goes on", self.subject());
-        Self { silence: None, now_ms, ..self.again(Why::Unsilenced, text) }
+        let duration_ms = now_ms.saturating_sub(self.start_ms);
+        Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, text) }
     }
 
     /// Returns the notice once more, as an update unless it is an end.

@@ -40,7 +40,7 @@ impl Desk {
         let remark = Remark { by: by.clone(), at_ms: now_ms, text: act.text() };
         let open = self.open.get(id).map(|open| Notice {
             duration_ms: now_ms.saturating_sub(open.start_ms),
-            ..Notice::clone(open)
+            ..self.open_alert(open).notice_now().into_owned()
         });
         let is_over = open.is_none();
         let last = open.or(ended).ok_or_else(|| Refusal::Unknown(id.to_string()))?;
@@ -90,6 +90,91 @@ impl Desk {
         let goes_on =
             |notice: &&Arc<Notice>| notice.silence.is_some() && self.silences.of(notice).is_none();
         let notices = self.open.values().filter(goes_on);
-        notices.map(|notice| notice.after_silence(now_ms)).collect()
+        let now = |notice| self.open_alert(notice).notice_now().after_silence(now_ms);
+        notices.map(now).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::{Device, IpPair, SlidingDetector};
+
+    use super::*;
+    use crate::alerts::book::ClosedSlice;
+    use crate::alerts::{Condition, Status, Why, Witnesses};
+    use crate::config::Config;
+    use crate::notify::notice::Evidence;
+
+    const CONFIG: &str = "inside = ['10.0.0.0/8']\n\
+        [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
+        [[rule]]\nname = 'r'\nthresholds = { 2s = 1_024 }\nfor = 1\nof = 1\nhold = '0s'\nrepeat = '1h'\n";
+
+    /// A desk of one view, and its detector.
+    struct Site(Desk, SlidingDetector);
+
+    impl Site {
+        fn new() -> Self {
+            let config = Config::parse(CONFIG).unwrap();
+            let detector = SlidingDetector::new(config.views[0].sizes, Device::Cpu).unwrap();
+            Self(Desk::new(&config), detector)
+        }
+
+        /// Closes a slice in which the host is contacted by `peers`.
+        fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
+            let Self(desk, detector) = self;
+            let pairs = peers.map(|opposite| IpPair { inside: 0x0a00_0007, opposite });
+            detector.ingest(&pairs.collect::<Vec<_>>()).unwrap();
+            let book = &mut desk.books[0];
+            let mut closing = detector.begin_close().unwrap();
+            let sightings = book.sightings(&mut closing).unwrap();
+            let slice = ClosedSlice {
+                report: closing.end().unwrap(),
+                sightings,
+                condition: Condition::default(),
+                sampling: Default::default(),
+                newest_input_ms: 0,
+                missing_sites: Vec::new(),
+            };
+            book.close(&slice, |_, _| Evidence::default(), |_| Witnesses::default());
+            desk.notices(|_, hosts, _| Ok(vec![0.0; hosts.len()])).unwrap()
+        }
+
+        fn act(&mut self, id: AlertId, act: Act, now_ms: u64) -> Notice {
+            self.0.act(&Order { id, act, by: "ann".to_owned() }, None, now_ms).unwrap()
+        }
+    }
+
+    fn silence(seconds: u64) -> Act {
+        Act::Silence { length: Duration::from_secs(seconds), text: "known".to_owned() }
+    }
+
+    #[test]
+    fn an_alert_that_ends_with_its_silence_is_over() {
+        let mut site = Site::new();
+        let id = site.close(0..3_000)[0].id;
+        assert_eq!(site.act(id, silence(2), 1_000).status, Status::Update);
+        assert_eq!(site.close(0..0), []);
+        // The silence is over in the slice in which the alert ends.
+        let ended = site.close(0..0);
+        let told: Vec<_> = ended.iter().map(|notice| (notice.status, notice.why)).collect();
+        assert_eq!((told, site.0.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
+        assert!(!site.0.is_open(id));
+    }
+
+    #[test]
+    fn notices_of_people_and_at_the_end_of_a_silence_have_the_counts_of_their_time() {
+        let mut site = Site::new();
+        let started = site.close(0..2_000);
+        let (id, before) = (started[0].id, started[0].main);
+        site.act(id, silence(1), 1_000);
+        let over = site.close(2_000..2_700);
+        assert_eq!((over.len(), over[0].why), (1, Why::Unsilenced));
+        assert!(over[0].main.cardinality > 1.15 * before.cardinality, "{:?}", over[0].main);
+        assert_eq!((over[0].now_ms, over[0].duration_ms), (2_000, 1_000));
+        site.close(2_700..3_200);
+        let remark = site.act(id, Act::Comment { text: "known".to_owned() }, 3_500);
+        assert_eq!((remark.now_ms, remark.duration_ms), (3_500, 2_500));
+        assert!(remark.main.cardinality < before.cardinality, "{:?}", remark.main);
+        assert_eq!(remark.main.peak, over[0].main.cardinality);
     }
 }
