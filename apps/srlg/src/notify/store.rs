@@ -323,10 +323,14 @@ impl Store {
         Ok(waiting.or(stored.map(|(_, notice)| notice)))
     }
 
-    /// Returns the alerts of which something had been told at the notice `number`, but not their end.
+    /// Returns the alerts of which something had been told at the notice `number`, but not their end. Nothing is told of an
+    /// alert that has been silenced since its start.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
-        let sql = "SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
-            UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1";
+        let sql = "SELECT id FROM (SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
+            UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1) AS open
+            WHERE EXISTS (SELECT 1 FROM notices WHERE notices.id = open.id AND number <= ?1
+                AND json_extract(json, '$.silence') IS NULL)
+            OR NOT EXISTS (SELECT 1 FROM notices WHERE notices.id = open.id AND number <= ?1)";
         let waiting = self.waiting();
         let mut open = self.with(|connection| {
             let mut query = connection.prepare_cached(sql)?;

@@ -30,7 +30,7 @@ impl Hold {
         if is_end && self.passed.contains(&notice.id) {
             return true;
         }
-        if is_silenced(notice) {
+        if self.is_silenced(notice) {
             return false;
         }
         let passes = self.gate.admit(now_ms);
@@ -38,6 +38,15 @@ impl Hold {
             self.passed.insert(notice.id);
         }
         passes
+    }
+
+    /// Returns whether the sink is not told of `notice` because its host or network is silenced, or because it repeats what a
+    /// person has acknowledged. What people do about an active alert passes a silence if anything of the alert came through.
+    pub(super) fn is_silenced(&self, notice: &Notice) -> bool {
+        let is_acknowledged = notice.why == Why::Repeat && notice.acknowledged.is_some();
+        let is_known = notice.status == Status::End || self.passed.contains(&notice.id);
+        let passes_silence = notice.remark.is_some() && is_known;
+        is_acknowledged || (notice.silence.is_some() && !passes_silence)
     }
 
     /// Notes that `notice` is done.
@@ -58,13 +67,6 @@ impl Hold {
         self.passed.retain(|id| open.contains(id));
         Ok(())
     }
-}
-
-/// Returns whether no sink is told of `notice`: its host or network is silenced, or it says again what a person has acknowledged.
-/// Sinks are told of what people do.
-pub(super) fn is_silenced(notice: &Notice) -> bool {
-    let is_known = notice.why == Why::Repeat && notice.acknowledged.is_some();
-    notice.remark.is_none() && (notice.silence.is_some() || is_known)
 }
 
 /// Alerts that had not ended at the notice `number`.
@@ -118,6 +120,8 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::{Gate, Hold};
+    use crate::alerts::{Remark, Silencing};
+    use crate::notify::notice::Notice;
     use crate::notify::store::{Store, tests::notices};
 
     #[test]
@@ -140,6 +144,31 @@ mod tests {
         assert_eq!(held, [0, 6, 6]);
         hold.gate.forget_held();
         assert_eq!(hold.gate.held_until(1_060_002), 0);
+    }
+
+    #[test]
+    fn nothing_of_an_alert_passes_a_silence_unless_something_passed_before() {
+        let sample = Notice::sample();
+        let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
+        let silence = Some(Silencing { remark: remark.clone(), until_ms: 9, id: sample.id });
+        // Of a silenced host, and of another.
+        let of = |at: usize, is_silenced: bool| {
+            let silence = silence.clone().filter(|_| is_silenced);
+            Notice { silence, remark: None, acknowledged: None, ..notices(2)[at].clone() }
+        };
+        let by_ann = |notice: Notice| Notice { remark: Some(remark.clone()), ..notice };
+        let told = [of(0, true), of(1, false), by_ann(of(2, true)), by_ann(of(3, true))];
+        let store = Store::open(None).unwrap();
+        store.add(&told, &[]).unwrap();
+        let mut hold = Hold::new(9, &store, 0).unwrap();
+        let passes = |hold: &mut Hold, notice: &Notice| hold.may_pass(notice, 1_000_000);
+        let passed: Vec<bool> = told.iter().map(|notice| passes(&mut hold, notice)).collect();
+        assert_eq!(passed, [false, true, false, true]);
+        // Before a restart and after it.
+        for hold in [&mut hold, &mut Hold::new(9, &store, 4).unwrap()] {
+            let ends = [of(4, true), of(5, true)].map(|end| passes(hold, &end));
+            assert_eq!(ends, [false, true]);
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tracing::{info, warn};
 
-use super::hold::{Hold, is_silenced};
+use super::hold::Hold;
 use super::{Channel, Failure, SinkOptions};
 use crate::alerts::Every;
 use crate::notify::notice::Notice;
@@ -153,7 +153,7 @@ impl Worker {
     /// Takes a notice until it is done; false where an end came before, or too many others.
     fn take(&mut self, number: i64, notice: &Notice) -> Result<bool> {
         if !self.hold.may_pass(notice, now_ms()) {
-            self.cursor.dropped += i64::from(!is_silenced(notice));
+            self.cursor.dropped += i64::from(!self.hold.is_silenced(notice));
         } else if !self.send(number, notice)? {
             return Ok(false);
         }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::alerts::{Condition, Rule, Sighting, Terms, Tracker, Witnesses};
+use crate::alerts::{Condition, Remark, Rule, Sighting, Silencing, Terms, Tracker, Witnesses};
 use rusqlite::Connection;
 
 use super::history::IncidentFilter;
@@ -182,6 +182,32 @@ fn what_went_on_at_a_number_is_known() {
     };
     assert_eq!([open(0), open(1), open(2)], [[false, false], [true, false], [true, true]]);
     assert_eq!([open(4), open(5), open(6)], [[true, true], [false, true], [false, false]]);
+}
+
+#[test]
+fn an_alert_that_was_silenced_since_its_start_is_not_one_of_which_something_was_told() {
+    let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
+    let of = |at: usize, is_silenced: bool| {
+        let notice = notices(2)[at].clone();
+        let silencing = Silencing { remark: remark.clone(), until_ms: 9, id: notice.id };
+        Notice { silence: is_silenced.then_some(silencing), ..notice }
+    };
+    // The first alert is silenced until its update, the second one since.
+    let told = [of(0, true), of(1, false), of(2, false), of(3, true)];
+    let ids = [told[0].id, told[1].id];
+    for stored in 0..=told.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(Some(folder.path())).unwrap();
+        store.add(&told[..stored], &[]).unwrap();
+        store.with(|it| Ok(it.pragma_update(None, "max_page_count", 1)?)).unwrap();
+        let full = [("a".to_owned(), vec![0; 90_000])];
+        store.add(&told[stored..], &full).unwrap_err();
+        let open = |number| ids.map(|id| store.open_at(number).unwrap().contains(&id));
+        assert_eq!(
+            [1, 2, 3, 4].map(open),
+            [[false, false], [false, true], [true, true], [true, true]]
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Invariant: sinks read them behind those of the database, by the numbers that they will have there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cursor, NumberedNotice};
 use crate::alerts::{AlertId, Status};
@@ -58,10 +58,15 @@ impl Waiting {
 
     /// Brings the alerts that were active at the notice `number` up to date.
     pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
-        let last = last_of_each(self.notices.iter().take_while(|(of, _)| *of <= number));
+        let before = || self.notices.iter().take_while(|(of, _)| *of <= number);
+        let last = last_of_each(before());
+        let unsilenced = before().filter(|(_, notice)| notice.silence.is_none());
+        let told = unsilenced.map(|(_, notice)| notice.id).chain(open.iter().copied());
+        let told: BTreeSet<AlertId> = told.collect();
         open.retain(|id| !last.contains_key(id));
-        let active = last.into_iter().filter(|(_, (_, notice))| notice.status != Status::End);
-        open.extend(active.map(|(id, _)| id));
+        let is_open = |notice: &Notice| notice.status != Status::End && told.contains(&notice.id);
+        let active = last.into_values().filter(|(_, notice)| is_open(notice));
+        open.extend(active.map(|(_, notice)| notice.id));
     }
 }
 
