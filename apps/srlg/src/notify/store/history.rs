@@ -255,13 +255,15 @@ impl IncidentFilter {
             sql.push_str(condition);
             values.push(value);
         };
-        for network in self.host.map(IpNet::from).into_iter().chain(self.network) {
+        let host = self.host.map(|host| IpNet::from(host.to_canonical()));
+        for network in host.into_iter().chain(self.network) {
             let (low, high) = range(network);
             add("low <= ?", high);
             add("high >= ?", low);
         }
         if let Some(label) = &self.label {
-            add("instr(lower(label), ?) > 0", label.to_lowercase().into());
+            // As `lower` of SQLite, which changes ASCII alone.
+            add("instr(lower(label), ?) > 0", label.to_ascii_lowercase().into());
         }
         if let Some(view) = &self.view {
             add("view = ?", view.clone().into());

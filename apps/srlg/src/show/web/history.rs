@@ -173,8 +173,8 @@ pub(super) async fn host(
     asked: Result<Query<HostQuery>, QueryRejection>,
 ) -> Response {
     let usage = "/api/v1/hosts/ADDRESS?view=NAME";
-    let host: IpAddr = match path.map(|Path(host)| host.parse().map_err(|_| host)) {
-        Ok(Ok(host)) => host,
+    let host = match path.map(|Path(host)| host.parse::<IpAddr>().map_err(|_| host)) {
+        Ok(Ok(host)) => host.to_canonical(),
         Ok(Err(host)) => return refuse(format!("{host:?} is not an address"), usage),
         Err(refused) => return refuse(refused.body_text(), usage),
     };

@@ -29,7 +29,7 @@ fn store() -> Store {
         notice(300, "198.51.100.0/24", Status::End),
         notice(400, "198.51.100.9", Status::Update),
     ];
-    (notices[0].view, notices[0].label) = ("fan-out".to_owned(), Some("Web Shop".to_owned()));
+    (notices[0].view, notices[0].label) = ("fan-out".to_owned(), Some("ÖBB Web Shop".to_owned()));
     (notices[0].kind, notices[0].severity) = (Kind::Scan, Severity::Critical);
     (notices[1].severity, notices[1].top_ports) = (Severity::Major, vec![("tcp/22".into(), 1.0)]);
     notices[2].severity = Severity::Warning;
@@ -53,6 +53,7 @@ fn incidents_are_found_by_each_filter() {
     for (filter, expected) in [
         (none(), &[400, 300, 200, 100][..]),
         (host("192.0.2.7"), &[100]),
+        (host("::ffff:192.0.2.7"), &[100]),
         (host("198.51.100.9"), &[400, 300]),
         (host("198.51.100.10"), &[300]),
         (host("2001:db8::1"), &[200]),
@@ -64,6 +65,7 @@ fn incidents_are_found_by_each_filter() {
         (network("::/0"), &[200]),
         (network("0.0.0.0/0"), &[400, 300, 100]),
         (IncidentFilter { label: text("shop"), ..none() }, &[100]),
+        (IncidentFilter { label: text("ÖBB web"), ..none() }, &[100]),
         (IncidentFilter { view: text("fan-out"), ..none() }, &[100]),
         (port("53"), &[400, 300, 100]),
         (port("tcp/22"), &[200]),
