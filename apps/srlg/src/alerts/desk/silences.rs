@@ -44,18 +44,19 @@ impl Silenced {
         Self { view: view.clone(), subject: notice.subject(), network: *network }
     }
 
-    fn covers(&self, notice: &Notice) -> bool {
+    /// Returns whether the host or the network of `notice`, which is `subject`, is part of this.
+    fn covers(&self, notice: &Notice, subject: &str) -> bool {
         let is_part =
             |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));
-        self.view == notice.view
-            && (self.subject == notice.subject() || self.network.is_some_and(is_part))
+        self.view == notice.view && (self.subject == subject || self.network.is_some_and(is_part))
     }
 }
 
 impl Silences {
     /// Returns the silence that covers the host or the network of `notice`, and ends last.
     pub(crate) fn of(&self, notice: &Notice) -> Option<&Silencing> {
-        let covering = self.0.iter().filter(|(silenced, _)| silenced.covers(notice));
+        let subject = notice.subject();
+        let covering = self.0.iter().filter(|(silenced, _)| silenced.covers(notice, &subject));
         covering.map(|(_, silencing)| silencing).max_by_key(|silencing| silencing.until_ms)
     }
 
@@ -71,8 +72,8 @@ impl Silences {
 
     /// Ends the silences that cover the host or the network of `notice`.
     pub(crate) fn remove(&mut self, notice: &Notice) -> Result<(), Refusal> {
-        let before = self.0.len();
-        self.0.retain(|silenced, _| !silenced.covers(notice));
+        let (before, subject) = (self.0.len(), notice.subject());
+        self.0.retain(|silenced, _| !silenced.covers(notice, &subject));
         if self.0.len() == before { Err(Refusal::NotSilenced) } else { Ok(()) }
     }
 
