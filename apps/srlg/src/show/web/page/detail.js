@@ -54,7 +54,7 @@ function showIncident({ alert, notices }) {
   links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
   writeFacts(byId("facts"), detailed(notices));
   write(byId("notices-count"), round(notices.length));
-  list(byId("notices").tBodies[0], notices, (notice) => `${notice.now_ms} ${notice.why}`, () => row(6), updateNotice);
+  list(byId("notices").tBodies[0], [...notices.keys()], (index) => index, () => row(6), (node, index) => updateNotice(node, notices[index]));
   for (const part of ["facts", "notices"]) byId(`${part}-section`).hidden = false;
   drawCourse(notices, alert);
 }

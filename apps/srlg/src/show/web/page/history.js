@@ -6,7 +6,7 @@ const LANE = 8;
 const REFRESH_MS = 60000;
 const FILTERS = ["host", "network", "label", "view", "port", "kind", "severity"];
 
-const past = { day: undefined, incidents: [], next: null, asked: 0, ids: "" };
+const past = { day: undefined, isToday: true, incidents: [], next: null, asked: 0, ids: "" };
 
 // A day is its date, as the field of the form has it.
 function today() {
@@ -47,6 +47,7 @@ function recall() {
   }
   const day = given.get("day") ?? "";
   past.day = /^\d{4}-\d\d-\d\d$/.test(day) ? day : today();
+  past.isToday = past.day === today();
 }
 
 async function showDay(before) {
@@ -107,6 +108,7 @@ function drawTimeline() {
 
 function turnTo(day) {
   past.day = day;
+  past.isToday = day === today();
   remember();
   showDay();
 }
@@ -139,6 +141,8 @@ function followHistory(board) {
   const ids = board.alerts.map((alert) => alert.id).sort().join();
   const hasChanged = ids !== past.ids;
   past.ids = ids;
+  // After midnight the day is another one.
+  if (past.isToday && past.day !== today()) return turnTo(today());
   // What was read on with the button stays.
   const isFirst = past.incidents.length <= 200;
   if (past.day === today() && isFirst && past.shown && (hasChanged || Date.now() - past.shown > REFRESH_MS)) showDay();

@@ -94,7 +94,7 @@ function updateAlert(node, notice) {
   updateLine(line, notice.line ?? []);
   write(since, `for ${lasting(notice.duration_ms)}`);
   list(windows, notice.windows, (count) => count.window_ms, () => element("span"), (line, count) => write(line, windowLine(notice, count), count.is_active ? "" : "past"));
-  const shown = `${notice.told_ms} ${isUtc} ${canAct}`;
+  const shown = `${notice.told_ms} ${notice.text} ${isUtc} ${canAct}`;
   if (node.shown === shown) return;
   node.shown = shown;
   links.replaceChildren(link("Incident", `incident/${notice.id}`), link(notice.network ? "Incidents of this network" : "Host", subjectPath(subject(notice), notice.view)), ...actButtons(notice));

@@ -320,7 +320,7 @@ setInterval(() => last && readCharts(), MINUTE_MS);
 startZone(() => {
   if (last) show(last);
   charts.forEach((chart) => chart.draw());
-  turnTo(past.day);
+  turnTo(past.isToday ? today() : past.day);
 });
 byId("span").addEventListener("change", setSpan);
 byId("input-of").addEventListener("change", () => readInput().catch((error) => write(byId("charts-none"), error.message)));
