@@ -2,19 +2,19 @@
 //!
 //! Invariant: nobody acts without a token in a header, which a page elsewhere cannot make a browser send. So the checks of the
 //! origin are a second wall. A token is taken from this machine, or from a proxy that says it was asked by TLS.
+//! A body is read after these checks, and within a time, so that a client that sends none holds no connection for long.
 //! Orders wait for the loop that owns the alerts; whoever acts waits for its answer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Extension, Path, State};
+use axum::extract::{Extension, FromRequest as _, Path, Request, State};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE,
 };
@@ -27,17 +27,23 @@ use tracing::warn;
 use super::api::{WebState, error};
 use super::tokens::Tokens;
 use crate::alerts::desk::acting::Order;
-use crate::alerts::{Act, Refusal};
+use crate::alerts::{Act, Every, Refusal};
 use crate::notify::notice::Notice;
 
 /// Bytes of a request.
 pub(super) const BODY_BYTES: usize = 16 << 10;
+
+/// How long a body may take.
+const BODY: Duration = Duration::from_secs(5);
 
 /// Acts that wait for the loop.
 const WAITING: usize = 16;
 
 /// How long the loop has for an act.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time in which a reason of refusals is logged once: clients without a token must not fill the log.
+const LOG: Duration = Duration::from_secs(10);
 
 /// The address of the client of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -115,13 +121,15 @@ pub(super) struct Orders {
     tokens: Option<PathBuf>,
     sender: SyncSender<WaitingOrder>,
     denied: Arc<[AtomicU64; Denial::ALL.len()]>,
+    log: Arc<Mutex<[Every; Denial::ALL.len()]>>,
 }
 
 impl Orders {
     /// Makes the way of orders of people whose tokens are in the file `tokens`.
     pub(super) fn new(tokens: Option<PathBuf>) -> (Self, Receiver<WaitingOrder>) {
         let (sender, receiver) = mpsc::sync_channel(WAITING);
-        (Self { tokens, sender, denied: Arc::default() }, receiver)
+        let log = Arc::new(Mutex::new([Every::new(LOG); Denial::ALL.len()]));
+        (Self { tokens, sender, denied: Arc::default(), log }, receiver)
     }
 
     /// Returns how many requests were refused, by reason.
@@ -132,7 +140,10 @@ impl Orders {
 
     fn deny(&self, denial: Denial, peer: SocketAddr) -> Response {
         self.denied[denial as usize].fetch_add(1, Relaxed);
-        warn!("an act of {} was refused ({}): {}", peer.ip(), denial.name(), denial.text());
+        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        if log[denial as usize].is_due() {
+            warn!("an act of {} was refused ({}): {}", peer.ip(), denial.name(), denial.text());
+        }
         let mut response = error(denial.status(), denial.text());
         if denial.status() == StatusCode::UNAUTHORIZED {
             let bearer = HeaderValue::from_static("Bearer");
@@ -147,18 +158,17 @@ pub(super) async fn act(
     State(shared): State<WebState>,
     Extension(Peer(peer)): Extension<Peer>,
     Path(id): Path<String>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
+    request: Request,
 ) -> Response {
-    let orders = &shared.orders;
+    let (orders, headers) = (&shared.orders, request.headers());
     let Some(path) = &orders.tokens else { return orders.deny(Denial::NoTokens, peer) };
-    if !is_confidential(&headers, peer) {
+    if !is_confidential(headers, peer) {
         return orders.deny(Denial::Plain, peer);
     }
-    if !is_same_site(&headers) {
+    if !is_same_site(headers) {
         return orders.deny(Denial::CrossSite, peer);
     }
-    let Some(token) = bearer(&headers) else { return orders.deny(Denial::Missing, peer) };
+    let Some(token) = bearer(headers) else { return orders.deny(Denial::Missing, peer) };
     let by = match Tokens::read(path) {
         Ok(tokens) => tokens.name(token).map(str::to_owned),
         Err(failure) => {
@@ -169,6 +179,9 @@ pub(super) async fn act(
     let Some(by) = by else { return orders.deny(Denial::Wrong, peer) };
     let Ok(id) = id.parse() else {
         return error(StatusCode::NOT_FOUND, &Refusal::Unknown(id).to_string());
+    };
+    let Ok(body) = timeout(BODY, Bytes::from_request(request, &())).await else {
+        return error(StatusCode::REQUEST_TIMEOUT, "the body of the request did not come in time");
     };
     let act: Act = match body.map(|body| serde_json::from_slice(&body)) {
         Ok(Ok(act)) => act,

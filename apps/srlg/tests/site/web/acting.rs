@@ -98,6 +98,28 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
 }
 
 #[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    write_tokens(&path, &format!("ann {ANN}\n"));
+    let visitors = Visitors { tokens: Some(path), ..Visitors::default() };
+    let (_boards, latest) = channel(Arc::new(board(now_ms())));
+    let store = Store::open(None).unwrap();
+    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap();
+    let head = |token: &str| {
+        format!(
+            "POST /api/v1/incidents/{ID}/acts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\
+             Content-Type: application/json\r\nAuthorization: Bearer {token}"
+        )
+    };
+    // Without a token the body is not read at all.
+    for (token, expected) in [("nobody", 401), (ANN, 408)] {
+        let (status, _, text) = answer(send(web.address(), &head(token)));
+        assert_eq!(status, expected, "{text}");
+    }
+}
+
+#[test]
 fn acts_that_are_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
