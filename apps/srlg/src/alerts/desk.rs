@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing here knows where closed slices come from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -76,6 +76,8 @@ impl Desk {
         mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
     ) -> Result<Vec<Notice>> {
         let mut notices = Vec::new();
+        let silenced = self.open.values().filter(|notice| notice.silence.is_some());
+        let silenced: BTreeSet<AlertId> = silenced.map(|notice| notice.id).collect();
         for at in 0..self.books.len() {
             let mut changes = self.books[at].changes();
             if let Some(opposite) = self.opposite(at) {
@@ -88,7 +90,7 @@ impl Desk {
             }
         }
         // After the ends: an alert that has just ended must not be reported as active again.
-        let unsilenced = self.end_silences();
+        let unsilenced = self.end_silences(&silenced);
         unsilenced.iter().for_each(|notice| self.note(notice));
         notices.extend(unsilenced);
         Ok(notices)

@@ -1,5 +1,6 @@
 //! What people do with alerts, as notices.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -83,12 +84,15 @@ impl Desk {
         Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
     }
 
-    /// Ends silences that are over, and returns the notices of alerts that go on and were silenced.
-    pub(super) fn end_silences(&mut self) -> Vec<Notice> {
+    /// Ends silences that are over, and returns the notices of alerts that go on and were silenced; those of `silenced` were
+    /// before this slice.
+    pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
         let now_ms = self.now_ms();
         self.silences.end_at(now_ms);
-        let goes_on =
-            |notice: &&Arc<Notice>| notice.silence.is_some() && self.silences.of(notice).is_none();
+        let goes_on = |notice: &&Arc<Notice>| {
+            let was_silenced = notice.silence.is_some() || silenced.contains(&notice.id);
+            was_silenced && self.silences.of(notice).is_none()
+        };
         let notices = self.open.values().filter(goes_on);
         let now = |notice| self.open_alert(notice).notice_now().after_silence(now_ms);
         notices.map(now).collect()
@@ -101,7 +105,8 @@ mod tests {
 
     use super::*;
     use crate::alerts::book::ClosedSlice;
-    use crate::alerts::{Condition, Status, Why, Witnesses};
+    use crate::alerts::desk::silences::Silences;
+    use crate::alerts::{Condition, Severity, Status, Why, Witnesses};
     use crate::config::Config;
     use crate::notify::notice::Evidence;
 
@@ -159,6 +164,20 @@ mod tests {
         let told: Vec<_> = ended.iter().map(|notice| (notice.status, notice.why)).collect();
         assert_eq!((told, site.0.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
         assert!(!site.0.is_open(id));
+    }
+
+    #[test]
+    fn the_end_of_a_silence_is_reported_after_the_changes_of_its_slice() {
+        let mut site = Site::new();
+        let id = site.close(0..2_000)[0].id;
+        site.act(id, silence(9), 1_000);
+        // As by a person who ends it at another alert of the same host.
+        site.0.silences = Silences::default();
+        let told = site.close(2_000..9_000);
+        let told: Vec<_> =
+            told.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
+        let severity = Severity::Critical;
+        assert_eq!(told, [(Why::Severity, severity, None), (Why::Unsilenced, severity, None)]);
     }
 
     #[test]
