@@ -176,7 +176,7 @@ mod tests {
         let told = site.close(2_000..9_000);
         let told: Vec<_> =
             told.iter().map(|it| (it.why, it.severity, it.silence.clone())).collect();
-        let severity = Severity::Critical;
+        let severity = Severity::Major;
         assert_eq!(told, [(Why::Severity, severity, None), (Why::Unsilenced, severity, None)]);
     }
 
