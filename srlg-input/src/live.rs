@@ -47,7 +47,7 @@ use crate::position::Position;
 
 use belt::Belt;
 use drops::DropWarning;
-#[cfg(feature = "kafka")]
+#[cfg(feature = "messages")]
 pub(crate) use outlet::Outlet;
 pub(crate) use outlet::Outlets;
 use outlet::{Deliveries, SinkMaker};

@@ -148,7 +148,7 @@ fn an_error_of_a_sink_ends_the_input() {
     while gated.live.advance().unwrap().is_some() {}
 }
 
-#[cfg(feature = "kafka")]
+#[cfg(feature = "messages")]
 #[test]
 fn a_position_comes_after_its_contacts_were_taken() {
     let position = Position { offsets: [(0, 7)].into(), ..Position::default() };
