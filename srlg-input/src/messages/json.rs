@@ -17,6 +17,10 @@ const SECOND: u64 = 1_000_000_000;
 impl Flow {
     /// Reads an object of JSON.
     pub(super) fn of_json(line: &[u8]) -> Result<Self, Malformed> {
+        // The parser would take the elements of an array for the fields, in the order of their declaration.
+        if !line.starts_with(b"{") {
+            return Err(Malformed);
+        }
         serde_json::from_slice(line).map_err(|_| Malformed)
     }
 }
@@ -96,7 +100,8 @@ impl Value for Time {
     }
 
     fn of_float(seconds: f64) -> Option<Self> {
-        (seconds >= 0.0).then_some(Self((seconds * SECOND as f64) as u64))
+        let ns = seconds * SECOND as f64;
+        (0.0..u64::MAX as f64).contains(&ns).then_some(Self(ns as u64))
     }
 
     fn of_text(text: &str) -> Option<Self> {

@@ -228,12 +228,28 @@ fn a_line_of_json_that_is_no_contact_is_counted() {
         ("", Reason::Malformed),
         ("{", Reason::Malformed),
         ("7", Reason::Malformed),
+        ("[]", Reason::Malformed),
+        (r#"["192.0.2.1","192.0.2.2"]"#, Reason::Malformed),
+        ("null", Reason::Malformed),
         (r#"{"src_addr":"192.0.2.1","dst_addr":"router"}"#, Reason::Malformed),
         (r#"{"src_addr":"192.0.2.1","dst_addr":7}"#, Reason::Malformed),
         (r#"{"src_addr":"192.0.2.1","source":"192.0.2.1"}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","packets":-1}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":-1.5}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":"now"}"#, Reason::Malformed),
+        // Milliseconds are a time that no clock has in nanoseconds.
+        (
+            r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":1700000000000}"#,
+            Reason::Malformed,
+        ),
+        (
+            r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":1700000000000.5}"#,
+            Reason::Malformed,
+        ),
+        (
+            r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":"1700000000000"}"#,
+            Reason::Malformed,
+        ),
         (r#"{"src_addr":"192.0.2.1","dst_addr":""}"#, Reason::NoHosts),
         (r#"{"src_addr":"192.0.2.1","dst_addr":null}"#, Reason::NoHosts),
         (r#"{}"#, Reason::NoHosts),
