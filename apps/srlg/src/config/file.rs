@@ -72,7 +72,7 @@ pub struct General {
     #[arg(skip)]
     pub http_tokens: Option<PathBuf>,
 
-    /// Public URL of the page, such as https://srlg.example: notifications link to their incident there.
+    /// Public URL of the page, such as `https://srlg.example`: notifications link to their incident there.
     #[arg(skip)]
     pub url: Option<String>,
 

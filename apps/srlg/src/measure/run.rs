@@ -1,6 +1,6 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
-//! Shape: threads read a live input, and each counts what it reads ([`tap`](crate::measure::tap)). One thread closes slices by the
+//! Shape: threads read a live input, and each counts what it reads (`tap`). One thread closes slices by the
 //! clock; files it reads and counts, too. Sinks, checkpoints and the page have threads of their own and never delay it.
 
 use std::time::{Duration, Instant};

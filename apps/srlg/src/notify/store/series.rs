@@ -1,7 +1,7 @@
 //! Values by the minute: what the charts of the page show.
 //!
 //! Shape: a row per series and minute, of which the key is a number of 1 or 2 bytes and the minute. Rows of the negative
-//! number have the largest values of [`BLOCK`] minutes, so that a month is read as fast as a day. Minutes that the database
+//! number have the largest values of `BLOCK` minutes, so that a month is read as fast as a day. Minutes that the database
 //! does not take, because its disk is full, wait in memory for an hour; after that they are a gap.
 
 use std::collections::{BTreeMap, VecDeque};
