@@ -92,6 +92,11 @@ impl Unused {
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
+    /// Returns the count of `kind` of all exporters.
+    pub(crate) fn count(&self, kind: TroubleKind) -> u64 {
+        self.0.values().map(|counts| counts.of(kind)).sum()
+    }
+
     pub(crate) fn of(&self, exporter: Option<IpAddr>) -> TroubleCounts {
         self.0.get(&exporter).copied().unwrap_or_default()
     }

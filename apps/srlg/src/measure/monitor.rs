@@ -63,7 +63,7 @@ impl Monitor {
     pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let views = self.watches.iter().zip(&self.desk.books);
         let views = views.map(|(watch, book)| watch.tap(book)).collect::<Result<_>>()?;
-        Ok(self.taps.add(self.slice_ms, views))
+        Ok(self.taps.add(self.slice_ms, 0, views))
     }
 
     /// Takes over what taps have counted.

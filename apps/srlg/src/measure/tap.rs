@@ -64,6 +64,8 @@ pub(crate) struct ViewTaps<'a> {
 /// All views of one thread.
 struct Tap {
     slice_ns: u64,
+    /// Contacts of earlier slices are ignored.
+    first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
     /// Why contacts of a run do not count, if there is a reason for any.
@@ -84,7 +86,7 @@ pub(crate) struct TapCounts {
 pub(crate) struct ViewTap {
     filter: PairFilter,
     rules: Arc<Rules>,
-    feed: Feed,
+    outflow: Outflow,
     window: u64,
     /// Pairs that wait, by slice.
     waiting: BTreeMap<u64, Pairs>,
@@ -98,6 +100,27 @@ struct Pairs {
     v6: Vec<Ip6Pair>,
     /// Contacts since the last push.
     contacts: u64,
+}
+
+/// The way of pairs from a thread to a detector.
+struct Outflow {
+    feed: Feed,
+    pushed: Pushed,
+}
+
+/// The pairs that threads have pushed since they were settled last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pushed {
+    pub(crate) pairs: u64,
+    /// The oldest slice that any of them is of.
+    pub(crate) oldest: Option<u64>,
+}
+
+/// What is left when pairs have been pushed.
+pub(crate) struct Settled {
+    /// The next slice of which pairs wait.
+    pub(crate) next: Option<u64>,
+    pub(crate) pushed: Pushed,
 }
 
 /// The sink of a thread.
@@ -115,12 +138,36 @@ fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
 }
 
 impl Taps {
-    /// Adds a tap with `views` for another thread, and returns its sink.
-    pub(crate) fn add(&mut self, slice_ms: u64, views: Vec<ViewTap>) -> Box<dyn ContactSink> {
-        let (slice_ns, counts, unused) = (slice_ms * 1_000_000, TapCounts::default(), Vec::new());
-        let tap = Arc::new(Mutex::new(Tap { slice_ns, views, counts, unused }));
+    /// Adds a tap for another thread, and returns its sink. The tap has `views`, for contacts from `first_slice` on; all slices are of
+    /// `slice_ms` milliseconds.
+    pub(crate) fn add(
+        &mut self,
+        slice_ms: u64,
+        first_slice: u64,
+        views: Vec<ViewTap>,
+    ) -> Box<dyn ContactSink> {
+        let slice_ns = slice_ms * 1_000_000;
+        let (counts, unused) = (TapCounts::default(), Vec::new());
+        let tap = Arc::new(Mutex::new(Tap { slice_ns, first_slice, views, counts, unused }));
         self.0.push(Arc::clone(&tap));
         Box::new(TapSink(tap))
+    }
+
+    /// Lets all taps have the views that `views` returns, for contacts from `first_slice` on, as with [`add`](Self::add). Pairs that
+    /// wait in the former views are dropped.
+    pub(crate) fn set_views(
+        &self,
+        slice_ms: u64,
+        first_slice: u64,
+        views: impl Fn() -> Result<Vec<ViewTap>>,
+    ) -> Result<()> {
+        for mut tap in self.each() {
+            tap.views = views()?;
+            (tap.slice_ns, tap.first_slice) = (slice_ms * 1_000_000, first_slice);
+            // By numbers of other slices.
+            tap.counts.sampling.clear();
+        }
+        Ok(())
     }
 
     fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Tap>> {
@@ -165,23 +212,35 @@ impl Taps {
 }
 
 impl ViewTaps<'_> {
-    /// Pushes all pairs that wait and are of slices up to `running`, and moves details to `details`. Returns the next slice of which
-    /// pairs wait.
-    pub(crate) fn settle(self, running: u64, details: &mut Details) -> Result<Option<u64>> {
-        let mut next = None;
+    /// Returns whether there are any taps.
+    pub(crate) const fn are_there(self) -> bool {
+        !self.taps.0.is_empty()
+    }
+
+    /// Pushes all pairs that wait and are of slices up to `running`, and moves details to `details`.
+    pub(crate) fn settle(self, running: u64, details: &mut Details) -> Result<Settled> {
+        let mut settled = Settled { next: None, pushed: Pushed::default() };
         for mut tap in self.taps.each() {
             let view = &mut tap.views[self.view];
             view.push_up_to(running)?;
             details.absorb(&mut view.details);
-            next = next.into_iter().chain(view.waiting.keys().next().copied()).min();
+            settled.next = earlier(settled.next, view.waiting.keys().next().copied());
+            let Pushed { pairs, oldest } = mem::take(&mut view.outflow.pushed);
+            settled.pushed.pairs += pairs;
+            settled.pushed.oldest = earlier(settled.pushed.oldest, oldest);
         }
-        Ok(next)
+        Ok(settled)
     }
 
     /// Lets all taps look at `hosts`.
     pub(crate) fn look_at(self, hosts: &[IpAddr], now_ms: u64) {
         self.taps.each().for_each(|mut tap| tap.views[self.view].details.look_at(hosts, now_ms));
     }
+}
+
+/// Returns the earlier of two slices, as far as they are there.
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 impl Tap {
@@ -203,6 +262,9 @@ impl Tap {
 
     /// Takes contacts of `slice`.
     fn take_run(&mut self, slice: u64, run: &[Contact]) -> Result<()> {
+        if slice < self.first_slice {
+            return Ok(());
+        }
         let TapCounts { contacts: counts, newest_ns, sampling } = &mut self.counts;
         counts.contacts += run.len() as u64;
         // The same sampling may be new to the slice.
@@ -236,7 +298,7 @@ impl ViewTap {
         Ok(Self {
             filter: filter.anew(&rules),
             rules,
-            feed: detector.feed(FEED_PAIRS)?,
+            outflow: Outflow { feed: detector.feed(FEED_PAIRS)?, pushed: Pushed::default() },
             window: detector.params().window().into(),
             waiting: BTreeMap::new(),
             details: details.clone(),
@@ -251,8 +313,8 @@ impl ViewTap {
         run: &[Contact],
         unused: &mut Vec<Option<TroubleKind>>,
     ) -> Result<(), Error> {
-        let Self { filter, rules, feed, window, waiting, details } = self;
-        let running = feed.slice();
+        let Self { filter, rules, outflow, window, waiting, details } = self;
+        let running = outflow.feed.slice();
         let mut note = |at: usize, kind| {
             unused.resize(run.len(), None);
             unused[at].get_or_insert(kind);
@@ -289,27 +351,27 @@ impl ViewTap {
         }
         if slice <= running && pairs.len() >= PUSH {
             let most = PUSHED_LATER + 2 * run.len();
-            pairs.feed(feed, slice, most, &mut filter.counts)?;
+            outflow.push(slice, pairs, most, &mut filter.counts)?;
         }
         Ok(())
     }
 
     /// Pushes some pairs of the oldest slice that has started and has enough of them.
     fn push_later(&mut self) -> Result<(), Error> {
-        let Self { filter, feed, waiting, .. } = self;
-        let mut started = waiting.range_mut(..=feed.slice());
+        let Self { filter, outflow, waiting, .. } = self;
+        let mut started = waiting.range_mut(..=outflow.feed.slice());
         if let Some((slice, pairs)) = started.find(|(_, pairs)| pairs.len() >= PUSH) {
-            pairs.feed(feed, *slice, PUSHED_LATER, &mut filter.counts)?;
+            outflow.push(*slice, pairs, PUSHED_LATER, &mut filter.counts)?;
         }
         Ok(())
     }
 
     /// Pushes all pairs of slices up to `running`.
     fn push_up_to(&mut self, running: u64) -> Result<(), Error> {
-        let Self { filter, feed, waiting, .. } = self;
+        let Self { filter, outflow, waiting, .. } = self;
         while let Some(mut oldest) = waiting.first_entry().filter(|entry| *entry.key() <= running) {
             let slice = *oldest.key();
-            oldest.get_mut().feed(feed, slice, usize::MAX, &mut filter.counts)?;
+            outflow.push(slice, oldest.get_mut(), usize::MAX, &mut filter.counts)?;
             oldest.remove();
         }
         Ok(())
@@ -328,29 +390,38 @@ impl Pairs {
     fn len(&self) -> usize {
         self.v4.len() + self.v6.len()
     }
+}
 
-    /// Pushes up to `most` pairs of each family to `feed`, as contacts of `slice`, which has started.
-    fn feed(
+impl Outflow {
+    /// Pushes up to `most` of `pairs` of each family, as contacts of `slice`, which has started.
+    fn push(
         &mut self,
-        feed: &mut Feed,
         slice: u64,
+        pairs: &mut Pairs,
         most: usize,
         counts: &mut FilterCounts,
     ) -> Result<(), Error> {
+        let Self { feed, pushed } = self;
         let left = |pairs: usize| pairs.saturating_sub(most);
-        let (v4, v6) = (left(self.v4.len()), left(self.v6.len()));
-        let mut arrival = feed.ingest_at(slice, &self.v4[v4..])?;
-        if v6 < self.v6.len() {
-            arrival = feed.ingest_at(slice, &self.v6[v6..])?;
+        let (v4, v6) = (left(pairs.v4.len()), left(pairs.v6.len()));
+        let before = pairs.len();
+        let mut arrival = feed.ingest_at(slice, &pairs.v4[v4..])?;
+        if v6 < pairs.v6.len() {
+            arrival = feed.ingest_at(slice, &pairs.v6[v6..])?;
         }
-        self.v4.truncate(v4);
-        self.v6.truncate(v6);
-        let contacts = mem::take(&mut self.contacts);
+        pairs.v4.truncate(v4);
+        pairs.v6.truncate(v6);
+        pushed.pairs += (before - pairs.len()) as u64;
+        let contacts = mem::take(&mut pairs.contacts);
         match arrival {
+            Arrival::TooLate => {
+                counts.too_late += contacts;
+                return Ok(());
+            }
             Arrival::Late { .. } => counts.late += contacts,
-            Arrival::TooLate => counts.too_late += contacts,
             _ => {}
         }
+        pushed.oldest = earlier(pushed.oldest, Some(slice));
         Ok(())
     }
 }

@@ -367,7 +367,8 @@ impl Entries<'_> {
     fn settle(&mut self) -> Result<Option<u64>> {
         let Self { slices, taps, .. } = self;
         let running = slices.detector.slice();
-        taps.map_or(Ok(None), |taps| taps.settle(running, &mut slices.details))
+        let Some(taps) = taps else { return Ok(None) };
+        Ok(taps.settle(running, &mut slices.details)?.next)
     }
 
     /// Closes slices, until `slice` runs. In between no pairs wait.

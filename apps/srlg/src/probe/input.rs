@@ -15,6 +15,7 @@ use super::site::Site;
 use super::traffic::Traffic;
 use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
+use crate::measure::tap::VIEW_BYTES;
 
 /// Options of the input of a probe.
 #[derive(Debug, clap::Args)]
@@ -41,7 +42,12 @@ impl Args {
         if self.generated.generate.is_some() {
             return self.generate(slice_ms, site);
         }
-        let (mut input, mut look) = (Input::resume(&self.source, position)?, Every::new(LOOK));
+        let mut input = Input::resume_with(&self.source, position, &mut || Ok(site.tap()?))?;
+        if self.source.is_live() {
+            let memory = VIEW_BYTES as f64 / 1e6;
+            info!("each thread that reads takes up to {memory:.1} MB for each view");
+        }
+        let mut look = Every::new(LOOK);
         while let Some(event) = input.next_event()? {
             match event {
                 Event::Contacts(contacts) => {

@@ -1,7 +1,8 @@
 //! Contacts in, deltas of all views per slice out.
 //!
-//! Shape: a [`Track`] of each view sorts pairs into slices by their time, a detector measures them, and [`Slices`] sends a
-//! slice that has ended in all views. These are told the time in turn, so that they end the same slices.
+//! Shape: a [`Track`] of each view sorts pairs into slices by their time, or the taps of a live input do. A detector measures
+//! them, and [`Slices`] sends a slice that has ended in all views. These are told the time in turn, so that they end the same
+//! slices.
 //! Invariants: every slice from the first one on goes out once, in order, empty ones too: they are the
 //! heart beat. A slice goes out when it has ended, never in halves. Slices up to the mark of the spool have
 //! gone out before and are passed over.
@@ -29,11 +30,14 @@ use crate::alerts::details::{Details, HostDetails};
 use crate::alerts::rules::Rules;
 use crate::alerts::witnesses::WitnessTable;
 use crate::alerts::witnesses::table::last_datagrams;
+use crate::measure::counts::ContactCounts;
 use crate::measure::positions::Positions;
+use crate::measure::tap::{Settled, TapCounts, Taps, ViewTap, ViewTaps};
 use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
+use crate::show::troubles::TroubleKind;
 
 /// Time between two lines of the log about dropped contacts.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -60,8 +64,10 @@ struct ViewSlices {
     detector: SlidingDetector,
     /// The running slice; none before the first contact.
     running: Option<u64>,
-    /// The largest delay of a pair that came in the running slice, in slices.
-    latest: u32,
+    /// The oldest slice of a pair that came since the last delta.
+    oldest: Option<u64>,
+    /// Pairs that taps have pushed.
+    pushed: u64,
     /// Details of the hosts that the collector asks about.
     details: Details,
 }
@@ -95,6 +101,7 @@ struct Slices {
 struct Sink<'a> {
     of: &'a mut ViewSlices,
     slices: &'a mut Slices,
+    taps: ViewTaps<'a>,
 }
 
 /// The totals of a run.
@@ -133,7 +140,14 @@ impl Measurement {
             let rules = Rules::new(Vec::new(), view.allows.clone());
             let track = Track::new(&view.view, clock.with_grace(grace), &detector, &rules)?;
             let details = Details::new(view.sizes.seed).with_view(&view.view);
-            let measured = ViewSlices { view: number, detector, running: None, latest: 0, details };
+            let measured = ViewSlices {
+                view: number,
+                detector,
+                running: None,
+                oldest: None,
+                pushed: 0,
+                details,
+            };
             Ok(SiteView { track, rules, measured })
         };
         let views = (0..).zip(&network.views).map(view).collect::<Result<Vec<_>>>()?;
@@ -163,27 +177,61 @@ impl Measurement {
         })
     }
 
+    /// Makes the views of a thread that reads a live input. Slices end by [`pass`](Self::pass).
+    pub(super) fn tap(&self) -> Result<Vec<ViewTap>> {
+        let tap = |SiteView { track, rules, measured }: &SiteView| {
+            let ViewSlices { detector, details, .. } = measured;
+            Ok(ViewTap::new(&track.filter, Arc::new(rules.clone()), detector, details)?)
+        };
+        self.views.iter().map(tap).collect()
+    }
+
+    /// Takes over what `taps` have counted.
+    fn collect(&mut self, taps: &Taps) {
+        let too_late = self.dropped().too_late;
+        let TapCounts { contacts: ContactCounts { unused, .. }, newest_ns, sampling } =
+            taps.collect();
+        for (at, view) in self.views.iter_mut().enumerate() {
+            taps.collect_view(at, &mut view.track.filter.counts);
+        }
+        let slices = &mut self.slices;
+        slices.newest = slices.newest.max(newest_ns / 1_000_000 / slices.slice_ms);
+        // Contacts of earlier slices are too late.
+        let running = self.views.iter().filter_map(|view| view.measured.running).min();
+        let first = (running.unwrap_or(0) + 1).saturating_sub(slices.window.into());
+        for (slice, sampling) in sampling.range(first..) {
+            slices.sampling.entry(*slice).or_default().merge(*sampling);
+        }
+        if self.dropped().too_late > too_late {
+            self.tell_dropped("too late");
+        }
+        if unused.count(TroubleKind::WithoutPort) > 0 {
+            self.tell_portless();
+        }
+    }
+
     /// Takes a contact.
-    pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
-        let Self { views, slices, pairs: count, log_portless, .. } = self;
-        let (mut slice, mut dropped) = (None, None);
-        for SiteView { track, rules, measured } in views {
+    pub(super) fn take(&mut self, contact: &Contact, taps: &Taps) -> Result<()> {
+        let Self { views, slices, pairs: count, .. } = self;
+        let (mut slice, mut dropped, mut is_portless) = (None, None, false);
+        for (at, SiteView { track, rules, measured }) in views.iter_mut().enumerate() {
             let pairs = track.pairs(contact, rules);
             if !measured.details.is_empty() {
                 pairs.clone().for_each(|pair| measured.details.take(pair, contact));
             }
             let pairs = pairs.inspect(|_| *count += 1);
-            match track.take(contact.time_ns, pairs, &mut Sink { of: measured, slices })? {
+            let sink = &mut Sink { of: measured, slices, taps: taps.of(at) };
+            match track.take(contact.time_ns, pairs, sink)? {
                 Placement::TooLate => dropped = Some("too late"),
                 Placement::Future => dropped = Some("from the future"),
                 _ => slice = Some(track.clock().slice_of(contact.time_ns)),
             }
-            if track.filter.is_portless() && log_portless.is_due() {
-                warn!(
-                    "no contact has a port: views of ports count nothing; let the input report protocols and destination ports"
-                );
-            }
+            is_portless |= track.filter.is_portless();
         }
+        if is_portless {
+            self.tell_portless();
+        }
+        let slices = &mut self.slices;
         slices.newest = slices.newest.max(slice.unwrap_or(0));
         if let (Some(slice), Some(_)) = (slice, contact.exporter) {
             slices.sampling.entry(slice).or_default().add(contact);
@@ -194,8 +242,9 @@ impl Measurement {
         Ok(())
     }
 
-    /// Notes that all contacts before `position` have been taken.
-    pub(super) fn note_position(&mut self, position: &Position) {
+    /// Notes that all contacts before `position` have been taken, or are in `taps`.
+    pub(super) fn note_position(&mut self, position: &Position, taps: &Taps) {
+        self.collect(taps);
         self.slices.positions.note(self.slices.newest, position);
     }
 
@@ -207,6 +256,11 @@ impl Measurement {
     /// Notes that the clock was set forward by `step` to `now_ns`: no exporter was silent meanwhile.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) {
         self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
+    }
+
+    /// Returns the length of a slice in milliseconds.
+    pub(super) const fn slice_ms(&self) -> u64 {
+        self.slices.slice_ms
     }
 
     /// Returns the times of the exporters.
@@ -224,21 +278,36 @@ impl Measurement {
         }
     }
 
+    /// Logs that no contact has a port.
+    fn tell_portless(&mut self) {
+        if self.log_portless.is_due() {
+            warn!(
+                "no contact has a port: views of ports count nothing; let the input report protocols and destination ports"
+            );
+        }
+    }
+
     /// Lets time pass until `now_ns`, the time of day, by which slices end. The first one is that of the first call.
-    pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
+    pub(super) fn pass(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
+        self.collect(taps);
         let Self { views, slices, .. } = self;
-        let mut views = views.iter_mut();
-        views.try_for_each(|it| it.track.pass(now_ns, &mut Sink { of: &mut it.measured, slices }))
+        for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
+            track.pass(now_ns, &mut Sink { of: measured, slices, taps: taps.of(at) })?;
+        }
+        Ok(())
     }
 
     /// Ends the last slice, if there was any.
-    pub(super) fn finish(mut self) -> Result<Totals> {
-        for SiteView { track, measured, .. } in &mut self.views {
-            let mut sink = Sink { of: measured, slices: &mut self.slices };
+    pub(super) fn finish(mut self, taps: &Taps) -> Result<Totals> {
+        self.collect(taps);
+        let Self { views, slices, .. } = &mut self;
+        for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
+            let mut sink = Sink { of: measured, slices, taps: taps.of(at) };
             track.finish(&mut sink)?;
             sink.end(true)?;
         }
-        let (pairs, without_port) = (self.pairs, self.without_port());
+        let pushed: u64 = self.views.iter().map(|view| view.measured.pushed).sum();
+        let (pairs, without_port) = (self.pairs + pushed, self.without_port());
         let Totals { too_late, future, .. } = self.dropped();
         Ok(Totals { pairs, too_late, future, without_port, ..self.slices.totals })
     }
@@ -249,10 +318,11 @@ impl Measurement {
 
     /// Returns the contacts that the view with the longest window dropped, which are the fewest.
     fn dropped(&self) -> Totals {
-        let clocks = || self.views.iter().map(|view| view.track.clock());
+        let tracks = || self.views.iter().map(|view| &view.track);
+        let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
         Totals {
-            too_late: clocks().map(SliceClock::too_late).min().unwrap_or(0),
-            future: clocks().map(SliceClock::future).min().unwrap_or(0),
+            too_late: tracks().map(too_late).min().unwrap_or(0),
+            future: tracks().map(|track| track.clock().future()).min().unwrap_or(0),
             ..Totals::default()
         }
     }
@@ -260,10 +330,17 @@ impl Measurement {
 
 impl ViewSlices {
     /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them.
-    fn look_at(&mut self, watchlist: Option<&Watchlist>, end_ms: u64) -> Result<Vec<HostReport>> {
+    fn look_at(
+        &mut self,
+        watchlist: Option<&Watchlist>,
+        end_ms: u64,
+        taps: ViewTaps<'_>,
+    ) -> Result<Vec<HostReport>> {
         let view = watchlist.and_then(|list| list.views.get(usize::from(self.view)));
         let Some(WatchedView { windows, hosts }) = view else { return Ok(Vec::new()) };
-        self.details.look_at(&hosts.iter().copied().collect::<Vec<_>>(), end_ms);
+        let hosts: Vec<_> = hosts.iter().copied().collect();
+        self.details.look_at(&hosts, end_ms);
+        taps.look_at(&hosts, end_ms);
         let longest = self.detector.params().window();
         let windows = windows.iter().filter(|window| (1..=longest).contains(*window));
         let (hosts, details): (Vec<IpAddr>, Vec<&HostDetails>) = self.details.hosts().unzip();
@@ -300,7 +377,8 @@ impl SliceSink for Sink<'_> {
         if self.is_passed_over() {
             return Ok(());
         }
-        self.of.latest = self.of.latest.max(slices_late);
+        let slice = self.of.running.map(|running| running - u64::from(slices_late));
+        self.of.oldest = self.of.oldest.into_iter().chain(slice).min();
         Ok(pairs.ingest_late(&self.of.detector, slices_late)?)
     }
 
@@ -325,7 +403,8 @@ impl SliceSink for Sink<'_> {
 impl Sink<'_> {
     fn begin(&mut self, slice: u64) -> Result<()> {
         self.of.running = Some(slice);
-        if !self.is_passed_over() {
+        // Taps push whatever runs. What they push of slices that are passed over goes out with a later one.
+        if !self.is_passed_over() || self.taps.are_there() {
             self.of.detector.skip_to(slice)?;
         }
         Ok(())
@@ -335,11 +414,17 @@ impl Sink<'_> {
     /// that end together is reported.
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
-        let Self { of, slices } = self;
+        let Self { of, slices, taps } = self;
+        let Settled { pushed, .. } = taps.settle(slice, &mut of.details)?;
+        of.pushed += pushed.pairs;
+        of.oldest = of.oldest.into_iter().chain(pushed.oldest).min();
         let is_passed_over = of.running <= slices.mark;
         if !is_passed_over {
-            // Pairs that were late have touched the past, and no further back than they were late.
-            let delta = of.detector.delta(1 + std::mem::take(&mut of.latest))?;
+            // Pairs that were late have touched the past, and no further back than they were late. Pairs that taps push from
+            // here on, before the next slice runs, will be late.
+            let touched = of.oldest.take().map_or(1, |oldest| slice - oldest + 1);
+            let touched = touched.min(of.detector.params().window().into()) as u32;
+            let delta = of.detector.delta(touched)?;
             let parts = delta.into_parts(payload::delta_bytes(slices.part_bytes))?;
             let parts = parts.into_iter().map(Bytes::from);
             let deltas = parts.map(|bytes| ViewDelta { view: of.view, bytes });
@@ -347,7 +432,7 @@ impl Sink<'_> {
             if is_newest {
                 let end_ms = slice.saturating_add(1).saturating_mul(slices.slice_ms);
                 let watchlist = slices.outbox.watchlist(slices.version);
-                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms)?);
+                slices.hosts.extend(of.look_at(watchlist.as_deref(), end_ms, *taps)?);
             }
         }
         if !self.is_last() {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use srlg_host::Device;
 use srlg_input::contact::IpNet;
+use srlg_input::live::ContactSink;
 use srlg_input::{Contact, Position, Status};
 use tokio::sync::watch;
 use tracing::{info, warn};
@@ -17,6 +18,7 @@ use super::measure::{Measurement, Totals};
 use super::outbox::Outbox;
 use super::pace::Pace;
 use crate::alerts::witnesses::WitnessTable;
+use crate::measure::tap::Taps;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
@@ -41,6 +43,8 @@ pub(super) struct Site {
     outbox: Arc<Outbox>,
     versions: watch::Receiver<NetworkVersion>,
     measurement: Measurement,
+    /// The taps of the threads that read a live input, with the views of the measurement.
+    taps: Taps,
     /// Start of the first slice, nanoseconds since the Unix epoch; 0 where the first contact starts it.
     from_ns: u64,
 }
@@ -56,22 +60,33 @@ impl Site {
         let (permitted, slice_ms) = (&options.exporters, version.network.slice_ms);
         let exporters = WitnessTable::new(permitted, options.silent_after, slice_ms, now_ms());
         let measurement = options.measurement(&version, &outbox, exporters)?;
-        let mut site = Self { options, outbox, versions, measurement, from_ns: 0 };
+        let taps = Taps::default();
+        let mut site = Self { options, outbox, versions, measurement, taps, from_ns: 0 };
         if site.options.is_live && version.first_slice > now_ms() / version.network.slice_ms {
             site.start_at(&version, version.first_slice)?;
         }
         Ok(site)
     }
 
+    /// Makes a tap for a thread that reads a live input, and returns its sink. The thread needs no [`take`](Self::take).
+    pub(super) fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
+        let slice_ms = self.measurement.slice_ms();
+        let first_slice = self.from_ns / 1_000_000 / slice_ms;
+        Ok(self.taps.add(slice_ms, first_slice, self.measurement.tap()?))
+    }
+
     /// Takes a contact. Contacts before the first slice are ignored.
     #[inline]
     pub(super) fn take(&mut self, contact: &Contact) -> Result<()> {
-        if contact.time_ns < self.from_ns { Ok(()) } else { self.measurement.take(contact) }
+        if contact.time_ns < self.from_ns {
+            return Ok(());
+        }
+        self.measurement.take(contact, &self.taps)
     }
 
     /// Notes that all contacts before `position` have been taken.
     pub(super) fn note_position(&mut self, position: &Position) {
-        self.measurement.note_position(position);
+        self.measurement.note_position(position, &self.taps);
     }
 
     /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
@@ -86,7 +101,7 @@ impl Site {
             self.outbox.begin(&version)?;
             self.begin(&version, now_ns)?;
         }
-        self.measurement.pass(now_ns)
+        self.measurement.pass(now_ns, &self.taps)
     }
 
     /// Starts again after the clock was set forward by `step` to `now_ns`. The slices that the clock has skipped are not sent:
@@ -102,10 +117,14 @@ impl Site {
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
         let exporters = self.measurement.exporters().clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
-        self.measurement = self.options.measurement(version, &self.outbox, exporters)?;
+        let measurement = self.options.measurement(version, &self.outbox, exporters)?;
+        let slice_ms = version.network.slice_ms;
         // The slice that runs now is not whole.
-        let next = now_ns / 1_000_000 / version.network.slice_ms + 1;
-        self.start_at(version, next.max(version.first_slice))
+        let first = (now_ns / 1_000_000 / slice_ms + 1).max(version.first_slice);
+        // No thread may push to a detector that is no more.
+        self.taps.set_views(slice_ms, first, || measurement.tap())?;
+        self.measurement = measurement;
+        self.start_at(version, first)
     }
 
     /// Starts with `slice`.
@@ -121,12 +140,12 @@ impl Site {
             );
         }
         self.from_ns = start_ms * 1_000_000;
-        self.measurement.pass(self.from_ns)
+        self.measurement.pass(self.from_ns, &self.taps)
     }
 
     /// Closes the last slice, if there was any.
     pub(super) fn finish(self) -> Result<Totals> {
-        self.measurement.finish()
+        self.measurement.finish(&self.taps)
     }
 }
 

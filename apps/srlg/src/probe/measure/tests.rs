@@ -1,10 +1,12 @@
 //! Slices as they go out: which, in which order, and that together they are what was seen.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use srlg_host::state::{Delta, Snapshot};
 use srlg_host::{Config, IpPair};
 use srlg_input::contact::Role;
+use srlg_input::live::ContactSink;
 use srlg_traffic::family::Family;
 
 use super::super::spool::{Spool, SpoolLock};
@@ -47,22 +49,31 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
     })
 }
 
+fn contact(time_ns: u64, pair: IpPair) -> Contact {
+    let (inside, opposite) = Family::Mixed.hosts(pair);
+    Contact::new(time_ns, opposite.into(), inside.into())
+}
+
 fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPair)>) {
     contacts.for_each(|(time, pair)| {
-        let (inside, opposite) = Family::Mixed.hosts(pair);
-        measurement.take(&Contact::new(time, opposite.into(), inside.into())).unwrap();
+        measurement.take(&contact(time, pair), &Taps::default()).unwrap();
     });
 }
 
 /// What a detector has seen that merges all parts in the spool, at `slice`.
 fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
+    merged_view(0, network, outbox, slice)
+}
+
+fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
     for slice in outbox.from(0, usize::MAX) {
         for part in outbox.read(slice).unwrap().parts {
-            for ViewDelta { view, bytes } in payload::unpack(part).unwrap().deltas {
+            let deltas = payload::unpack(part).unwrap().deltas.into_iter();
+            for ViewDelta { bytes, .. } in deltas.filter(|delta| delta.view == number) {
                 let delta = Delta::from_bytes(&bytes, detector.params()).unwrap();
-                assert_eq!((view, delta.slice()), (0, slice));
+                assert_eq!(delta.slice(), slice);
                 detector.merge_delta(&delta).unwrap();
             }
         }
@@ -91,7 +102,7 @@ fn the_slices_together_are_what_was_seen_late_pairs_and_parts_included() {
         let (folder, network) = (tempfile::tempdir().unwrap(), network(part_bytes));
         let (mut measurement, outbox) = measurement(&network, folder.path());
         take(&mut measurement, contacts(100..110));
-        let totals = measurement.finish().unwrap();
+        let totals = measurement.finish(&Taps::default()).unwrap();
         assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 3000, 0));
         assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
         let seen = told(&network, contacts(100..110), 109);
@@ -109,7 +120,7 @@ fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
     let (mut second, outbox) = measurement(&network, folder.path());
     assert_eq!(outbox.mark(VERSION), Some(104));
     take(&mut second, contacts(100..110));
-    let totals = second.finish().unwrap();
+    let totals = second.finish(&Taps::default()).unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
     assert_eq!(merged(&network, &outbox, 109), told(&network, contacts(100..110), 109));
 }
@@ -119,24 +130,24 @@ fn silent_slices_go_out_too_and_a_silence_longer_than_the_window_is_cut_short() 
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     take(&mut measurement, contacts(100..101));
-    measurement.pass(103 * SECOND + 1).unwrap();
+    measurement.pass(103 * SECOND + 1, &Taps::default()).unwrap();
     assert_eq!(outbox.from(0, 99), [100, 101, 102]);
-    measurement.pass(203 * SECOND).unwrap();
+    measurement.pass(203 * SECOND, &Taps::default()).unwrap();
     assert_eq!(outbox.from(103, 99), std::iter::once(103).chain(183..203).collect::<Vec<_>>());
-    assert_eq!(measurement.finish().unwrap().silent, 79);
+    assert_eq!(measurement.finish(&Taps::default()).unwrap().silent, 79);
 }
 
 #[test]
 fn time_begins_with_the_first_call_and_never_goes_backwards() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
-    measurement.pass(100 * SECOND).unwrap();
+    measurement.pass(100 * SECOND, &Taps::default()).unwrap();
     // Up to three slices late, the first ones too.
     take(&mut measurement, contacts(100..101));
-    measurement.pass(98 * SECOND).unwrap();
-    measurement.pass(50 * SECOND).unwrap();
+    measurement.pass(98 * SECOND, &Taps::default()).unwrap();
+    measurement.pass(50 * SECOND, &Taps::default()).unwrap();
     assert_eq!(outbox.len(), 0);
-    assert_eq!(measurement.finish().unwrap().too_late, 0, "no contact was");
+    assert_eq!(measurement.finish(&Taps::default()).unwrap().too_late, 0, "no contact was");
     assert_eq!(outbox.from(0, 99), [100]);
     assert_eq!(merged(&network, &outbox, 100), told(&network, contacts(100..101), 100));
 }
@@ -148,9 +159,116 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     take(&mut measurement, contacts(100..101));
     take(&mut measurement, [(u64::MAX, IpPair { inside: 1, opposite: 2 })].into_iter());
     take(&mut measurement, contacts(101..102));
-    let totals = measurement.finish().unwrap();
+    let totals = measurement.finish(&Taps::default()).unwrap();
     assert_eq!((totals.future, totals.too_late, totals.pairs), (1, 0, 600));
     assert_eq!(outbox.from(0, 99), [100, 101]);
+}
+
+/// A measurement by taps, as of a live input.
+struct Tapped {
+    measurement: Measurement,
+    outbox: Arc<Outbox>,
+    taps: Taps,
+}
+
+fn tapped(network: &Network, folder: &Path) -> Tapped {
+    let (measurement, outbox) = measurement(network, folder);
+    Tapped { measurement, outbox, taps: Taps::default() }
+}
+
+impl Tapped {
+    fn sink(&mut self) -> Box<dyn ContactSink> {
+        self.taps.add(1000, 0, self.measurement.tap().unwrap())
+    }
+
+    /// Takes contacts of `slices`, by a single thread and in blocks.
+    fn take(&mut self, slices: std::ops::Range<u64>) {
+        let mut sink = self.sink();
+        for slice in slices {
+            self.measurement.pass(slice * SECOND, &self.taps).unwrap();
+            let contacts: Vec<_> =
+                contacts(slice..slice + 1).map(|(time, pair)| contact(time, pair)).collect();
+            contacts.chunks(70).for_each(|block| sink.take(block).unwrap());
+        }
+    }
+}
+
+#[test]
+fn threads_that_read_measure_what_one_thread_does() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
+    let mut tapped = tapped(&network, folder.path());
+    tapped.take(100..110);
+    let Tapped { measurement, outbox, taps } = tapped;
+    let totals = measurement.finish(&taps).unwrap();
+    assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
+    assert_eq!(outbox.from(0, 99), (100..110).collect::<Vec<_>>());
+    let told = told(&network, contacts(100..110), 109);
+    (0..2).for_each(|view| assert_eq!(merged_view(view, &network, &outbox, 109), told));
+}
+
+#[test]
+fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let mut first = tapped(&network, folder.path());
+    first.take(100..106);
+    drop(first);
+    let mut second = tapped(&network, folder.path());
+    assert_eq!(second.outbox.mark(VERSION), Some(104));
+    second.take(100..110);
+    let Tapped { measurement, outbox, taps } = second;
+    let totals = measurement.finish(&taps).unwrap();
+    assert_eq!((totals.passed_over, totals.slices), (5, 5));
+    assert_eq!(merged(&network, &outbox, 109), told(&network, contacts(100..110), 109));
+}
+
+#[test]
+fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
+    const THREADS: u64 = 3;
+    const SLICES: u64 = 19;
+    const BLOCKS: u64 = 40;
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let mut tapped = tapped(&network, folder.path());
+    // Blocks of contacts of the last two seconds, 40 in a second.
+    let pair = |thread: u64, block: u64, index: u64| {
+        let now_ns = 100 * SECOND + block * SECOND / BLOCKS;
+        let time_ns = now_ns - (index % 9) * SECOND / 4;
+        let opposite = (thread << 24 | block << 12 | index) as u32 + 1000;
+        (time_ns, IpPair { inside: index as u32 % 3, opposite })
+    };
+    let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
+    let sinks: Vec<_> = (0..THREADS).map(|_| tapped.sink()).collect();
+    let Tapped { mut measurement, outbox, taps } = tapped;
+    let (read, ended) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for (thread, mut sink) in (0..).zip(sinks) {
+            let (read, ended) = (&read, &ended);
+            scope.spawn(move || {
+                for number in 0..SLICES * BLOCKS {
+                    // No thread is a second behind another one.
+                    while number * THREADS > read.load(Relaxed) + BLOCKS {
+                        thread::yield_now();
+                    }
+                    let contacts: Vec<_> =
+                        block(thread, number).map(|(time, pair)| contact(time, pair)).collect();
+                    sink.take(&contacts).unwrap();
+                    read.fetch_add(1, Relaxed);
+                }
+                ended.fetch_add(1, Relaxed);
+            });
+        }
+        while ended.load(Relaxed) < THREADS {
+            let slices = read.load(Relaxed) / THREADS * SECOND / BLOCKS;
+            measurement.pass(100 * SECOND + slices, &taps).unwrap();
+        }
+    });
+    let last = 100 + SLICES - 1;
+    measurement.pass(last * SECOND, &taps).unwrap();
+    let totals = measurement.finish(&taps).unwrap();
+    assert_eq!((totals.pairs, totals.too_late), (THREADS * SLICES * BLOCKS * 200, 0));
+    assert_eq!(outbox.from(0, 99), (100..=last).collect::<Vec<_>>());
+    let all = (0..THREADS).flat_map(|thread| (0..SLICES * BLOCKS).map(move |it| (thread, it)));
+    let all = all.flat_map(|(thread, number)| block(thread, number));
+    assert!(merged(&network, &outbox, last) == told(&network, all, last));
 }
 
 /// A network of two equal views.
@@ -179,11 +297,12 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
     let mut take = |slice: u64| {
         for index in 0..80 {
             let peer = host(1_000 + slice as u32 * 40 + index % 40);
-            measurement.take(&Contact::new(slice * SECOND, peer.into(), host(1).into())).unwrap();
+            let contact = Contact::new(slice * SECOND, peer.into(), host(1).into());
+            measurement.take(&contact, &Taps::default()).unwrap();
         }
     };
     (100..105).for_each(&mut take);
-    measurement.pass(105 * SECOND).unwrap();
+    measurement.pass(105 * SECOND, &Taps::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { version: VERSION, slice: 104, hosts, .. }] = &reports[..] else {
         panic!("{reports:?}")
@@ -199,7 +318,7 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
     }
     // Several slices that end together are reported once, by all views.
-    measurement.pass(109 * SECOND).unwrap();
+    measurement.pass(109 * SECOND, &Taps::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!(
@@ -215,7 +334,7 @@ fn many_hosts_take_several_reports_and_those_of_another_version_none() {
     let (mut measurement, outbox) = measurement(&network, folder.path());
     let mut lengths = |version, hosts, until: u64| {
         ask(&outbox, version, hosts);
-        measurement.pass(until * SECOND).unwrap();
+        measurement.pass(until * SECOND, &Taps::default()).unwrap();
         let reports = outbox.reports.borrow().clone();
         reports.iter().map(|report| report.hosts.len()).collect::<Vec<_>>()
     };

@@ -1,6 +1,8 @@
 //! The version that measures a contact, and the slices that it sends.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
 
 use srlg_input::Contact;
 
@@ -117,6 +119,37 @@ fn slices_that_the_clock_has_skipped_are_not_sent() {
     site.take(&contact((later + 1) * SECOND)).unwrap();
     site.pass((later + 3) * SECOND).unwrap();
     assert_eq!(outbox.from(0, 9), [now, now + 1, later + 1, later + 2]);
+}
+
+#[test]
+fn threads_read_on_while_versions_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = now_ms() / 1000;
+    let Fixture { mut site, outbox, versions } = fixture(folder.path(), version(1, 0, 1000));
+    let (second, has_ended) = (AtomicU64::new(now), AtomicBool::new(false));
+    let mut sink = site.tap().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_ended.load(Relaxed) {
+                let contact = contact(second.load(Relaxed) * SECOND);
+                sink.take(&[contact; 300]).unwrap();
+            }
+        });
+        for step in 0..60 {
+            second.store(now + step, Relaxed);
+            // The length of slices changes, too.
+            let slice_ms = if step % 2 == 0 { 1000 } else { 500 };
+            versions.send_replace(version(2 + step as u32, 0, slice_ms));
+            (0..3).for_each(|_| site.pass((now + step) * SECOND).unwrap());
+        }
+        has_ended.store(true, Relaxed);
+    });
+    // The last version begins with the next of its slices of half a second.
+    let first = (now + 59) * 2 + 1;
+    sink.take(&[contact((now + 59) * SECOND), contact((now + 60) * SECOND)]).unwrap();
+    site.pass((now + 61) * SECOND).unwrap();
+    assert_eq!(outbox.from(0, 9), [first, first + 1, first + 2]);
+    assert_eq!(site.finish().unwrap().pairs, 1, "of the contact of a slice of this version");
 }
 
 #[test]
