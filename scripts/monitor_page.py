@@ -8,6 +8,7 @@ super points or history, a state other than the health, text wider than the scre
 pages of an incident and of a host are looked at, too. FOLDER gets a screenshot of each page on a dark desktop, a light
 desktop and a phone. If axe-core is at AXE (an environment variable with the path of axe.min.js), its findings are
 failures. PROCESS, by its number, serves the page: it is ended at last, which the page must say. With TOKEN, which is ann's, the first alert is acknowledged, silenced and commented.
+With AS_NAME, a peer of each incident must be in an AS of that name.
 """
 
 import asyncio
@@ -29,6 +30,7 @@ AXE = os.environ.get("AXE")
 
 # Whether there are minutes in the database.
 TOKEN = os.environ.get("TOKEN")
+AS_NAME = os.environ.get("AS_NAME")
 AFTER_MINUTES = os.environ.get("AFTER_MINUTES")
 
 SCREENS = [("dark", 1280, 900, "dark", False), ("light", 1280, 900, "light", False), ("phone", 375, 812, "dark", True)]
@@ -96,6 +98,18 @@ class Browser:
         found = {what: await self.value(f"document.querySelectorAll('{of}').length") for what, of in selectors.items()}
         print(f"{name}: {found}")
         self.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
+
+    async def origins(self, name):
+        """Fails where the peers of an incident lack the name of their AS, or cannot be downloaded."""
+        if not AS_NAME:
+            return
+        names = await self.value("[...document.querySelectorAll('#peers td:nth-child(3)')].map((it) => it.textContent)")
+        if AS_NAME not in names:
+            self.problems.append(f"{name}: no peer is in {AS_NAME}: {names}")
+        rows = await self.value("fetch(document.querySelector('#peers-links a').href)"
+                                ".then((answer) => answer.text()).then((text) => text.trim().split('\\n').length - 1)")
+        if rows != len(names):
+            self.problems.append(f"{name}: {len(names)} peers, and {rows} as CSV")
 
 
 async def act(page, folder):
@@ -181,6 +195,7 @@ async def look(socket_url, url, folder, process):
             host = await page.value("document.querySelector('#history-table a[href*=host]').href")
             await page.open(incident)
             await page.count(f"{name} incident", {"facts": "#facts dd", "notifications": "#notices tbody tr"})
+            await page.origins(f"{name} incident")
             await page.check(f"{name}-incident", folder)
             await page.open(host)
             await page.count(f"{name} host", {"incidents": "#incidents tbody tr"})

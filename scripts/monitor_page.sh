@@ -18,6 +18,7 @@ fi
 # With the features of the whole workspace: what tests have built already is not built again.
 cargo build --locked --workspace --bin srlg --example page
 target=${CARGO_TARGET_DIR:-target}/debug
+as_name="<b>Example Transit, Inc.</b>" # it must be shown as it is
 log=$(mktemp) shown=
 trap 'kill $shown 2>/dev/null || true; rm -f "$log"' EXIT
 
@@ -34,17 +35,17 @@ show() {
 
 show "$target/examples/page"
 sleep 8 # some boards, so that lines have points and rates are known
-AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
+AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
 wait "$shown" || true
 
 show "$target/examples/page" 127.0.0.1:0 network
 sleep 3
-/usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/network "$shown"
+AS_NAME=$as_name /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/network "$shown"
 wait "$shown" || true
 
 show "$target/examples/page" 127.0.0.1:0 site large
 sleep 8
-AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/large "$shown"
+AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/large "$shown"
 wait "$shown" || true
 
 show "$target/srlg" demo --seconds 120

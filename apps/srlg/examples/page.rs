@@ -134,6 +134,10 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     let severity = ["critical", "major", "warning", "warning"][usize::from(at)];
     let peers: Vec<String> =
         (0..32).map(|it| format!("203.0.{}.{}", 113 - it, 7 * it + at)).collect();
+    let origin =
+        json!({ "asn": 64500, "as_name": "<b>Example Transit, Inc.</b>", "country": "DE" });
+    let origins = peers.iter().take(20).map(|peer| (peer.clone(), origin.clone()));
+    let origins: serde_json::Map<_, _> = origins.collect();
     let host = if at == 1 {
         "2001:db8:1234:5678:9abc:def0:1234:5678".to_owned()
     } else {
@@ -157,9 +161,12 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
         "network": network, "hosts": if at == 3 { 212 } else { 1 }, "largest": largest, "label": "web shop",
         "start_ms": now_ms - 83_000 * (u64::from(at) + 1), "now_ms": now_ms - now_ms % 10_000, "duration_ms": 83_000,
         "windows": windows, "opposite": 12.0, "sampling": "1:10", "data_age_ms": 1_200,
-        "exporters": ["192.0.2.1", "192.0.2.2"], "peers": peers, "detail_since_ms": now_ms - 80_000,
+        "exporters": ["192.0.2.1", "192.0.2.2"], "exporter_names": { "192.0.2.1": "edge-fra-1" }, "peers": peers, "detail_since_ms": now_ms - 80_000,
         "top_ports": [["tcp/443", 0.91], ["tcp/80", 0.06], ["udp/53", 0.01]],
         "top_prefixes": [["203.0.113.0/24", 0.07], ["203.0.112.0/24", 0.06]], "syn_only": 0.97,
+        "origin_sample": 32, "origins": origins,
+        "top_as": [{ "asn": 64500, "as_name": origin["as_name"], "share": 0.625 }],
+        "top_countries": [{ "country": "DE", "share": 0.625 }],
         "text": format!("{host} (web shop) was contacted by {cardinality:.0} ± {:.0} hosts in the last 60 s (threshold 1024), mostly tcp/443{}", cardinality / 240.0, ["", ", at fra (62 %), ams (40 %)"][usize::from(at == 0)]),
     });
     if at == 0 {
@@ -279,6 +286,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
             2 => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
             _ => Ipv4Addr::new(192, 0, 2, at + 1).into(),
         },
+        name: (at == 0).then(|| "edge-fra-1".to_owned()),
         datagrams: records / 30,
         records,
         contacts: records,

@@ -65,7 +65,7 @@ const QUEUE: usize = 16;
 
 /// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
 pub fn run(args: &Args) -> Result<()> {
-    let config = Config::read(&args.config)?;
+    let mut config = Config::read(&args.config)?;
     let Some(options) = config.network.clone() else {
         bail!(
             "{} has an input and no network: `srlg run` takes it, and a collector one with [network]",
@@ -73,6 +73,7 @@ pub fn run(args: &Args) -> Result<()> {
         );
     };
     warn_of_ports(&config.views);
+    config.read_databases()?;
     let state = config.general.state.as_deref();
     let state = state.context("the configuration has no state, without which a collector would lose slices: give a folder")?;
     // First the sinks: if one cannot be opened, the network keeps its version.
@@ -255,14 +256,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sink_that_cannot_be_opened_ends_a_collector_before_it_looks_for_its_broker() {
+    fn files_that_cannot_be_opened_end_a_collector_before_it_looks_for_its_broker() {
         let folder = tempfile::tempdir().unwrap();
-        let config = folder.path().join("srlg.toml");
-        let text = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/none'\n\
-                    [[sink]]\ntype = 'file'\npath = 'DIR/none/alerts'\n";
-        let text = text.replace("DIR", folder.path().to_str().unwrap());
-        std::fs::write(&config, text).unwrap();
-        let error = run(&Args { config, reports: None, until_slice: None }).unwrap_err();
-        assert_eq!(error.to_string(), "cannot make the sink file");
+        let dir = folder.path().to_str().unwrap();
+        let mut texts = String::new();
+        for (key, sink) in [
+            ("", "[[sink]]\ntype = 'file'\npath = 'DIR/none/alerts'\n"),
+            ("country-file = 'DIR/none'\n", ""),
+        ] {
+            let config = folder.path().join("srlg.toml");
+            let network = "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/none'\n";
+            std::fs::write(&config, format!("{key}{network}{sink}").replace("DIR", dir)).unwrap();
+            let error = run(&Args { config, reports: None, until_slice: None }).unwrap_err();
+            texts += &format!("{error}\n").replace(dir, "DIR");
+        }
+        insta::assert_snapshot!(texts);
     }
 }

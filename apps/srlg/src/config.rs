@@ -24,8 +24,10 @@ use tracing::{info, warn};
 
 use crate::alerts::book::BELOW_DOWN;
 use crate::alerts::rules::Rules;
+use crate::exporters::ExporterNames;
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
+use crate::origins::OriginLookup;
 pub use document::Problems;
 pub use file::General;
 pub(crate) use file::parse_silence;
@@ -47,6 +49,10 @@ pub struct Config {
     pub views: Vec<ViewConfig>,
     /// Labels of networks.
     pub labels: Networks<String>,
+    /// Names of exporters.
+    pub exporters: ExporterNames,
+    /// Databases of ASes and countries; none until they are [read](Self::read_databases).
+    pub origins: OriginLookup,
     /// Where notices go.
     pub sinks: Vec<SinkOptions>,
 }
@@ -103,6 +109,12 @@ impl Config {
         Ok(Checked { config, notes: of(notes) })
     }
 
+    /// Reads the databases of ASes and countries that the configuration names.
+    pub fn read_databases(&mut self) -> Result<()> {
+        self.origins = OriginLookup::open(&self.general)?;
+        Ok(())
+    }
+
     /// Takes the input of `source` in place of that of the file, if it names one.
     fn take_input(&mut self, source: &InputOptions) {
         if is_input(source) {
@@ -150,8 +162,8 @@ impl Config {
         }
     }
 
-    /// Takes over the rules, the allow lists and the labels of `next`, and returns what cannot be taken over without a
-    /// restart, a line each.
+    /// Takes over the rules, the allow lists, the labels and the names of exporters of `next`, and reads its databases again.
+    /// Returns what cannot be taken over, a line each.
     pub fn take_over(&mut self, next: Self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut check = |is_same: bool, what: &str| {
@@ -199,7 +211,11 @@ impl Config {
                 view.rules = next.rules.clone();
             }
         }
-        self.labels = next.labels;
+        (self.labels, self.exporters) = (next.labels, next.exporters);
+        match OriginLookup::open(&next.general) {
+            Ok(origins) => self.origins = origins,
+            Err(error) => lines.push(format!("{error:#}; the former databases stay in use")),
+        }
         if !is_same_slice {
             lines.push("slice is changed: restart srlg for that, and for the rules".to_owned());
         }

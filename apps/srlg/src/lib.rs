@@ -15,13 +15,19 @@ pub mod alerts;
 pub mod collect;
 pub mod commands;
 pub mod config;
+pub mod exporters;
 mod machine;
 pub mod measure;
 pub mod network;
 pub mod notify;
+pub mod origins;
 pub mod probe;
 mod service;
 pub mod show;
+
+#[cfg(test)]
+#[path = "../tests/program/mmdb.rs"]
+mod mmdb;
 
 use std::time::SystemTime;
 

@@ -1,5 +1,9 @@
 //! A monitor without its process: its notifications, and its state after a restart.
 
+#[path = "program/mmdb.rs"]
+mod mmdb;
+#[path = "monitor/origins.rs"]
+mod origins;
 #[path = "monitor/ports.rs"]
 mod ports;
 

@@ -147,9 +147,12 @@ fn a_machine_with_all_addresses_of_a_64_is_one_opposite_host() {
 
 #[test]
 fn what_cannot_be_is_one_line_and_exit_code_2() {
+    let config = file("no-database.toml");
+    std::fs::write(&config, "as-file = '/no/such/file'\n").unwrap();
     let mut texts = String::new();
     for args in [
         &["run", "--input", "/no/such/file"][..],
+        &["run", "--input", "-", "--config", config.to_str().unwrap()],
         &["run"],
         &["run", "--input", "-", "--window", "1500ms"],
         &["run", "--input", "-", "--slice", "0s"],

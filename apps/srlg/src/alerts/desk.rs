@@ -12,7 +12,9 @@ use srlg_input::contact::{Networks, PeerKey, Role, Side, ViewOptions};
 use crate::alerts::book::Book;
 use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
+use crate::exporters::ExporterNames;
 use crate::notify::notice::{Context, Direction, Notice, Unit};
+use crate::origins::OriginLookup;
 use crate::show::board::ViewBoard;
 use crate::show::open::OpenAlert;
 use silences::Silences;
@@ -27,6 +29,8 @@ pub struct Desk {
     /// The alerts of the views, in the same order.
     pub(crate) books: Vec<Book>,
     labels: Networks<String>,
+    exporters: ExporterNames,
+    origins: OriginLookup,
     /// Public URL of the page.
     url: Option<String>,
     /// The last notice of every alert that goes on.
@@ -47,13 +51,15 @@ impl Desk {
             books: views.clone().map(book).collect(),
             views: views.map(|view| view.view.clone()).collect(),
             labels: config.labels.clone(),
+            exporters: config.exporters.clone(),
+            origins: config.origins.clone(),
             url: config.general.url.clone(),
             open: BTreeMap::new(),
             silences: Silences::default(),
         }
     }
 
-    /// Follows the rules, the allow lists of hosts and the labels of `config` from the next slice on.
+    /// Follows the rules, the allow lists of hosts, all names and the databases of `config` from the next slice on.
     pub(crate) fn reload(&mut self, config: &Config) {
         for book in &mut self.books {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
@@ -61,6 +67,13 @@ impl Desk {
             }
         }
         self.labels = config.labels.clone();
+        self.exporters = config.exporters.clone();
+        self.origins = config.origins.clone();
+    }
+
+    /// Returns the names of exporters.
+    pub(crate) const fn exporters(&self) -> &ExporterNames {
+        &self.exporters
     }
 
     /// Returns the end of the last slice, milliseconds since the Unix epoch.
@@ -97,7 +110,7 @@ impl Desk {
     }
 
     /// Makes the notice of a change in the view number `at`.
-    fn notice(&self, at: usize, (alert, mut context): (Alert, Context)) -> Notice {
+    fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
         let last = self.open.get(&alert.id);
         // An end has no evidence of its own.
         let before_end = last.filter(|_| alert.status == Status::End);
@@ -109,7 +122,13 @@ impl Desk {
         context.is_inside = view.measure == Side::Inside;
         (context.host_packing, context.peer_packing) = (view.hosts(), view.peers());
         context.label = self.labels.get(rules.address(host(&alert)).into()).cloned();
+        for silent in &mut alert.silent {
+            let name = silent.exporter().and_then(|exporter| self.exporters.name(exporter));
+            silent.name = name.map(str::to_owned);
+        }
         let mut notice = Notice::new(alert, context);
+        notice.exporter_names = self.exporters.names_of(&notice.exporters);
+        notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
         if let Some(last) = before_end {
             notice.kind = last.kind;

@@ -25,6 +25,9 @@ const NAMED: usize = 8;
 pub struct SilentSource {
     /// The address of an exporter, the name of a site, or both.
     pub source: String,
+    /// Name of the exporter in the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// When it was last seen, milliseconds since the Unix epoch.
     pub since_ms: u64,
 }
@@ -32,7 +35,19 @@ pub struct SilentSource {
 impl fmt::Display for SilentSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let since = std::time::UNIX_EPOCH + Duration::from_millis(self.since_ms);
-        write!(f, "{} silent since {}", self.source, humantime::format_rfc3339_seconds(since))
+        let since = humantime::format_rfc3339_seconds(since);
+        match &self.name {
+            Some(name) => write!(f, "{name} ({}) silent since {since}", self.source),
+            None => write!(f, "{} silent since {since}", self.source),
+        }
+    }
+}
+
+impl SilentSource {
+    /// Returns the address of the exporter, unless a whole site is silent.
+    pub(crate) fn exporter(&self) -> Option<IpAddr> {
+        // In a network the name of the site follows.
+        self.source.split(' ').next()?.parse().ok()
     }
 }
 
@@ -58,7 +73,7 @@ impl Witnesses {
     /// Returns the witness `source`, which is silent since `since_ms`.
     #[must_use]
     pub fn silent(source: impl Into<String>, since_ms: u64) -> Self {
-        let silent = vec![SilentSource { source: source.into(), since_ms }];
+        let silent = vec![SilentSource { source: source.into(), name: None, since_ms }];
         Self { seen_ms: since_ms, whole_slices: 0, silent }
     }
 

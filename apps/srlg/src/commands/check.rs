@@ -7,6 +7,7 @@ use anyhow::Result;
 use srlg_input::InputOptions;
 
 use crate::config::{Checked, Config, ViewConfig};
+use crate::exporters::Exporter;
 use crate::machine;
 use crate::measure::tap::VIEW_BYTES;
 
@@ -41,6 +42,11 @@ pub fn check(args: &Args) -> Result<String> {
             sizes.threshold,
             memory as f64 / 1e6
         )?;
+    }
+    for Exporter { name, networks, interfaces } in config.exporters.all() {
+        let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+        let interfaces = interfaces.len();
+        writeln!(text, "exporter {name}: {}; {interfaces} named interfaces", networks.join(", "))?;
     }
     let path = args.config.display();
     if !notes.is_empty() {

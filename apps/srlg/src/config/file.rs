@@ -15,6 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::document::{Problems, from_text, read};
+use crate::exporters::Exporter;
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
 use crate::show::web::{self, Visitors};
@@ -72,6 +73,14 @@ pub struct General {
     #[arg(skip)]
     pub http_tokens: Option<PathBuf>,
 
+    /// Database in MaxMind's format that has the ASes of peers.
+    #[arg(skip)]
+    pub as_file: Option<PathBuf>,
+
+    /// Database in MaxMind's format that has the countries of peers.
+    #[arg(skip)]
+    pub country_file: Option<PathBuf>,
+
     /// Public URL of the page, such as `https://srlg.example`: notifications link to their incident there.
     #[arg(skip)]
     pub url: Option<String>,
@@ -107,6 +116,8 @@ impl Default for General {
             http_public: false,
             http_names: Vec::new(),
             http_tokens: None,
+            as_file: None,
+            country_file: None,
             url: None,
             state: None,
             checkpoint: Duration::from_secs(10),
@@ -234,6 +245,8 @@ pub(super) struct Tables {
     pub(super) allows: Vec<AllowTable>,
     #[serde(rename = "label")]
     pub(super) labels: Vec<LabelTable>,
+    #[serde(rename = "exporter")]
+    pub(super) exporters: Vec<Exporter>,
     #[serde(rename = "sink")]
     pub(super) sinks: Vec<SinkOptions>,
 }
@@ -241,7 +254,7 @@ pub(super) struct Tables {
 /// Tables of which one says where contacts come from.
 const SOURCES: [&str; 2] = ["input", "network"];
 
-const TABLES: [&str; 5] = ["view", "rule", "allow", "label", "sink"];
+const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
 
 /// A file that was read, but not checked.
 #[derive(Clone, Debug, Default)]

@@ -23,6 +23,8 @@ use crate::config::file::{
     AllowTable, File, General, LEAST_SILENCE, LabelTable, PREFIXES, RuleTable, Tables, ViewTable,
     Window,
 };
+use crate::exporters::ExporterNames;
+use crate::origins::OriginLookup;
 use crate::show::web;
 
 /// The least that a detector reports.
@@ -41,14 +43,19 @@ pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Prob
         networks.iter().map(move |network| (*network, name.clone()))
     });
     let labels = Networks::new(labels.collect::<Vec<_>>());
+    for (at, exporter) in file.tables.exporters.iter().enumerate() {
+        it.require("exporter", at, "name", exporter.name.is_empty());
+        it.require("exporter", at, "networks", exporter.networks.is_empty());
+    }
     file.keys.iter().for_each(|(key, value)| {
         check_empty(key.get_ref(), value, &mut it.problems);
     });
     if !it.problems.is_empty() {
         return Err(it.problems);
     }
-    let File { general, tables: Tables { input, network, sinks, .. }, .. } = file;
-    Ok(Config { source: input, network, general, views, labels, sinks })
+    let File { general, tables: Tables { input, network, exporters, sinks, .. }, .. } = file;
+    let (exporters, origins) = (ExporterNames::new(exporters), OriginLookup::default());
+    Ok(Config { source: input, network, general, views, labels, exporters, origins, sinks })
 }
 
 struct Resolver<'a, 'i> {

@@ -19,6 +19,7 @@ use crate::network::connect::Access;
 use crate::network::options::NetworkOptions;
 use crate::network::subjects::COLLECTOR;
 use crate::notify::store::Store;
+use crate::origins::{Content, Database};
 use crate::show::web::tokens::Tokens;
 
 /// Tries everything that `file` names, adds the errors to `problems`, and returns warnings. If `given`, the input is that of
@@ -62,7 +63,7 @@ impl Trial<'_, '_> {
     }
 
     fn try_general(&mut self) {
-        let General { http, http_tokens, state, .. } = &self.file.general;
+        let General { http, http_tokens, as_file, country_file, state, .. } = &self.file.general;
         if let Some(state) = state {
             self.add(self.file.span_in("state", ""), try_state(state));
         }
@@ -71,6 +72,15 @@ impl Trial<'_, '_> {
         }
         if let Some(path) = http_tokens {
             self.add(self.file.span_in("http-tokens", ""), Tokens::read(path));
+        }
+        for (key, path, content) in
+            [("as-file", as_file, Content::As), ("country-file", country_file, Content::Country)]
+        {
+            let Some(path) = path else { continue };
+            let span = self.file.span_in(key, "");
+            if let Some(database) = self.add(span.clone(), Database::open(path, content)) {
+                self.notes.add(span, format!("note: {key} is {database}"));
+            }
         }
     }
 

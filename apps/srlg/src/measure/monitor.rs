@@ -46,6 +46,8 @@ impl Monitor {
         let slice_ms = u64::try_from(config.general.slice.as_millis())?;
         let (permitted, silent_after) =
             (&config.source.sockets.exporters, config.general.silent_after);
+        let mut exporters = WitnessTable::new(permitted, silent_after, slice_ms, now_ms());
+        exporters.set_names(config.exporters.clone());
         Ok(Self {
             watches: config.views.iter().map(watch).collect::<Result<_>>()?,
             desk: Desk::new(config),
@@ -53,7 +55,7 @@ impl Monitor {
             taps: Taps::default(),
             counts: ContactCounts::default(),
             positions: Positions::default(),
-            exporters: WitnessTable::new(permitted, silent_after, slice_ms, now_ms()),
+            exporters,
             remembered: HashSet::new(),
         })
     }
@@ -75,7 +77,7 @@ impl Monitor {
         }
     }
 
-    /// Follows the rules, the allow lists and the labels of `config` from the next slice on.
+    /// Follows the rules, the allow lists, all names and the databases of `config` from the next slice on.
     pub fn reload(&mut self, config: &Config) {
         let views = self.watches.iter_mut().zip(&self.desk.books);
         for (at, (watch, book)) in views.enumerate() {
@@ -84,6 +86,7 @@ impl Monitor {
                 watch.reload(book.rules(), &next.rules);
             }
         }
+        self.exporters.set_names(config.exporters.clone());
         self.desk.reload(config);
     }
 
@@ -269,6 +272,9 @@ impl Monitor {
         let others = silent.chain(unheard).filter(|it| !self.remembered.contains(&it.address));
         let known = input.exporters.iter().map(|exporter| self.exporter(exporter));
         let mut boards: Vec<_> = known.chain(others).collect();
+        for board in &mut boards {
+            board.name = self.desk.exporters().name(board.address).map(str::to_owned);
+        }
         boards.sort_by_key(|board| board.address);
         boards
     }
@@ -281,6 +287,7 @@ impl Monitor {
         }
         ExporterBoard {
             address,
+            name: None,
             datagrams: exporter.counts.datagrams,
             records: exporter.counts.records,
             contacts: exporter.counts.contacts,

@@ -25,17 +25,19 @@ use crate::show::board::Screen;
 
 /// Runs until the input ends or a signal comes.
 pub fn run(options: &Options) -> Result<()> {
-    let config = options.config()?;
+    let mut config = options.config()?;
     ensure!(
         config.network.is_none(),
         "the configuration has a network and no input: `srlg collect` takes it"
     );
+    config.read_databases()?;
     let Continued { mut monitor, ledger, checkpoints, ended, position } = Continued::open(&config)?;
     let delivery = Delivery::start(ledger, &config.sinks)?;
     let mut input = Input::resume_with(&config.source, position, &mut || Ok(monitor.tap()?))?;
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
     let started_ms = now_ms();
+    let exporters = config.exporters.clone();
     let mut it = Loop {
         options,
         screen: Screen::open(&config.general, delivery.ledger().store())?,
@@ -60,7 +62,12 @@ pub fn run(options: &Options) -> Result<()> {
     let finish = it.finish();
     let status = input.status();
     status.to_string().lines().for_each(|line| info!("{line}"));
-    status.exporters.iter().for_each(|exporter| info!("exporter {exporter}"));
+    for exporter in &status.exporters {
+        match exporters.name(exporter.address.ip()) {
+            Some(name) => info!("exporter {name}, {exporter}"),
+            None => info!("exporter {exporter}"),
+        }
+    }
     run.and(finish)
 }
 

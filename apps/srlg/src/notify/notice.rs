@@ -2,12 +2,15 @@
 //!
 //! Shape: one flat record, the same for files, sinks, the history and the page. docs/monitor.md has its fields.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
 use crate::alerts::{
     Alert, AlertId, Remark, Severity, Silencing, SilentSource, Status, Subject, Why, WindowCount,
 };
+use crate::exporters::NamedExporter;
+use crate::origins::PeerOrigins;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Name, Packing, PeerKey, Port, Role};
@@ -198,8 +201,14 @@ pub struct Notice {
     /// Up to 8 exporters that told of the host since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<IpAddr>,
+    /// Names of those of them that the configuration names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub exporter_names: BTreeMap<IpAddr, String>,
     /// Up to 32 opposite hosts: a uniform sample of those since `detail_since_ms`, else those that the detector has.
     pub peers: Vec<Name>,
+    /// ASes and countries of `peers` and `top_prefixes`.
+    #[serde(flatten)]
+    pub origins: PeerOrigins,
     /// Since when contacts of the host were looked at one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_since_ms: Option<u64>,
@@ -439,7 +448,9 @@ impl Notice {
             sites: Vec::new(),
             sites_without_details: Vec::new(),
             exporters: Vec::new(),
+            exporter_names: BTreeMap::new(),
             peers: Vec::new(),
+            origins: PeerOrigins::default(),
             detail_since_ms: None,
             top_ports: Vec::new(),
             top_prefixes: Vec::new(),
@@ -519,7 +530,9 @@ impl Notice {
             sites,
             sites_without_details,
             exporters: detail.exporters,
+            exporter_names: BTreeMap::new(),
             peers: peers.into_iter().take(MOST_PEERS).map(|it| peer_packing.name(it)).collect(),
+            origins: PeerOrigins::default(),
             detail_since_ms,
             top_ports: detail.ports,
             top_prefixes: detail.prefixes,
@@ -559,6 +572,14 @@ impl Notice {
     fn again(&self, why: Why, text: String) -> Self {
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
+    }
+
+    /// Returns the exporters as people see them.
+    pub(crate) fn named_exporters(&self) -> impl Iterator<Item = NamedExporter> {
+        self.exporters.iter().map(|exporter| NamedExporter {
+            name: self.exporter_names.get(exporter).cloned(),
+            address: *exporter,
+        })
     }
 
     /// Returns whom the alert is about: the host, or the network with its length.

@@ -22,6 +22,7 @@ use tracing::{info, warn};
 use crate::alerts::desk::silences::Silence;
 use crate::alerts::{Every, LINE, OnChange, Tracker};
 use crate::config::General;
+use crate::exporters::NamedExporter;
 use crate::notify::notice::Unit;
 use crate::notify::store::Store;
 use crate::show::open::OpenAlert;
@@ -239,6 +240,9 @@ impl BrokerBoard {
 pub struct ExporterBoard {
     /// Address.
     pub address: IpAddr,
+    /// Name in the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Datagrams.
     pub datagrams: u64,
     /// Records of flows.
@@ -269,6 +273,7 @@ impl ExporterBoard {
     pub(crate) fn new(address: IpAddr) -> Self {
         Self {
             address,
+            name: None,
             datagrams: 0,
             records: 0,
             contacts: 0,
@@ -281,6 +286,11 @@ impl ExporterBoard {
             skew_ms: 0,
             sampling: Sampling::default(),
         }
+    }
+
+    /// Returns the exporter as people see it.
+    pub(crate) fn named(&self) -> NamedExporter {
+        NamedExporter { name: self.name.clone(), address: self.address }
     }
 }
 

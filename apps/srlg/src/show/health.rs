@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::alerts::witnesses::named;
-use crate::show::board::Board;
+use crate::show::board::{Board, ExporterBoard};
 
 /// The color of the dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ impl Health {
             problems.push(format!("the input cannot be read from its broker: {error}"));
         }
         let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
-        if let Some(names) = named(exporters.map(|exporter| exporter.address)) {
+        if let Some(names) = named(exporters.map(ExporterBoard::named)) {
             problems.push(format!("no flow record comes from the exporters {names}"));
         }
         let sites = board.network.iter().flat_map(|network| &network.sites);

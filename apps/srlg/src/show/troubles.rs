@@ -13,8 +13,9 @@ use serde::{Serialize, Serializer};
 use srlg_input::flow::Reason;
 use tracing::{info, warn};
 
+use crate::exporters::NamedExporter;
 use crate::now_ms;
-use crate::show::board::Board;
+use crate::show::board::{Board, ExporterBoard};
 
 /// Exporters that are remembered, at most.
 pub(crate) const EXPORTERS: usize = 16_384;
@@ -268,7 +269,7 @@ struct Trouble {
     warned: Option<Instant>,
     count: u64,
     /// The first exporters, in this order.
-    named: Vec<IpAddr>,
+    named: Vec<NamedExporter>,
     exporters: BTreeSet<IpAddr>,
 }
 
@@ -277,11 +278,12 @@ impl Troubles {
     pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<TroubleBoard> {
         let is_held = |kind| kind == TroubleKind::Held;
         let exporters = board.exporters.iter().map(|exporter| {
-            (Some(exporter.address), exporter.troubles, exporter.waiting_since_ms.is_some())
+            (Some(exporter), exporter.troubles, exporter.waiting_since_ms.is_some())
         });
         let all: Vec<_> = exporters.chain([(None, board.input.troubles, false)]).collect();
         for (exporter, counts, is_waiting) in &all {
-            let before = self.counted.get(exporter).copied().unwrap_or_default();
+            let address = exporter.map(|exporter| exporter.address);
+            let before = self.counted.get(&address).copied().unwrap_or_default();
             for kind in TroubleKind::ALL {
                 let added = counts.added(kind, &before);
                 if added > 0 && (*is_waiting || !is_held(kind)) {
@@ -291,7 +293,9 @@ impl Troubles {
             }
         }
         let is_waiting = all.iter().any(|(_, _, is_waiting)| *is_waiting);
-        self.counted = all.into_iter().map(|(exporter, counts, _)| (exporter, counts)).collect();
+        let counted = all.into_iter();
+        let counted = counted.map(|(of, counts, _)| (of.map(|it| it.address), counts));
+        self.counted = counted.collect();
         let is_over = |kind: &TroubleKind, trouble: &mut Trouble| {
             now - trouble.last >= QUIET || is_held(*kind) && !is_waiting
         };
@@ -342,15 +346,15 @@ impl Trouble {
         }
     }
 
-    fn add(&mut self, exporter: Option<IpAddr>, added: u64, now: Instant) {
+    fn add(&mut self, exporter: Option<&ExporterBoard>, added: u64, now: Instant) {
         self.count += added;
         self.last = now;
         let Some(exporter) = exporter else { return };
         if self.exporters.len() < EXPORTERS
-            && self.exporters.insert(exporter)
+            && self.exporters.insert(exporter.address)
             && self.named.len() < NAMED
         {
-            self.named.push(exporter);
+            self.named.push(exporter.named());
         }
     }
 
@@ -367,7 +371,7 @@ impl Trouble {
             kind,
             since_ms: *since_ms,
             count: *count,
-            exporters: named.clone(),
+            exporters: named.iter().map(|exporter| exporter.address).collect(),
             exporter_count: exporters.len(),
             text: format!("{count} {what}{who} {wrong}"),
             remedy: kind.remedy(!exporters.is_empty()),

@@ -9,6 +9,7 @@
 //! /host/ADDRESS incident or host    /api/v1/hosts      what is known of a host
 //!                                   /api/v1/series     values by the minute
 //!                                   /api/v1/incidents/ID/acts  what people do, by POST
+//!                                   /api/v1/incidents/ID/peers.csv, prefixes.csv  its peers
 //! ```
 //!
 //! Shape: a thread with its own runtime, over the latest board.
@@ -54,6 +55,7 @@ use api::{WebState, error};
 
 pub(crate) mod acting;
 mod api;
+mod csv;
 mod history;
 mod metrics;
 pub(crate) mod tokens;
@@ -192,6 +194,8 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .route("/api/v1/top", get(api::top))
         .route("/api/v1/incidents", get(history::incidents))
         .route("/api/v1/incidents/{id}", get(history::incident))
+        .route("/api/v1/incidents/{id}/peers.csv", get(csv::peers))
+        .route("/api/v1/incidents/{id}/prefixes.csv", get(csv::prefixes))
         .route("/api/v1/hosts/{address}", get(history::host))
         .route("/api/v1/series", get(history::series))
         .route(

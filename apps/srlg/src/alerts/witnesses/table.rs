@@ -16,6 +16,7 @@ use tracing::{info, warn};
 use super::{KnownExporters, NAMED, Suspect, Witnesses, named};
 use crate::alerts::Every;
 use crate::alerts::top::at_most;
+use crate::exporters::ExporterNames;
 use crate::show::troubles::EXPORTERS;
 
 /// The shortest time after which an exporter is silent.
@@ -98,6 +99,8 @@ pub(crate) struct WitnessTable {
     /// The last step of the system clock.
     step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
+    /// Names for the log.
+    names: ExporterNames,
     /// Times of the last datagrams, ascending.
     last: Vec<u64>,
     /// Silent exporters with the same times, ascending.
@@ -237,6 +240,7 @@ impl WitnessTable {
             now_ms: started_ms,
             step: None,
             by_address: HashMap::new(),
+            names: ExporterNames::default(),
             last: Vec::new(),
             silent: Vec::new(),
             resumed_ms: 0,
@@ -248,6 +252,11 @@ impl WitnessTable {
     /// Counts in slices of `slice_ms` milliseconds from now on.
     pub(crate) fn with_slices_of(self, slice_ms: u64) -> Self {
         Self { slice_ms, ..self }
+    }
+
+    /// Calls exporters by `names` in the log from now on.
+    pub(crate) fn set_names(&mut self, names: ExporterNames) {
+        self.names = names;
     }
 
     /// Takes the times of the last `datagrams` of exporters, as they are at `now_ms`, and logs which have fallen silent, or
@@ -356,14 +365,15 @@ impl WitnessTable {
         let (heard, unheard): (Vec<&IpAddr>, Vec<&IpAddr>) = silent
             .difference(&self.logged)
             .partition(|exporter| self.by_address.contains_key(*exporter));
-        if let Some(names) = named(heard) {
+        let shown = |exporter: &IpAddr| self.names.named(*exporter);
+        if let Some(names) = named(heard.into_iter().map(shown)) {
             warn!("exporters that are silent now: {names}; alerts that they saw stay active");
         }
-        if let Some(names) = named(unheard) {
+        if let Some(names) = named(unheard.into_iter().map(shown)) {
             warn!("exporters that have sent no flow record since the start: {names}");
         }
         let sending = self.logged.difference(&silent).filter(|it| self.by_address.contains_key(it));
-        if let Some(names) = named(sending) {
+        if let Some(names) = named(sending.map(shown)) {
             info!("exporters that are no longer silent: {names}");
         }
         self.logged = silent;

@@ -7,6 +7,7 @@ use srlg_input::{Input, InputOptions};
 
 use super::{Args, check, shortage};
 use crate::config::Config;
+use crate::mmdb::as_database;
 use crate::notify::sinks::Sinks;
 use crate::notify::store::Store;
 
@@ -57,6 +58,9 @@ const FILES: &[Wrong] = &[
     wrong(Values, "slice = \n[[view]]\nname = 'a\n[[rule]\nname = 'r'\n", &[1, 3, 4]),
     // Keys and tables that come twice.
     wrong(Values, "slice = '1s'\nslice = '2s'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[input]\nlive = true\n", &[2, 6]),
+    // Names of exporters.
+    wrong(Values, "[[exporter]]\n[[exporter]]\nname = 'a'\nnetworks = ['router']\ninterfaces = { 7 = '', eth0 = 'x', 4294967296 = 'y' }\n",
+        &[1, 1, 4, 5, 5, 5]),
     // Tables of another shape.
     wrong(Values, "view = 'x'\nrule = 7\n[sink]\ntype = 'file'\n[label]\n", &[1, 2, 3, 5]),
     // Zeros.
@@ -132,6 +136,9 @@ const FILES: &[Wrong] = &[
     wrong(Machine, "http-tokens = 'DIR/none'\n", &[1]),
     wrong(Machine, "http-tokens = 'DIR/open'\n", &[1]),
     wrong(Machine, "http-tokens = 'DIR/secret'\n", &[1]),
+    // Databases of ASes and countries.
+    wrong(Machine, "as-file = 'DIR/none'\ncountry-file = 'DIR/open'\n", &[1, 2]),
+    wrong(Machine, "as-file = 'DIR/as.mmdb'\ncountry-file = 'DIR/as.mmdb'\n", &[2]),
     // Credentials of a network.
     wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3, 3]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/bad'\n", &[4, 4]),
@@ -158,6 +165,8 @@ fn make(folder: &Path) {
     let authority = fs::read_to_string(folder.join("good/ca.pem")).unwrap();
     write("open", "Authorization: Bearer 1", 0o644);
     write("secret", "no header\n", 0o600);
+    let of_as = as_database(&[("192.0.2.0/24", 64_500, "Example Transit")]);
+    fs::write(folder.join("as.mmdb"), of_as).unwrap();
     write(
         "foreign/srlg.sqlite",
         "a text, and no database, of a length at which that is known",
@@ -218,6 +227,18 @@ fn a_view_that_counts_ports_of_answers_is_warned_of() {
     let warnings: Vec<_> = text.lines().filter(|line| line.contains("warning: in the")).collect();
     let start = format!("{}:5: warning: in the view a: ports of answers", config.display());
     assert!(matches!(warnings[..], [line] if line.starts_with(&start)), "{text}");
+}
+
+#[test]
+fn names_of_exporters_and_the_memory_of_databases_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path());
+    let exporter = "[[exporter]]\nname = 'edge-1'\nnetworks = ['192.0.2.1', '2001:db8::/64']\ninterfaces = { 7 = 'transit' }\n";
+    let config = write(folder.path(), &format!("as-file = 'DIR/as.mmdb'\n{exporter}"));
+    let text = check(&args(&config)).unwrap();
+    let shown = text.lines().filter(|line| line.contains("exporter") || line.contains("as-file"));
+    let shown = shown.collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(shown.replace(config.to_str().unwrap(), "CONFIG"));
 }
 
 #[test]

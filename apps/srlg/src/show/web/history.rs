@@ -95,11 +95,11 @@ pub(super) async fn incidents(
 
 /// An incident.
 #[derive(Debug, Serialize)]
-struct IncidentDetail {
+pub(super) struct IncidentDetail {
     /// The alert with the counts after the last slice, while it is active.
     alert: Option<OpenAlert>,
-    /// The notifications, the oldest first.
-    notices: Vec<Notice>,
+    /// The notifications, the oldest first; at least one.
+    pub(super) notices: Vec<Notice>,
     /// Whether people may act.
     can_act: bool,
 }
@@ -109,6 +109,16 @@ pub(super) async fn incident(
     asked: Result<Path<String>, PathRejection>,
 ) -> Response {
     let usage = "/api/v1/incidents/ID";
+    with_incident(shared, asked, usage, |incident| Json(incident).into_response()).await
+}
+
+/// Answers by `work` about the incident that was asked for.
+pub(super) async fn with_incident(
+    shared: WebState,
+    asked: Result<Path<String>, PathRejection>,
+    usage: &str,
+    work: impl FnOnce(IncidentDetail) -> Response,
+) -> Response {
     let id: AlertId = match asked.map(|Path(id)| id.parse()) {
         Ok(Ok(id)) => id,
         Ok(Err(reason)) => return refuse(reason, usage),
@@ -136,7 +146,7 @@ pub(super) async fn incident(
         );
         return error(StatusCode::NOT_FOUND, &text);
     }
-    Json(IncidentDetail { alert, notices, can_act }).into_response()
+    work(IncidentDetail { alert, notices, can_act })
 }
 
 #[derive(Deserialize)]

@@ -37,6 +37,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
     troubles.add(TroubleKind::Held, 6);
     let exporter = ExporterBoard {
         address: "198.51.100.1".parse().unwrap(),
+        name: Some("edge-1".to_owned()),
         datagrams: 3,
         records: 90,
         contacts: 80,

@@ -2,6 +2,7 @@
 
 mod acting;
 mod connections;
+mod csv;
 mod files;
 mod history;
 mod made;

@@ -51,6 +51,11 @@ function row(cells) {
   return made;
 }
 
+// Writes cells, each a text and perhaps a class.
+function updateRow(node, cells) {
+  cells.forEach(([text, className], index) => write(node.children[index], text, className ?? ""));
+}
+
 function svg(name, attributes) {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -62,6 +67,9 @@ function link(text, path, className) {
   made.href = BASE + path;
   return made;
 }
+
+// A thing that the configuration may name, such as an exporter.
+const withName = (thing, name) => (name ? `${name} (${thing})` : thing);
 
 // A line of the last slices, which ends at the right.
 function makeLine() {

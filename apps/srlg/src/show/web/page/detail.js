@@ -29,6 +29,20 @@ function detailed(notices) {
   return notices.findLast((notice) => notice.status !== "end") ?? notices.at(-1);
 }
 
+function updatePeer(node, { peer, asn, as_name: name, country }) {
+  updateRow(node, [[peer, "code"], [asn === undefined ? "–" : `AS${asn}`], [name ?? "–"], [country ?? "–"]]);
+}
+
+function showPeers({ id, peers, origins = {}, top_prefixes: prefixes }) {
+  const rows = peers.map((peer) => ({ peer, ...origins[peer] }));
+  byId("peers-section").hidden = !rows.length;
+  write(byId("peers-count"), round(rows.length));
+  list(byId("peers").tBodies[0], rows, (row) => row.peer, () => row(4), updatePeer);
+  const links = [link("Peers as CSV", `api/v1/incidents/${id}/peers.csv`)];
+  if (prefixes) links.push(link("Networks of peers as CSV", `api/v1/incidents/${id}/prefixes.csv`));
+  byId("peers-links").replaceChildren(...links);
+}
+
 function drawCourse(notices, alert) {
   const points = notices.filter((notice) => notice.status !== "end").map((notice) => [notice.now_ms / 1e3, notice.cardinality]);
   if (alert && alert.now_ms / 1e3 > points.at(-1)?.[0]) points.push([alert.now_ms / 1e3, alert.cardinality]);
@@ -52,7 +66,10 @@ function showIncident({ alert, notices }) {
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
   links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
-  writeFacts(byId("facts"), detailed(notices));
+  const details = detailed(notices);
+  // The table has the peers.
+  writeFacts(byId("facts"), { ...details, peers: [] });
+  showPeers(details);
   write(byId("notices-count"), round(notices.length));
   list(byId("notices").tBodies[0], [...notices.keys()], (index) => index, () => row(6), (node, index) => updateNotice(node, notices[index]));
   for (const part of ["facts", "notices"]) byId(`${part}-section`).hidden = false;

@@ -3,8 +3,26 @@
 
 const unit = (of) => of.unit.replaceAll("-", " ");
 
+const percent = (share) => `${Math.round(share * 100)} %`;
+
 function shares(parts) {
-  return (parts || []).map(([name, share]) => `${name} ${Math.round(share * 100)} %`).join(", ");
+  return (parts || []).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
+}
+
+// AS and country, as far as they are known.
+function originText({ asn, as_name: name, country } = {}) {
+  return [[asn === undefined ? "" : `AS${asn}`, name].filter(Boolean).join(" "), country].filter(Boolean).join(", ");
+}
+
+function prefixes({ top_prefixes: parts = [], origins = {} }) {
+  return shares(parts.map(([name, share]) => [[name, originText(origins[name])].filter(Boolean).join(" "), share]));
+}
+
+// The sample is small, so its size is said.
+function originShares(notice, parts, name) {
+  if (!parts) return "";
+  const peers = notice.origin_sample === 1 ? "1 sampled peer" : `${notice.origin_sample} sampled peers`;
+  return `${shares(parts.map((part) => [name(part), part.share]))} of ${peers}`;
 }
 
 function withoutSampling(notice) {
@@ -53,15 +71,17 @@ function facts(notice) {
     ["sampling", withoutSampling(notice)],
     ["age of data", lasting(notice.data_age_ms)],
     ["ports", shares(notice.top_ports), "code"],
-    ["SYN alone", notice.syn_only === undefined ? "" : `${Math.round(notice.syn_only * 100)} % of contacts`],
-    ["peers in", shares(notice.top_prefixes), "code"],
+    ["SYN alone", notice.syn_only === undefined ? "" : `${percent(notice.syn_only)} of contacts`],
+    ["peers in", prefixes(notice), "code"],
+    ["ASes of peers", originShares(notice, notice.top_as, originText)],
+    ["countries of peers", originShares(notice, notice.top_countries, (part) => part.country)],
     ["some peers", notice.peers.join("  "), "code"],
     ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
-    ["sites", (notice.sites || []).map((site) => `${site.site} ${Math.round(site.share * 100)} % (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
+    ["sites", (notice.sites || []).map((site) => `${site.site} ${percent(site.share)} (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
     ["no details from", (notice.sites_without_details || []).join(", ")],
-    ["silent", (notice.silent || []).map((it) => `${it.source} since ${moment(it.since_ms)}`).join("; ")],
+    ["silent", (notice.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
     ["slice missing from", (notice.missing_sites || []).join(", ")],
-    ["seen by", (notice.exporters || []).join("  "), "code"],
+    ["seen by", (notice.exporters || []).map((it) => withName(it, notice.exporter_names?.[it])).join(", "), "code"],
     ["last notification", `${moment(notice.told_ms ?? notice.now_ms)}: ${notice.text}`],
     ["id", notice.id, "code"],
   ].filter(([, value]) => value);

@@ -151,8 +151,8 @@ function showInput(board) {
   byId("input-section").hidden = Boolean(board.network);
   if (board.network) return;
   const known = new Set([...byId("input-of").options].map((option) => option.value));
-  for (const { address } of board.exporters.slice(0, EXPORTERS)) {
-    if (!known.has(address)) byId("input-of").append(new Option(`flow records of ${address}`, address));
+  for (const { address, name } of board.exporters.slice(0, EXPORTERS)) {
+    if (!known.has(address)) byId("input-of").append(new Option(`flow records of ${withName(address, name)}`, address));
   }
   if (input) return;
   input = new Chart(byId("input"), INPUT_LINES);
@@ -189,10 +189,6 @@ function rate(exporter, now) {
   return current === undefined ? "–" : round(current);
 }
 
-function updateRow(node, cells) {
-  cells.forEach(([text, className], index) => write(node.children[index], text, className ?? ""));
-}
-
 const KINDS = { version: "of unknown version", held: "before their template", "bad-clock": "with bad clock", "too-late": "too late", future: "from the future", "without-port": "without a port" };
 
 function notUsed({ troubles, waiting_since_ms: since }) {
@@ -219,7 +215,7 @@ function lastSeen({ last_seen_ms: seen, is_silent: silent }) {
 
 function updateExporter(node, exporter) {
   updateRow(node, [
-    [exporter.address, "code"],
+    [withName(exporter.address, exporter.name), "code"],
     [rate(exporter, last.now_ms), "n"],
     [round(exporter.datagrams), "n"],
     [round(exporter.records), "n"],

@@ -1,0 +1,130 @@
+//! Names of exporters and of their interfaces.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use srlg_input::contact::{IpNet, Networks, deserialize_networks};
+
+/// An `[[exporter]]` of the configuration: what an exporter and its interfaces are called.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Exporter {
+    /// Name of the exporter.
+    pub name: String,
+    /// Addresses or networks from which it sends.
+    #[serde(deserialize_with = "deserialize_networks")]
+    pub networks: Vec<IpNet>,
+    /// Names of its interfaces, by their index.
+    pub interfaces: BTreeMap<u32, String>,
+}
+
+/// Names of exporters and of their interfaces. The longest network that holds the address of an exporter names it.
+#[derive(Clone, Debug)]
+pub struct ExporterNames {
+    exporters: Arc<[Exporter]>,
+    /// Places in `exporters`.
+    by_network: Arc<Networks<usize>>,
+}
+
+impl ExporterNames {
+    /// Makes the names that `exporters` have.
+    pub(crate) fn new(exporters: Vec<Exporter>) -> Self {
+        let networks = exporters
+            .iter()
+            .enumerate()
+            .flat_map(|(at, exporter)| exporter.networks.iter().map(move |network| (*network, at)));
+        Self { by_network: Arc::new(Networks::new(networks)), exporters: exporters.into() }
+    }
+
+    /// Returns the exporters with a name, in the order of the configuration.
+    #[must_use]
+    pub fn all(&self) -> &[Exporter] {
+        &self.exporters
+    }
+
+    fn get(&self, exporter: IpAddr) -> Option<&Exporter> {
+        self.exporters.get(*self.by_network.get(exporter.into())?)
+    }
+
+    /// Returns the name of the exporter at this address.
+    #[must_use]
+    pub fn name(&self, exporter: IpAddr) -> Option<&str> {
+        Some(&self.get(exporter)?.name)
+    }
+
+    /// Returns the name of the interface with this index of the exporter at this address.
+    #[must_use]
+    pub fn interface(&self, exporter: IpAddr, index: u32) -> Option<&str> {
+        self.get(exporter)?.interfaces.get(&index).map(String::as_str)
+    }
+
+    /// Returns the exporter at this address as people see it.
+    #[must_use]
+    pub fn named(&self, address: IpAddr) -> NamedExporter {
+        NamedExporter { name: self.name(address).map(str::to_owned), address }
+    }
+
+    /// Returns the names of those of `exporters` that have one.
+    #[must_use]
+    pub fn names_of(&self, exporters: &[IpAddr]) -> BTreeMap<IpAddr, String> {
+        let name = |exporter: &IpAddr| Some((*exporter, self.name(*exporter)?.to_owned()));
+        exporters.iter().filter_map(name).collect()
+    }
+}
+
+impl Default for ExporterNames {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+/// An exporter as people see it: `edge-fra-1 (192.0.2.1)`, or the address alone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedExporter {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its address.
+    pub address: IpAddr,
+}
+
+impl fmt::Display for NamedExporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} ({})", self.address),
+            None => self.address.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_longest_network_names_an_exporter_and_its_interfaces() {
+        let text = "[[exporter]]\nname = 'core'\nnetworks = ['192.0.2.0/24', '2001:db8::/32']\ninterfaces = { 7 = 'any' }\n\
+            [[exporter]]\nname = 'edge'\nnetworks = ['192.0.2.1']\ninterfaces = { 7 = 'transit-a', 4294967295 = 'last' }\n";
+        let names = Config::parse(text).unwrap().exporters;
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        for (exporter, name, seven, last) in [
+            ("192.0.2.1", Some("edge"), Some("transit-a"), Some("last")),
+            ("::ffff:192.0.2.1", Some("edge"), Some("transit-a"), Some("last")),
+            ("192.0.2.2", Some("core"), Some("any"), None),
+            ("2001:db8::1", Some("core"), Some("any"), None),
+            ("198.51.100.1", None, None, None),
+        ] {
+            let exporter = address(exporter);
+            let interface = |index| names.interface(exporter, index);
+            assert_eq!((names.name(exporter), interface(7)), (name, seven), "{exporter}");
+            assert_eq!((interface(u32::MAX), interface(8)), (last, None), "{exporter}");
+        }
+        let (edge, other) = (address("192.0.2.1"), address("198.51.100.1"));
+        assert_eq!(names.names_of(&[other, edge]), [(edge, "edge".to_owned())].into());
+        let shown = [edge, other].map(|exporter| names.named(exporter).to_string());
+        assert_eq!(shown, ["edge (192.0.2.1)", "198.51.100.1"]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The peers of an incident as files.
+
+use srlg_cli::alerts::Status;
+use srlg_cli::notify::notice::Notice;
+use srlg_cli::notify::store::Store;
+use srlg_cli::now_ms;
+use srlg_cli::origins::{Origin, PeerOrigins};
+use srlg_cli::show::web::Web;
+
+use super::made::{answer, ask, board, get, start_with};
+use crate::sinks::made::notices;
+
+/// A page with the start and the end of an incident, whose peers have origins.
+fn start() -> (Web, String) {
+    let origin = |asn, name: &str, country: Option<&str>| Origin {
+        asn: Some(asn),
+        as_name: Some(name.to_owned()),
+        country: country.map(str::to_owned),
+    };
+    let known = [
+        ("203.0.113.9", origin(64_500, "Example, Inc.", Some("DE"))),
+        ("2001:db8::/64", origin(64_501, "=1+1", None)),
+        ("203.0.113.0/24", origin(64_500, "Example, Inc.", Some("DE"))),
+    ];
+    let known = known.map(|(name, origin)| (name.to_owned(), origin)).into();
+    let mut notices = notices(1);
+    let Notice { peers, top_prefixes, origins, .. } = &mut notices[0];
+    *peers = ["203.0.113.9", "2001:db8::/64", "198.51.100.1 tcp/443"]
+        .map(|peer| peer.parse().unwrap())
+        .into();
+    *top_prefixes = vec![("203.0.113.0/24".parse().unwrap(), 0.25)];
+    *origins = PeerOrigins { origin_sample: Some(3), known, ..PeerOrigins::default() };
+    assert_eq!(notices[1].status, Status::End);
+    let store = Store::open(None).unwrap();
+    store.add(&notices, &[]).unwrap();
+    let (web, _boards) = start_with(board(now_ms()), &store);
+    (web, notices[0].id.to_string())
+}
+
+#[test]
+fn peers_and_networks_of_an_incident_are_files_with_their_origins() {
+    let (web, id) = start();
+    let peers = "peer,asn,as_name,country\r\n\
+        203.0.113.9,64500,\"Example, Inc.\",DE\r\n\
+        2001:db8::/64,64501,'=1+1,\r\n\
+        198.51.100.1 tcp/443,,,\r\n";
+    let prefixes = "prefix,share,asn,as_name,country\r\n\
+        203.0.113.0/24,0.25,64500,\"Example, Inc.\",DE\r\n";
+    for (name, expected) in [("peers", peers), ("prefixes", prefixes)] {
+        let (status, head, body) = get(&web, &format!("/api/v1/incidents/{id}/{name}.csv"));
+        assert_eq!((status, body.as_str()), (200, expected));
+        let disposition =
+            format!("content-disposition: attachment; filename=\"srlg-{id}-{name}.csv\"");
+        for header in ["content-type: text/csv; charset=utf-8", &disposition] {
+            assert!(head.lines().any(|line| line == header), "{header} is not in {head}");
+        }
+    }
+}
+
+#[test]
+fn files_of_peers_are_refused_as_all_else_is() {
+    let (web, id) = start();
+    for (path, host, expected) in [
+        (format!("{id}/peers.csv"), "srlg.example", 421),
+        ("x/peers.csv".to_owned(), "localhost", 400),
+        ("0000000000000000/prefixes.csv".to_owned(), "localhost", 404),
+        (format!("{id}/other.csv"), "localhost", 404),
+    ] {
+        let path = format!("/api/v1/incidents/{path}");
+        let (status, head, _) = answer(ask(web.address(), &path, host));
+        assert_eq!(status, expected, "{path}");
+        assert!(head.contains("content-type: application/json"), "{path}: {head}");
+    }
+}
