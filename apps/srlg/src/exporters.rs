@@ -5,7 +5,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use srlg_input::contact::{IpNet, Networks, deserialize_networks};
 
 /// An `[[exporter]]` of the configuration: what an exporter and its interfaces are called.
@@ -18,7 +19,21 @@ pub struct Exporter {
     #[serde(deserialize_with = "deserialize_networks")]
     pub networks: Vec<IpNet>,
     /// Names of its interfaces, by their index.
+    #[serde(deserialize_with = "deserialize_interfaces")]
     pub interfaces: BTreeMap<u32, String>,
+}
+
+fn deserialize_interfaces<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<u32, String>, D::Error> {
+    let interfaces = BTreeMap::<String, String>::deserialize(deserializer)?;
+    let interface = |(index, name): (String, String)| match index.parse() {
+        Ok(index) => Ok((index, name)),
+        Err(_) => Err(D::Error::custom(format!(
+            "{index:?} is not the index of an interface: give a number such as 7"
+        ))),
+    };
+    interfaces.into_iter().map(interface).collect()
 }
 
 /// Names of exporters and of their interfaces. The longest network that holds the address of an exporter names it.

@@ -46,7 +46,11 @@ pub fn check(args: &Args) -> Result<String> {
     for Exporter { name, networks, interfaces } in config.exporters.all() {
         let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let interfaces = interfaces.len();
-        writeln!(text, "exporter {name}: {}; {interfaces} named interfaces", networks.join(", "))?;
+        writeln!(
+            text,
+            "exporter {name}: {}; interfaces with a name: {interfaces}",
+            networks.join(", ")
+        )?;
     }
     let path = args.config.display();
     if !notes.is_empty() {

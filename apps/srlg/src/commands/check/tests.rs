@@ -59,7 +59,7 @@ const FILES: &[Wrong] = &[
     // Keys and tables that come twice.
     wrong(Values, "slice = '1s'\nslice = '2s'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[input]\nlive = true\n", &[2, 6]),
     // Names of exporters.
-    wrong(Values, "[[exporter]]\n[[exporter]]\nname = 'a'\nnetworks = ['router']\ninterfaces = { 7 = '', eth0 = 'x', 4294967296 = 'y' }\n",
+    wrong(Values, "[[exporter]]\n[[exporter]]\nname = 'a'\nnetworks = ['router', '192.0.2.1']\ninterfaces = { 7 = '', eth0 = 'x', 4294967296 = 'y' }\n",
         &[1, 1, 4, 5, 5, 5]),
     // Tables of another shape.
     wrong(Values, "view = 'x'\nrule = 7\n[sink]\ntype = 'file'\n[label]\n", &[1, 2, 3, 5]),
