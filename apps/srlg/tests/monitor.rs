@@ -32,7 +32,8 @@ fn view(name: &str, role: &str) -> String {
 fn config(folder: &Path, views: &[&str]) -> Config {
     let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
-        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n{views}{RULE}",
+        "state = '{}'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.0/24']\n{views}{RULE}\
+         [[exporter]]\nname = 'edge-2'\nnetworks = ['127.0.0.2']\n",
         folder.display()
     ))
     .unwrap()
@@ -257,14 +258,19 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     let ends = told.iter().filter(|notice| notice.status == Status::End).count();
     assert_eq!(ends, 0, "{told:?}");
     let board = of.monitor.board(&status(start_ms, [(a, 199)]));
+    let exporters = board.exporters.iter();
     let exporters: Vec<_> =
-        board.exporters.iter().map(|it| (it.address.to_string(), it.is_silent)).collect();
-    let expected = [("127.0.0.1", false), ("127.0.0.2", true)];
-    assert_eq!(exporters, expected.map(|(address, is_silent)| (address.to_owned(), is_silent)));
+        exporters.map(|it| (it.address.to_string(), it.name.as_deref(), it.is_silent)).collect();
+    let expected = [("127.0.0.1", None, false), ("127.0.0.2", Some("edge-2"), true)];
+    let expected = expected.map(|(address, name, is_silent)| (address.to_owned(), name, is_silent));
+    assert_eq!(exporters, expected);
+    let health = Health::of(&board).text;
+    assert!(health.contains("edge-2 (127.0.0.2)"), "{health}");
     let last = told.last().unwrap();
     assert_eq!(last.why, Why::Unconfirmed);
-    let silent: Vec<_> = last.silent.iter().map(|silent| silent.source.as_str()).collect();
-    assert_eq!(silent, ["127.0.0.2"]);
+    let [silent] = &last.silent[..] else { panic!("{last:?}") };
+    assert_eq!((silent.source.as_str(), silent.name.as_deref()), ("127.0.0.2", Some("edge-2")));
+    assert!(last.text.ends_with(&silent.to_string()), "{}", last.text);
 }
 
 #[test]

@@ -126,3 +126,27 @@ pub(crate) fn named<T: fmt::Display + Ord>(sources: impl IntoIterator<Item = T>)
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| names.join(", ") + &more)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::SilentSource;
+
+    #[test]
+    fn an_exporter_is_shown_with_its_name_and_a_site_as_it_is() {
+        let mut texts = String::new();
+        for (source, name, exporter) in [
+            ("192.0.2.1", Some("edge-1"), Some("192.0.2.1")),
+            ("2001:db8::1 at fra", Some("edge-1"), Some("2001:db8::1")),
+            ("192.0.2.1 at fra", None, Some("192.0.2.1")),
+            ("site fra", None, None),
+            ("the input", None, None),
+        ] {
+            let name = name.map(str::to_owned);
+            let silent = SilentSource { source: source.to_owned(), name, since_ms: 0 };
+            let found = silent.exporter().map(|it| it.to_string());
+            assert_eq!(found.as_deref(), exporter, "{source}");
+            texts += &format!("{silent}\n");
+        }
+        insta::assert_snapshot!(texts);
+    }
+}

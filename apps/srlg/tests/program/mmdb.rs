@@ -90,7 +90,8 @@ pub(crate) fn database(kind: &str, networks: &[(IpNet, Value)]) -> Vec<u8> {
             Side::Node(node) => *node,
             Side::Record(place) => nodes.len() + 16 + place,
         };
-        file.extend(&u32::try_from(number).unwrap().to_be_bytes()[1..]);
+        assert!(number < 1 << 24, "too many records for 24 bits");
+        file.extend(&(number as u32).to_be_bytes()[1..]);
     }
     file.extend([0; 16]);
     file.extend(data);
