@@ -109,3 +109,14 @@ fn more_exporters_than_are_remembered_are_counted() {
     assert_eq!(trouble.count, super::EXPORTERS as u64 + 100);
     assert_eq!(trouble.exporter_count, super::EXPORTERS);
 }
+
+#[test]
+fn a_text_names_exporters_and_programs_get_their_addresses() {
+    let mut board = board(TroubleKind::Version, &[1, 1], false);
+    board.exporters[0].name = Some("edge-1".to_owned());
+    let mut troubles = Troubles::default();
+    troubles.take(&board, Instant::now());
+    let [trouble] = &troubles.boards()[..] else { panic!("one kind") };
+    assert_eq!(trouble.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
+    assert!(trouble.text.contains(" of edge-1 (192.0.2.1), 192.0.2.2 "), "{}", trouble.text);
+}
