@@ -16,6 +16,7 @@ mod file;
 mod hold;
 mod http;
 mod options;
+mod stream;
 mod syslog;
 mod tls;
 mod webhook;

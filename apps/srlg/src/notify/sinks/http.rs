@@ -10,6 +10,7 @@ use ureq::http::{HeaderName, HeaderValue, Uri, header};
 use ureq::{Agent, Error};
 
 use super::Failure;
+use super::stream::after;
 use super::tls::{self, TlsFiles};
 use crate::network::read_secret;
 
@@ -144,7 +145,7 @@ pub(super) fn check_url(url: &str) -> Result<()> {
 /// The reason that an operator can act on.
 fn cause(error: &Error, timeout: Duration) -> String {
     match error {
-        Error::Timeout(_) => format!("timeout after {}", humantime::format_duration(timeout)),
+        Error::Timeout(_) => after(timeout),
         Error::HostNotFound => "there is no such host".to_owned(),
         Error::Io(error) => tls::io_cause(error),
         Error::Rustls(error) => tls::cause(error),

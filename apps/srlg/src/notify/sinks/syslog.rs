@@ -6,24 +6,21 @@
 //! The fields of an alert are `key=value` in the message (logfmt). Structured data would need the enterprise number of an
 //! organisation in its name, and this project has none.
 
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use crate::alerts::{Severity, Status};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use super::stream::{Connection, TIMEOUT, connect, resolve};
 use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 
 /// local0, which is nobody else's.
 const FACILITY: u8 = 16;
-
-/// The longest that a connection or a write may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Syslog {
     to: To,
@@ -34,12 +31,6 @@ enum To {
     Udp(String),
     Unix(PathBuf),
     Stream { host: String, tls: Option<TlsClient> },
-}
-
-/// A connection to a collector.
-pub(super) trait Connection: Write + Send {
-    /// Returns whether the other side has not closed it: what is written to one that is closed is lost without an error.
-    fn is_open(&mut self) -> Result<bool>;
 }
 
 impl Syslog {
@@ -77,7 +68,7 @@ impl Syslog {
                 let is_open = open.as_mut().map_or(Ok(false), |stream| stream.is_open())?;
                 let mut stream = match open.filter(|_| is_open) {
                     Some(stream) => stream,
-                    None => connect(host, tls.as_ref())?,
+                    None => connect(host, tls.as_ref(), TIMEOUT)?,
                 };
                 let frame = format!("{} {message}", message.len());
                 let written = stream.write_all(frame.as_bytes()).and_then(|()| stream.flush());
@@ -120,43 +111,6 @@ impl Channel for Syslog {
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
         let text = format!("held={count} text=\"and {count} more notices in the last minute\"");
         Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
-    }
-}
-
-fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
-    Ok(host.to_socket_addrs().with_context(|| format!("cannot find {host}"))?.collect())
-}
-
-/// Connects to the first address of `host` that answers.
-fn connect(host: &str, tls: Option<&TlsClient>) -> Result<Box<dyn Connection>> {
-    let mut error = anyhow!("{host} has no address");
-    for address in resolve(host)? {
-        match TcpStream::connect_timeout(&address, TIMEOUT) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(TIMEOUT))?;
-                stream.set_write_timeout(Some(TIMEOUT))?;
-                return match tls {
-                    Some(tls) => tls
-                        .connect(stream, TIMEOUT)
-                        .with_context(|| format!("cannot connect to {host}")),
-                    None => Ok(Box::new(stream)),
-                };
-            }
-            Err(failed) => error = failed.into(),
-        }
-    }
-    Err(error.context(format!("cannot connect to {host}")))
-}
-
-impl Connection for TcpStream {
-    fn is_open(&mut self) -> Result<bool> {
-        self.set_nonblocking(true)?;
-        let is_open = match self.peek(&mut [0]) {
-            Ok(bytes) => bytes > 0,
-            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
-        };
-        self.set_nonblocking(false)?;
-        Ok(is_open)
     }
 }
 

@@ -15,7 +15,7 @@ use async_nats::rustls::{
 use serde::Deserialize;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
-use super::syslog::Connection;
+use super::stream::Connection;
 use crate::network::read_secret;
 
 /// The files by which a server and this client know each other.
@@ -173,7 +173,7 @@ impl Connection for StreamOwned<ClientConnection, TcpStream> {
     }
 }
 
-fn is_timeout(error: &io::Error) -> bool {
+pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 

@@ -1,0 +1,68 @@
+//! Connections over TCP to the servers of sinks, in TLS or not.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::tls::{TlsClient, is_timeout};
+
+/// The longest that a connection may take.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A connection to a server.
+pub(super) trait Connection: Read + Write + Send {
+    /// Returns whether the other side has not closed it: what is written to one that is closed is lost without an error.
+    fn is_open(&mut self) -> Result<bool>;
+}
+
+impl Connection for TcpStream {
+    fn is_open(&mut self) -> Result<bool> {
+        self.set_nonblocking(true)?;
+        let is_open = match self.peek(&mut [0]) {
+            Ok(bytes) => bytes > 0,
+            Err(error) => error.kind() == io::ErrorKind::WouldBlock,
+        };
+        self.set_nonblocking(false)?;
+        Ok(is_open)
+    }
+}
+
+/// Returns the addresses of `host`, which is `HOST:PORT`.
+pub(super) fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
+    Ok(host.to_socket_addrs().with_context(|| format!("cannot find {host}"))?.collect())
+}
+
+/// Connects to the first address of `host` that answers. Each read or write may take `timeout`.
+pub(super) fn open(host: &str, timeout: Duration) -> Result<TcpStream> {
+    let mut cause = "it has no address".to_owned();
+    for address in resolve(host)? {
+        match TcpStream::connect_timeout(&address, TIMEOUT) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))?;
+                return Ok(stream);
+            }
+            Err(error) if is_timeout(&error) => cause = after(TIMEOUT),
+            Err(error) => cause = error.to_string(),
+        }
+    }
+    bail!("cannot connect to {host}: {cause}")
+}
+
+/// Connects to `host` as [`open`], and shakes hands if there is a client of TLS.
+pub(super) fn connect(
+    host: &str,
+    tls: Option<&TlsClient>,
+    timeout: Duration,
+) -> Result<Box<dyn Connection>> {
+    let stream = open(host, timeout)?;
+    let Some(tls) = tls else { return Ok(Box::new(stream)) };
+    tls.connect(stream, timeout).with_context(|| format!("cannot connect to {host}"))
+}
+
+/// Returns the cause of a failure after `timeout`.
+pub(super) fn after(timeout: Duration) -> String {
+    format!("timeout after {}", humantime::format_duration(timeout))
+}
