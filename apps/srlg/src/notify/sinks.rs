@@ -1,4 +1,4 @@
-//! Where notices go: files, webhooks, an Alertmanager, syslog, programs.
+//! Where notices go: files, webhooks, an Alertmanager, syslog, mails, programs.
 //!
 //! ```text
 //! Store --notices after the cursor--> a thread per sink --gate--> Channel --> file, HTTP, socket, program
@@ -15,7 +15,10 @@ mod exec;
 mod file;
 mod hold;
 mod http;
+mod letter;
+mod mail;
 mod options;
+mod smtp;
 mod stream;
 mod syslog;
 mod tls;
@@ -30,9 +33,10 @@ use anyhow::{Context, Result, ensure};
 use tracing::warn;
 
 use crate::notify::notice::Notice;
-use crate::notify::store::Store;
+use crate::notify::store::{NumberedNotice, Store};
 use crate::show::board::SinkBoard;
 pub use http::Credentials;
+pub use mail::MailOptions;
 pub use options::{SinkKind, SinkOptions};
 pub use tls::TlsFiles;
 use worker::{Wake, Worker};
@@ -56,6 +60,11 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 trait Channel: Send {
     /// Takes one notice, whole.
     fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure>;
+
+    /// Takes the notices of one message. Without a [digest](SinkOptions::digest) these are one.
+    fn send_all(&mut self, notices: &[NumberedNotice]) -> Result<(), Failure> {
+        notices.iter().try_for_each(|(number, notice)| self.send(*number, notice))
+    }
 
     /// Tells that so many notices were held back in the last minute.
     fn tell_held(&mut self, count: u64) -> Result<(), Failure>;

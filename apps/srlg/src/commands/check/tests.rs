@@ -48,7 +48,7 @@ const FILES: &[Wrong] = &[
         [[sink]]\ntype = 'file'\npath = '-'\nqueue = -1\nkeep = 'all'\n",
         &[1, 2, 3, 6, 9, 10, 14, 18, 19]),
     // Words that are not among those that a key can have.
-    wrong(Values, "device = 'gpu'\n[[view]]\nname = 'a'\nrole = 'receiver'\nmeasure = 'both'\nonly = 'tcp'\n[[sink]]\ntype = 'mail'\n[input]\nnat = 'yes'\n\
+    wrong(Values, "device = 'gpu'\n[[view]]\nname = 'a'\nrole = 'receiver'\nmeasure = 'both'\nonly = 'tcp'\n[[sink]]\ntype = 'pager'\n[input]\nnat = 'yes'\n\
         timestamps = 'now'\n", &[1, 4, 5, 6, 8, 10, 11]),
     // Hosts and peers that are unknown, or do not go together.
     wrong(Values, "[[view]]\nname = 'a'\nhost = 'port'\n[[view]]\nname = 'b'\npeer = 'ports'\n", &[3, 6]),
@@ -105,6 +105,15 @@ const FILES: &[Wrong] = &[
     // Addresses of sinks.
     wrong(Values, "http = '0.0.0.0:80'\n[[sink]]\ntype = 'webhook'\nurl = 'localhost'\n[[sink]]\ntype = 'alertmanager'\nurl = 'ftp://localhost'\n\
         [[sink]]\ntype = 'syslog'\naddress = 'localhost:514'\n", &[1, 4, 7, 10]),
+    // Mails.
+    wrong(Values, "[[sink]]\ntype = 'mail'\nserver = 'mail.example'\nfrom = 'noc'\nto = ['a@example.net, b@example.net']\nplain = true\n\
+        credentials.basic-file = 'DIR/pair'\ntimeout = '0s'\n[[sink]]\nname = 'b'\ntype = 'mail'\nserver = 'smtps://localhost:465'\nfrom = 'a@example.net'\n\
+        to = []\nplain = true\ntls.ca = 'DIR/good/ca.pem'\n", &[3, 4, 5, 7, 8, 14, 15, 16]),
+    wrong(Values, "[[sink]]\ntype = 'mail'\nserver = 'smtp://localhost:25'\nfrom = 'a@example.net'\nto = ['a@example.net']\n\
+        credentials.bearer-file = 'DIR/pair'\n", &[6]),
+    wrong(Machine, "[[sink]]\nname = 'a'\ntype = 'mail'\nserver = 'smtp://localhost:25'\nfrom = 'a@example.net'\nto = ['a@example.net']\n\
+        credentials.basic-file = 'DIR/secret'\n[[sink]]\nname = 'b'\ntype = 'mail'\nserver = 'smtp://localhost:25'\nfrom = 'a@example.net'\n\
+        to = ['a@example.net']\ntls.ca = 'DIR/none'\n", &[7, 14]),
     // Options of an input that are out of range, or lack another.
     wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nreceivers = 0\n", &[4]),
     wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\n", &[2]),
@@ -167,6 +176,7 @@ fn make(folder: &Path) {
     write("secret", "no header\n", 0o600);
     let of_as = as_database(&[("192.0.2.0/24", 64_500, "Example Transit")]);
     fs::write(folder.join("as.mmdb"), of_as).unwrap();
+    write("pair", "a:b\n", 0o600);
     write(
         "foreign/srlg.sqlite",
         "a text, and no database, of a length at which that is known",

@@ -64,9 +64,8 @@ impl Credentials {
                 Some((path, format!("Bearer {}", secret.trim())))
             }
             (_, Some(path)) => {
-                let secret = read_secret(path)?;
-                let pair = secret.trim_end_matches(['\r', '\n']);
-                ensure!(pair.contains(':'), "there is no line USER:PASSWORD in {}", path.display());
+                let (user, password) = read_pair(path)?;
+                let pair = format!("{user}:{password}");
                 Some((path, format!("Basic {}", BASE64.encode(pair.as_bytes()))))
             }
             _ => None,
@@ -151,6 +150,15 @@ fn cause(error: &Error, timeout: Duration) -> String {
         Error::Rustls(error) => tls::cause(error),
         error => error.to_string(),
     }
+}
+
+/// Reads a file with a line `USER:PASSWORD`.
+pub(super) fn read_pair(path: &Path) -> Result<(String, String)> {
+    let secret = read_secret(path)?;
+    let pair = secret.trim_end_matches(['\r', '\n']).split_once(':');
+    let (user, password) =
+        pair.with_context(|| format!("there is no line USER:PASSWORD in {}", path.display()))?;
+    Ok((user.to_owned(), password.to_owned()))
 }
 
 /// Reads a file of header lines `NAME: VALUE`. Values are not told, as they may be secret.

@@ -12,6 +12,7 @@ use super::body::Body;
 use super::exec::Exec;
 use super::file::{File, Rotation};
 use super::http::{Client, Credentials, check_url};
+use super::mail::{Mail, MailOptions};
 use super::syslog::{Syslog, check_address};
 use super::tls::TlsFiles;
 use super::webhook::{Webhook, read_key};
@@ -106,6 +107,8 @@ pub enum SinkKind {
         #[serde(default)]
         tls: TlsFiles,
     },
+    /// A server of mail, by SMTP.
+    Mail(MailOptions),
     /// A program that is started for each notification and reads it as JSON from its standard input.
     Exec {
         /// The program and its arguments. No shell comes in between.
@@ -161,6 +164,7 @@ impl SinkOptions {
                 SinkKind::Webhook { .. } => "webhook",
                 SinkKind::Alertmanager { .. } => "alertmanager",
                 SinkKind::Syslog { .. } => "syslog",
+                SinkKind::Mail(_) => "mail",
                 SinkKind::Exec { .. } => "exec",
             };
             name.to_owned()
@@ -187,6 +191,7 @@ impl SinkOptions {
                 Box::new(Alertmanager::new(client, *resend))
             }
             SinkKind::Syslog { address, tls } => Box::new(Syslog::new(address, tls)?),
+            SinkKind::Mail(options) => Box::new(Mail::new(options)?),
             SinkKind::Exec { command, timeout } => Box::new(Exec::new(command, *timeout)?),
         })
     }
@@ -226,6 +231,7 @@ impl SinkOptions {
             SinkKind::Syslog { address, tls } => {
                 check_address(address, tls).map_err(|error| ("address", error))
             }
+            SinkKind::Mail(_) => Ok(()),
             SinkKind::Exec { command, timeout } => {
                 Exec::new(command, *timeout).map(drop).map_err(|error| ("command", error))
             }
@@ -240,6 +246,9 @@ impl SinkOptions {
         let tls = tls.map_err(|error| ("tls", error));
         let wrong = [checked, credentials, tls].into_iter().filter_map(Result::err);
         problems.extend(wrong.map(|(key, error)| (key, format!("{error:#}"))));
+        if let SinkKind::Mail(options) = &self.kind {
+            problems.extend(options.problems());
+        }
         problems
     }
 
@@ -264,6 +273,7 @@ impl SinkOptions {
             SinkKind::Syslog { address, tls } if check_address(address, tls).is_ok() => {
                 ("tls", Syslog::new(address, tls).map(drop))
             }
+            SinkKind::Mail(options) => return options.try_out(),
             SinkKind::Exec { command, .. } => match command.first() {
                 Some(program) if !program.is_empty() => ("command", machine::try_program(program)),
                 _ => return Ok(()),
@@ -276,6 +286,11 @@ impl SinkOptions {
     /// Returns the most attempts for one notification; `None` if there is no limit.
     pub(super) fn attempts(&self) -> Option<u32> {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
+    }
+
+    /// Returns the shortest time between two messages, in which notifications are collected; zero if each is a message.
+    pub(super) fn digest(&self) -> Duration {
+        if let SinkKind::Mail(options) = &self.kind { options.digest } else { Duration::ZERO }
     }
 
     /// Returns the most notifications per minute; file sinks have no limit.

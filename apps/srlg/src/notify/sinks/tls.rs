@@ -61,11 +61,16 @@ impl TlsFiles {
         Ok(tls.build())
     }
 
-    /// Reads the files for a client of TLS, which trusts the authorities in `ca` alone.
+    /// Reads the files for a client of TLS, which trusts the authorities in `ca`, or those that browsers know.
     fn client(&self) -> Result<ClientConfig> {
         let mut roots = RootCertStore::empty();
-        for authority in self.authorities()?.unwrap_or_default() {
-            roots.add(authority).context("cannot use an authority of ca")?;
+        match self.authorities()? {
+            Some(authorities) => {
+                for authority in authorities {
+                    roots.add(authority).context("cannot use an authority of ca")?;
+                }
+            }
+            None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider);

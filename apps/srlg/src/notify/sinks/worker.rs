@@ -1,6 +1,8 @@
 //! The thread of a sink: what comes next, whether it may pass, and what becomes of it.
 //!
-//! Shape: notices in their order, the next when the one before is done. [`Hold`] says which of them may pass.
+//! Shape: notices in their order, the next when the one before is done. [`Hold`] says which of them may pass. A sink with a
+//! digest takes several in one message: those that wait after a quiet time at once, further ones when the digest is due.
+//! Invariant: the cursor moves when a message is taken or given up. So a killed program sends what it had collected again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,12 +14,15 @@ use super::hold::Hold;
 use super::{Channel, Failure, SinkOptions};
 use crate::alerts::Every;
 use crate::notify::notice::Notice;
-use crate::notify::store::{Cursor, Store};
+use crate::notify::store::{Cursor, NumberedNotice, Store};
 use crate::now_ms;
 use crate::show::board::SinkBoard;
 
 /// Notices that are read at once.
 const BATCH: usize = 64;
+
+/// The most notices in one message of a sink with a digest.
+const MOST_IN_DIGEST: usize = 1_000;
 
 /// The shortest and the longest pause after a failure.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
@@ -30,6 +35,14 @@ pub(super) struct Worker {
     channel: Box<dyn Channel>,
     store: Store,
     cursor: Cursor,
+    /// The shortest time from one message of several notices to the next; zero if each notice is a message.
+    digest: Duration,
+    /// When the last message was done.
+    told: Option<Instant>,
+    /// Notices after the cursor that go into the next message.
+    group: Vec<NumberedNotice>,
+    /// The number up to which notices are in the group, or did not pass.
+    read: i64,
     /// Notices that may wait.
     queue: i64,
     /// Attempts for one notice; without a number as many as it takes.
@@ -57,6 +70,10 @@ impl Worker {
             channel,
             store,
             cursor,
+            digest: options.digest(),
+            told: None,
+            group: Vec::new(),
+            read: cursor.done,
             queue: i64::from(options.queue),
             attempts: options.attempts(),
             hold,
@@ -80,9 +97,9 @@ impl Worker {
 
     pub(super) fn run(mut self) {
         loop {
-            let is_late = self.is_late();
-            let step = if is_late { Ok(false) } else { self.step() };
+            // A step after that leaves nothing collected.
             let is_stopped = self.wake.until().is_some();
+            let step = if self.is_late() { Ok(false) } else { self.step() };
             if step.is_ok() && std::mem::take(&mut self.is_blind) {
                 self.tell_success();
             }
@@ -115,18 +132,43 @@ impl Worker {
             self.drop_oldest(waiting - self.queue)?;
         }
         self.show(waiting.min(self.queue));
-        let batch = self.store.after(self.cursor.done, BATCH)?;
         self.tell_held(now_ms());
-        let is_empty = batch.is_empty();
+        if self.is_full() && !self.flush()? {
+            return Ok(self.wake.until().is_none());
+        }
+        let batch = self.store.after(self.read, BATCH)?;
+        let count = batch.len();
         for (number, notice) in batch {
-            if !self.take(number, &notice)? {
+            self.read = number;
+            if self.hold.may_pass(&notice, now_ms()) {
+                self.group.push((number, notice));
+            } else {
+                self.cursor.dropped += i64::from(!self.hold.is_silenced(&notice));
+            }
+            if self.is_full() && !self.flush()? {
                 return Ok(self.wake.until().is_none());
             }
+        }
+        if count < BATCH && self.is_due() && !self.flush()? {
+            return Ok(self.wake.until().is_none());
         }
         self.tick();
         let left = self.store.last() - self.cursor.done;
         self.show(left);
-        Ok(!is_empty)
+        Ok(count > 0)
+    }
+
+    /// Returns whether no more notices go into the message.
+    fn is_full(&self) -> bool {
+        let most = if self.digest.is_zero() { 1 } else { MOST_IN_DIGEST };
+        self.group.len() >= most
+    }
+
+    /// Returns whether the message goes as it is: there is none to wait for, or no more time.
+    fn is_due(&self) -> bool {
+        self.group.is_empty()
+            || self.told.is_none_or(|told| told.elapsed() >= self.digest)
+            || self.wake.until().is_some()
     }
 
     /// Lets the sink do what is due without any notice.
@@ -150,31 +192,38 @@ impl Worker {
         }
     }
 
-    /// Takes a notice until it is done; false where an end came before, or too many others.
-    fn take(&mut self, number: i64, notice: &Notice) -> Result<bool> {
-        if !self.hold.may_pass(notice, now_ms()) {
-            self.cursor.dropped += i64::from(!self.hold.is_silenced(notice));
-        } else if !self.send(number, notice)? {
-            return Ok(false);
+    /// Sends the group until it is done, and moves the cursor; false where an end came before, or too many others.
+    fn flush(&mut self) -> Result<bool> {
+        let group = std::mem::take(&mut self.group);
+        if !group.is_empty() {
+            if !self.send(&group)? {
+                self.group = group;
+                return Ok(false);
+            }
+            self.told = Some(Instant::now());
         }
-        self.hold.done(notice);
-        self.cursor.done = number;
-        self.store.set_cursor(&self.name, self.cursor)?;
+        for (_, notice) in &group {
+            self.hold.done(notice);
+        }
+        if self.cursor.done < self.read {
+            self.cursor.done = self.read;
+            self.store.set_cursor(&self.name, self.cursor)?;
+        }
         Ok(true)
     }
 
-    /// Sends a notice until it is taken or given up; false as [`take`](Self::take).
-    fn send(&mut self, number: i64, notice: &Notice) -> Result<bool> {
+    /// Sends notices until they are taken or given up; false as [`flush`](Self::flush).
+    fn send(&mut self, group: &[NumberedNotice]) -> Result<bool> {
         let mut attempts = 0;
         loop {
-            let error = match self.channel.send(number, notice) {
+            let error = match self.channel.send_all(group) {
                 Ok(()) => {
-                    self.cursor.sent += 1;
+                    self.cursor.sent += group.len() as i64;
                     self.tell_success();
                     return Ok(true);
                 }
                 Err(Failure::Refused(error)) => {
-                    self.give_up(notice, &error);
+                    self.give_up(group, &error);
                     return Ok(true);
                 }
                 Err(Failure::Failed(error)) => error,
@@ -182,7 +231,7 @@ impl Worker {
             self.cursor.failed += 1;
             attempts += 1;
             if self.attempts.is_some_and(|most| attempts >= most) {
-                self.give_up(notice, &error);
+                self.give_up(group, &error);
                 return Ok(true);
             }
             self.tell_failure(&error);
@@ -232,9 +281,14 @@ impl Worker {
 
     fn drop_oldest(&mut self, count: i64) -> Result<()> {
         self.cursor.done += count;
-        self.cursor.dropped += count;
+        let before = self.group.len();
+        self.group.retain(|(number, _)| *number > self.cursor.done);
+        let unread = (self.cursor.done - self.read).max(0);
+        self.read += unread;
+        self.cursor.dropped += (before - self.group.len()) as i64 + unread;
         self.store.set_cursor(&self.name, self.cursor)?;
         self.hold.dropped(&self.store, self.cursor.done)?;
+        self.hold.told(self.group.iter().map(|(_, notice)| notice.id).collect());
         if self.log_dropped.is_due() {
             warn!(
                 "the queue of the sink {} is full, with {} notices: the oldest are dropped, {} so far",
@@ -244,10 +298,11 @@ impl Worker {
         Ok(())
     }
 
-    fn give_up(&mut self, notice: &Notice, error: &anyhow::Error) {
-        self.cursor.dropped += 1;
-        let Notice { id, status, .. } = notice;
-        warn!("the sink {} does not take the alert {id} ({status:?}): {error:#}", self.name);
+    fn give_up(&mut self, group: &[NumberedNotice], error: &anyhow::Error) {
+        self.cursor.dropped += group.len() as i64;
+        for (_, Notice { id, status, .. }) in group {
+            warn!("the sink {} does not take the alert {id} ({status:?}): {error:#}", self.name);
+        }
     }
 
     /// Says that the sink fails, once until it does not.

@@ -23,7 +23,7 @@ use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer_all, serve};
 
 /// An authority, and what it has signed, in a folder: `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`.
-fn authority() -> TempDir {
+pub(super) fn authority() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -41,7 +41,7 @@ fn authority() -> TempDir {
 }
 
 /// TLS of a server, which asks for a certificate of the authority if `asks`.
-fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
+pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     let provider = Arc::new(crypto::ring::default_provider());
     let certificate = |name| CertificateDer::from_pem_file(folder.join(name)).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).unwrap();
@@ -75,7 +75,7 @@ fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
 }
 
 /// The key `tls` of a sink with the files in `folder`.
-fn tls(folder: &Path, keys: &[(&str, &str)]) -> String {
+pub(super) fn tls(folder: &Path, keys: &[(&str, &str)]) -> String {
     let keys: Vec<_> = keys
         .iter()
         .map(|(key, file)| format!("{key} = '{}'", folder.join(file).display()))
@@ -83,7 +83,7 @@ fn tls(folder: &Path, keys: &[(&str, &str)]) -> String {
     format!("tls = {{ {} }}", keys.join(", "))
 }
 
-const CLIENT: [(&str, &str); 3] =
+pub(super) const CLIENT: [(&str, &str); 3] =
     [("ca", "ca.pem"), ("certificate", "client.pem"), ("key", "client.key")];
 
 #[test]
@@ -222,6 +222,7 @@ fn a_key_that_does_not_belong_to_its_certificate_is_refused_at_the_start() {
     for address in [
         "type = 'webhook'\nurl = 'https://127.0.0.1:1'",
         "type = 'syslog'\naddress = 'tls://127.0.0.1:1'",
+        "type = 'mail'\nserver = 'smtps://127.0.0.1:1'\nfrom = 'a@example.net'\nto = ['b@example.net']",
     ] {
         let options = sink(&format!("{address}\n{files}"));
         let error = Sinks::start(&[options], &Store::open(None).unwrap()).unwrap_err();

@@ -6,4 +6,6 @@ mod files;
 mod gobgp;
 mod http;
 pub(crate) mod made;
+mod mail;
 mod others;
+mod smtp;

@@ -1,0 +1,194 @@
+//! Mails about notices, as `lettre` writes them.
+//!
+//! Shape: the newest state of each alert once, the active ones first. The mails of an alert refer to one that never was,
+//! with the number of the alert in its name, so that programs show them as one thread.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, ensure};
+use lettre::Message;
+use lettre::message::header::{HeaderName, HeaderValue};
+use lettre::message::{Mailbox, SinglePart};
+
+use crate::alerts::{AlertId, Status};
+use crate::notify::notice::Notice;
+use crate::notify::store::NumberedNotice;
+
+/// A writer of mails.
+pub(super) struct Writer {
+    from: Mailbox,
+    to: Vec<Mailbox>,
+}
+
+impl Writer {
+    pub(super) fn new(from: &str, to: &[String]) -> Result<Self> {
+        ensure!(!to.is_empty(), "there is no recipient");
+        Ok(Self {
+            from: mailbox(from)?,
+            to: to.iter().map(|to| mailbox(to)).collect::<Result<_>>()?,
+        })
+    }
+
+    /// Writes a mail about `notices`, of which there is one at least.
+    pub(super) fn digest(&self, notices: &[NumberedNotice]) -> Result<Message> {
+        let last: BTreeMap<AlertId, i64> =
+            notices.iter().map(|(number, notice)| (notice.id, *number)).collect();
+        let is_shown = |(number, notice): &&NumberedNotice| {
+            last[&notice.id] == *number || notice.remark.is_some()
+        };
+        let shown = notices.iter().filter(is_shown).map(|(_, notice)| notice);
+        let is_over = |notice: &&Notice| notice.status == Status::End;
+        let (over, active): (Vec<&Notice>, Vec<&Notice>) = shown.partition(is_over);
+        // Of several that are as severe the first one.
+        let worst = active.iter().rev().max_by_key(|notice| notice.severity);
+        let first = *worst.or(over.first()).context("a mail is about nothing")?;
+        let state = match first.status {
+            Status::End => "ended".to_owned(),
+            _ => first.severity.to_string(),
+        };
+        let more = match last.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let subject = format!("{state}: {}{more}", first.subject());
+        let mut body: Vec<String> = active.into_iter().map(entry).collect();
+        if !over.is_empty() && !body.is_empty() {
+            body.push("Ended:\n".to_owned());
+        }
+        body.extend(over.into_iter().map(entry));
+        let number = notices.iter().map(|(number, _)| *number).max().unwrap_or_default();
+        self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
+    }
+
+    /// Writes a mail that says that `count` notices were suppressed.
+    pub(super) fn held(&self, count: u64, now: SystemTime) -> Result<Message> {
+        let text = format!("{count} more notices in the last minute");
+        let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+        let name = format!("{}.{time}", std::process::id());
+        self.write(&text, format!("{text}, beyond most-per-minute\n"), "held", &name)
+    }
+
+    /// Writes a mail of the thread `thread` with a name of its own within that.
+    fn write(&self, subject: &str, body: String, thread: &str, name: &str) -> Result<Message> {
+        let domain = self.from.email.domain();
+        let thread_id = format!("<{thread}@{domain}>");
+        let automatic = HeaderName::new_from_ascii_str("Auto-Submitted");
+        let mut mail = Message::builder()
+            .from(self.from.clone())
+            .subject(format!("srlg: {subject}"))
+            .date_now()
+            .message_id(Some(format!("<{name}.{thread}@{domain}>")))
+            .in_reply_to(thread_id.clone())
+            .references(thread_id)
+            .raw_header(HeaderValue::new(automatic, "auto-generated".to_owned()));
+        for to in &self.to {
+            mail = mail.to(to.clone());
+        }
+        mail.singlepart(SinglePart::plain(body)).context("cannot write a mail")
+    }
+}
+
+/// Reads an address, with a name before it or not.
+pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
+    let parsed =
+        text.parse::<Mailbox>().ok().filter(|mailbox| mailbox.email.to_string().is_ascii());
+    parsed.with_context(|| {
+        format!("{text:?} is not an address: give one in ASCII, as noc@example.net or NOC <noc@example.net>")
+    })
+}
+
+/// Returns the lines about `notice`, which no text in it can make more of.
+fn entry(notice: &Notice) -> String {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.now_ms);
+    let time = humantime::format_rfc3339_seconds(time);
+    let line = format!("{time} {}: {}", notice.severity, notice.text);
+    let lines = [Some(&line), notice.url.as_ref()].into_iter().flatten();
+    lines.map(|line| line.replace(char::is_control, " ") + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::alerts::{Remark, Severity};
+    use crate::notify::store::tests::notices;
+
+    fn writer() -> Writer {
+        let to = ["Jürgen <a@example.net>".to_owned(), "b@example.net".to_owned()];
+        Writer::new("srlg <srlg@example.org>", &to).unwrap()
+    }
+
+    /// Returns `notices` with numbers from 1 on.
+    fn numbered(notices: Vec<Notice>) -> Vec<NumberedNotice> {
+        (1..).zip(notices).collect()
+    }
+
+    /// Returns the text of `mail` without its time.
+    fn text(mail: &Message) -> String {
+        let text = String::from_utf8(mail.formatted()).unwrap();
+        let lines = text.split("\r\n").filter(|line| !line.starts_with("Date: "));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_mail_has_the_newest_state_of_each_alert_once_and_what_people_said() {
+        // The starts of three alerts, their updates, their ends.
+        let mut told = notices(3);
+        told[2].severity = Severity::Critical;
+        told[5].severity = Severity::Critical;
+        told[1].remark = Some(Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() });
+        told[1].text = "acknowledged by ann: ours".to_owned();
+        told[4].url = Some("https://srlg.example/#1".to_owned());
+        told.truncate(7);
+        insta::assert_snapshot!(text(&writer().digest(&numbered(told)).unwrap()));
+    }
+
+    #[test]
+    fn mails_of_an_alert_are_one_thread_and_none_has_the_name_of_another() {
+        let told = numbered(notices(1));
+        let mails: Vec<String> =
+            told.chunks(1).map(|told| text(&writer().digest(told).unwrap())).collect();
+        let lines = |name: &str| -> Vec<&str> {
+            mails.iter().flat_map(|mail| mail.lines()).filter(|it| it.starts_with(name)).collect()
+        };
+        let thread = format!("<{}@example.org>", told[0].1.id);
+        assert_eq!(lines("References: "), vec![format!("References: {thread}"); 3]);
+        assert_eq!(lines("In-Reply-To: "), vec![format!("In-Reply-To: {thread}"); 3]);
+        let names = [1, 2, 3].map(|number| format!("Message-ID: <{number}.{}", &thread[1..]));
+        assert_eq!(lines("Message-ID: "), names);
+    }
+
+    #[test]
+    fn no_text_of_a_notice_makes_a_header_or_a_line() {
+        let attack = "x\r\n.\r\nBcc: evil@example.com\r\n\r\nhello \u{85} \u{2028}é";
+        let mut notice = Notice::sample();
+        (notice.text, notice.url) = (attack.to_owned(), Some(attack.to_owned()));
+        let written = text(&writer().digest(&[(1, notice)]).unwrap());
+        let (_, body) = written.split_once("\n\n").unwrap();
+        assert!(!written.contains("\nBcc") && !body.trim_end().contains("\n\n"), "{written}");
+        let mail = writer().write(attack, "body".to_owned(), attack, attack).unwrap();
+        let written = text(&mail);
+        assert!(written.is_ascii() && !written.contains("\nBcc"), "{written}");
+        assert_eq!(written.split_once("\n\n").unwrap().1, "body\n");
+        assert_eq!(mail.envelope().to().len(), 2);
+    }
+
+    #[test]
+    fn only_single_addresses_in_ascii_are_taken() {
+        for text in ["noc@example.net", "NOC Süd <noc@example.net>", "\"a, b\" <noc@example.net>"]
+        {
+            assert_eq!(mailbox(text).unwrap().email.to_string(), "noc@example.net");
+        }
+        for text in [
+            "",
+            "noc",
+            "a@example.net, b@example.net",
+            "a@example.net\r\nBcc: b@example.net",
+            "a@example.net> SIZE=1",
+            "nöc@example.net",
+            "noc@exämple.net",
+        ] {
+            assert!(mailbox(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The client's side of SMTP, RFC 5321: a connection for each mail.
+//!
+//! The client of the crate `lettre` takes no configuration of TLS, reads what came before TLS as answers within TLS, and gives
+//! a mail up when one of its recipients is refused. So the crate writes the mails, and they are sent here.
+//! Invariant: credentials and mails go over TLS unless the server is to be used without it.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fmt, io};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use data_encoding::BASE64;
+use lettre::Message;
+
+use super::Failure;
+use super::http::read_pair;
+use super::stream::{Connection, after, open};
+use super::tls::{TlsClient, TlsFiles, io_cause, is_timeout};
+
+/// The most bytes of an answer.
+const MOST: usize = 1 << 14;
+
+/// What a server answers besides commands.
+const GREETING: &str = "the connection";
+const MAIL: &str = "the mail";
+
+/// A server of mail.
+pub(super) struct Server {
+    /// `HOST:PORT`.
+    host: String,
+    security: Security,
+    login: Option<Login>,
+    /// The longest that an answer may take.
+    timeout: Duration,
+}
+
+enum Security {
+    /// No encryption at all.
+    Plain,
+    /// TLS that is asked for.
+    StartTls(TlsClient),
+    /// TLS from the start.
+    Tls(TlsClient),
+}
+
+/// The user and the password of a login.
+pub(super) struct Login {
+    user: String,
+    password: String,
+}
+
+impl Login {
+    /// Reads a file with a line `USER:PASSWORD`.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let (user, password) = read_pair(path)?;
+        Ok(Self { user, password })
+    }
+}
+
+/// A recipient that the server refused, while it took the mail for others.
+pub(super) struct Refusal {
+    /// The address of the recipient.
+    pub(super) address: String,
+    /// What the server answered.
+    pub(super) answer: Answer,
+}
+
+impl Server {
+    /// Makes a server at `url`, without encryption if it `is_plain`.
+    pub(super) fn new(
+        url: &str,
+        is_plain: bool,
+        tls: &TlsFiles,
+        login: Option<Login>,
+        timeout: Duration,
+    ) -> Result<Self> {
+        let (scheme, host) = split(url)?;
+        let security = match scheme {
+            "smtps" => Security::Tls(TlsClient::new(host, tls)?),
+            _ if is_plain => Security::Plain,
+            _ => Security::StartTls(TlsClient::new(host, tls)?),
+        };
+        Ok(Self { host: host.to_owned(), security, login, timeout })
+    }
+
+    /// Returns the server as `HOST:PORT`.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Sends `mail`, and returns the recipients who do not get it, of whom there are others. If the server rejects the mail for
+    /// good, it is a refusal. A wrong password, sender or recipient may be set right, so they are failures.
+    pub(super) fn send(&self, mail: &Message) -> Result<Vec<Refusal>, Failure> {
+        let (mut dialog, envelope) = (self.log_in()?, mail.envelope());
+        let sender = envelope.from().context("a mail has no sender")?;
+        dialog.demand(2, "MAIL", format!("MAIL FROM:<{sender}>"))?;
+        let mut refusals = Vec::new();
+        for address in envelope.to() {
+            let answer = dialog.ask("RCPT", format!("RCPT TO:<{address}>"))?;
+            if answer.class() != 2 {
+                refusals.push(Refusal { address: address.to_string(), answer });
+            }
+        }
+        if let Some(Refusal { address, answer }) = refusals.first()
+            && refusals.len() == envelope.to().len()
+        {
+            let error = anyhow!("{} refuses all recipients; {address}: {answer}", self.host);
+            return Err(Failure::Failed(error));
+        }
+        dialog.demand(3, "DATA", "DATA")?;
+        let answer = dialog.ask(MAIL, transparent(&mail.formatted()))?;
+        if answer.class() == 5 {
+            return Err(Failure::Refused(anyhow!("{} rejects the mail: {answer}", self.host)));
+        }
+        answer.expect(2, MAIL, &self.host)?;
+        // The server has the mail, whatever comes now.
+        let _bye = dialog.ask("QUIT", "QUIT");
+        Ok(refusals)
+    }
+
+    /// Connects, with TLS unless the server is to be used without it, and logs in.
+    fn log_in(&self) -> Result<Dialog<'_, Box<dyn Connection>>> {
+        let stream = open(&self.host, self.timeout)?;
+        let name = client_name(stream.local_addr()?.ip());
+        let secure = |tls: &TlsClient, stream: TcpStream| {
+            let secured = tls.connect(stream, self.timeout);
+            secured.with_context(|| format!("cannot connect to {}", self.host))
+        };
+        let mut dialog = match &self.security {
+            Security::Plain => self.greet(Box::new(stream) as Box<dyn Connection>)?,
+            Security::Tls(tls) => self.greet(secure(tls, stream)?)?,
+            Security::StartTls(tls) => {
+                let mut dialog = self.greet(stream)?;
+                ensure!(
+                    dialog.hello(&name)?.extension("STARTTLS").is_some(),
+                    "{} offers no STARTTLS: give smtps://HOST:PORT, or plain = true for mail without encryption",
+                    self.host
+                );
+                dialog.demand(2, "STARTTLS", "STARTTLS")?;
+                // Anybody in between may have sent it, and it would be read as answers of the server.
+                let has_more = !dialog.stream.buffer().is_empty();
+                ensure!(!has_more, "{} sends data between STARTTLS and TLS", self.host);
+                Dialog {
+                    stream: BufReader::new(secure(tls, dialog.stream.into_inner())?),
+                    server: self,
+                }
+            }
+        };
+        let hello = dialog.hello(&name)?;
+        if let Some(login) = &self.login {
+            let mechanisms = hello.extension("AUTH").unwrap_or_default().to_ascii_uppercase();
+            dialog.authenticate(login, &mechanisms)?;
+        }
+        Ok(dialog)
+    }
+
+    /// Reads the greeting of the server.
+    fn greet<S: Read + Write>(&self, stream: S) -> Result<Dialog<'_, S>> {
+        let mut dialog = Dialog { stream: BufReader::new(stream), server: self };
+        dialog.answer(GREETING)?.expect(2, GREETING, &self.host)?;
+        Ok(dialog)
+    }
+}
+
+/// Splits `smtp://HOST:PORT` or `smtps://HOST:PORT` into scheme and host.
+pub(super) fn split(url: &str) -> Result<(&str, &str)> {
+    let Some((scheme @ ("smtp" | "smtps"), host)) = url.split_once("://") else {
+        bail!("the server is {url:?}: give smtp://HOST:PORT or smtps://HOST:PORT")
+    };
+    let port = host.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    ensure!(
+        matches!(port, Some(Ok(_))),
+        "the server is {url:?}: give a port, as in smtp://mail.example.net:587"
+    );
+    Ok((scheme, host))
+}
+
+/// Returns the name of this client: that of the machine in its domain, else the address of its side.
+fn client_name(address: IpAddr) -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    match address {
+        _ if name.contains('.') && name.bytes().all(|byte| byte.is_ascii_graphic()) => name,
+        IpAddr::V4(address) => format!("[{address}]"),
+        IpAddr::V6(address) => format!("[IPv6:{address}]"),
+    }
+}
+
+/// Returns `mail` with the dots doubled that begin a line, and with the dot that ends it.
+fn transparent(mail: &[u8]) -> Vec<u8> {
+    let mut data = Vec::with_capacity(mail.len() + 8);
+    for line in mail.split_inclusive(|byte| *byte == b'\n') {
+        if line.starts_with(b".") {
+            data.push(b'.');
+        }
+        data.extend(line);
+    }
+    if !data.ends_with(b"\r\n") {
+        data.extend(b"\r\n");
+    }
+    data.push(b'.');
+    data
+}
+
+/// A connection on which questions and answers take turns.
+struct Dialog<'a, S> {
+    stream: BufReader<S>,
+    server: &'a Server,
+}
+
+impl<S: Read + Write> Dialog<'_, S> {
+    /// Sends the line `question`, and returns the answer. Errors have `what` in place of the line, which may be secret.
+    fn ask(&mut self, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
+        let line = [question.as_ref(), b"\r\n"].concat();
+        let stream = self.stream.get_mut();
+        let sent = stream.write_all(&line).and_then(|()| stream.flush());
+        sent.map_err(|error| failure(self.server, what, &error))?;
+        self.answer(what)
+    }
+
+    /// Asks as [`ask`](Self::ask), for an answer whose first digit is `class`.
+    fn demand(&mut self, class: u16, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
+        self.ask(what, question)?.expect(class, what, &self.server.host)
+    }
+
+    /// Reads an answer, which may have several lines.
+    fn answer(&mut self, what: &str) -> Result<Answer> {
+        let until = Instant::now() + self.server.timeout;
+        let mut bytes = Vec::new();
+        let mut answer = Answer { code: 0, lines: Vec::new() };
+        loop {
+            let start = bytes.len();
+            while !bytes.ends_with(b"\n") || bytes.len() == start {
+                ensure!(bytes.len() < MOST, "{} answers {what} without end", self.server.host);
+                // A server that sends a byte now and then would go on for ever.
+                let read = match Instant::now() < until {
+                    true => self.stream.fill_buf(),
+                    false => Err(ErrorKind::TimedOut.into()),
+                };
+                let read = match read {
+                    Ok([]) => Err(ErrorKind::UnexpectedEof.into()),
+                    read => read,
+                };
+                let buffer = read.map_err(|error| failure(self.server, what, &error))?;
+                let end = buffer.iter().position(|byte| *byte == b'\n');
+                let length = end.map_or(buffer.len(), |end| end + 1);
+                bytes.extend(&buffer[..length]);
+                self.stream.consume(length);
+            }
+            let line = String::from_utf8_lossy(&bytes[start..]);
+            let line = line.trim_end();
+            let code = line.get(..3).and_then(|code| code.parse::<u16>().ok());
+            let code = code.filter(|code| (200..600).contains(code));
+            let host = &self.server.host;
+            answer.code = code.with_context(|| format!("{host} speaks no SMTP: {line:?}"))?;
+            answer.lines.push(line.get(4..).unwrap_or_default().to_owned());
+            if line.as_bytes().get(3) != Some(&b'-') {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Asks what the server offers.
+    fn hello(&mut self, name: &str) -> Result<Answer> {
+        self.demand(2, "EHLO", format!("EHLO {name}"))
+    }
+
+    /// Says who this client is, by PLAIN or by LOGIN.
+    fn authenticate(&mut self, Login { user, password }: &Login, mechanisms: &str) -> Result<()> {
+        let host = &self.server.host;
+        let has = |name: &str| mechanisms.split_whitespace().any(|offered| offered == name);
+        let steps = if has("PLAIN") {
+            let secret = BASE64.encode(format!("\0{user}\0{password}").as_bytes());
+            vec![format!("AUTH PLAIN {secret}")]
+        } else if has("LOGIN") {
+            let [user, password] = [user, password].map(|it| BASE64.encode(it.as_bytes()));
+            vec!["AUTH LOGIN".to_owned(), user, password]
+        } else {
+            bail!("{host} offers neither AUTH PLAIN nor AUTH LOGIN: leave out credentials")
+        };
+        let mut class = 3;
+        for step in &steps {
+            let answer = self.ask("AUTH", step)?;
+            class = answer.class();
+            ensure!(class < 4, "cannot log in to {host}: {answer}");
+        }
+        ensure!(class == 2, "cannot log in to {host}: it asks for more than user and password");
+        Ok(())
+    }
+}
+
+fn failure(server: &Server, what: &str, error: &io::Error) -> anyhow::Error {
+    let cause = match error.kind() {
+        _ if is_timeout(error) => after(server.timeout),
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            "it closed the connection".to_owned()
+        }
+        _ => io_cause(error),
+    };
+    anyhow!("{} does not answer {what}: {cause}", server.host)
+}
+
+/// An answer of a server.
+pub(super) struct Answer {
+    code: u16,
+    lines: Vec<String>,
+}
+
+impl Answer {
+    /// Returns the first digit: 2 is yes, 3 asks for more, 4 is no for now, and 5 is no.
+    fn class(&self) -> u16 {
+        self.code / 100
+    }
+
+    /// Returns the answer if its first digit is `class`.
+    fn expect(self, class: u16, what: &str, host: &str) -> Result<Self> {
+        ensure!(self.class() == class, "{host} answers {what} with {self}");
+        Ok(self)
+    }
+
+    /// Returns what follows the name of an extension in an answer to EHLO, if the server has it.
+    fn extension(&self, name: &str) -> Option<&str> {
+        let named =
+            |line: &&str| line.split(' ').next().is_some_and(|it| it.eq_ignore_ascii_case(name));
+        let mut lines = self.lines.iter().skip(1).map(String::as_str);
+        lines.find(named).map(|line| line.get(name.len()..).unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.code, self.lines.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_a_mail_ends_it() {
+        for (mail, sent) in [
+            ("", "\r\n."),
+            ("a", "a\r\n."),
+            (".\r\n", "..\r\n."),
+            ("a\r\n.\r\n.b\r\nc.\r\n", "a\r\n..\r\n..b\r\nc.\r\n."),
+        ] {
+            assert_eq!(String::from_utf8(transparent(mail.as_bytes())).unwrap(), sent);
+        }
+    }
+
+    #[test]
+    fn extensions_are_found_by_their_whole_names() {
+        let lines = ["mail.example", "STARTTLSX", "auth PLAIN LOGIN", "SIZE"];
+        let answer = Answer { code: 250, lines: lines.map(ToOwned::to_owned).to_vec() };
+        assert_eq!(answer.extension("AUTH"), Some(" PLAIN LOGIN"));
+        assert_eq!(answer.extension("SIZE"), Some(""));
+        assert_eq!((answer.extension("STARTTLS"), answer.extension("mail.example")), (None, None));
+    }
+
+    #[test]
+    fn addresses_of_servers_have_a_scheme_and_a_port() {
+        assert_eq!(split("smtps://[::1]:465").unwrap(), ("smtps", "[::1]:465"));
+        for url in ["", "mail.example:25", "smtp://mail.example", "http://mail.example:25"] {
+            assert!(split(url).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Mails to a server of SMTP.
+
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use srlg_cli::network::write_secret;
+use srlg_cli::notify::notice::Notice;
+use srlg_cli::notify::store::Store;
+
+use super::access::{CLIENT, authority, server_config, tls};
+use super::made::{Delivery, is_done, notices, sink};
+use super::smtp::{Mail, Server};
+
+/// The longest that a test waits for a mail.
+const MOST: Duration = Duration::from_secs(60);
+
+/// The keys of a sink of mails at the server `url`.
+fn keys(url: &str, more: &str) -> String {
+    format!(
+        "type = 'mail'\nserver = '{url}'\nfrom = 'srlg <srlg@example.org>'\nto = ['a@example.net', 'b@example.net']\n{more}"
+    )
+}
+
+/// The keys of a sink at a server without encryption.
+fn plain(server: Server, more: &str) -> (String, Receiver<Mail>) {
+    let (address, mails) = server.start();
+    (keys(&format!("smtp://{address}"), &format!("plain = true\n{more}")), mails)
+}
+
+/// The file with the password of the server, or with another.
+fn credentials(folder: &Path, password: &str) -> String {
+    let path = folder.join(password.len().to_string());
+    write_secret(&path, &format!("srlg:{password}\n")).unwrap();
+    format!("credentials = {{ basic-file = '{}' }}", path.display())
+}
+
+fn next(mails: &Receiver<Mail>) -> Mail {
+    mails.recv_timeout(MOST).unwrap()
+}
+
+/// The starts of some alerts, and their ends.
+fn starts_and_ends(hosts: u16) -> (Vec<Notice>, Vec<Notice>) {
+    let mut starts = notices(hosts);
+    let ends = starts.split_off(hosts.into());
+    (starts, ends)
+}
+
+#[test]
+fn a_mail_goes_over_tls_with_a_password_by_either_way() {
+    let folder = authority();
+    let tls = tls(folder.path(), &CLIENT[..1]);
+    let secret = credentials(folder.path(), "pass:word");
+    for (is_tls_from_start, mechanism) in [(false, "PLAIN LOGIN"), (true, "LOGIN XOAUTH2")] {
+        let server = Server {
+            tls: Some(server_config(folder.path(), false)),
+            is_tls_from_start,
+            mechanism,
+            ..Server::default()
+        };
+        let (address, mails) = server.start();
+        let scheme = if is_tls_from_start { "smtps" } else { "smtp" };
+        let keys = keys(&format!("{scheme}://{address}"), &format!("{tls}\n{secret}"));
+        let sinks = Delivery::new(&keys);
+        let told = notices(1).remove(0);
+        sinks.send(std::slice::from_ref(&told));
+        let mail = next(&mails);
+        assert_eq!((mail.is_encrypted, mail.is_logged_in), (true, true));
+        assert_eq!(mail.sender, "srlg@example.org");
+        assert_eq!(mail.recipients, ["a@example.net", "b@example.net"]);
+        let subject = format!("srlg: {}: 10.0.0.1", told.severity);
+        assert_eq!(mail.header("Subject"), [subject]);
+        assert!(mail.lines()[0].ends_with(&told.text), "{mail:?}");
+        assert_eq!(sinks.wait(is_done).sent, 1);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
+    let (folder, other) = (authority(), authority());
+    let config = |asks| Some(server_config(folder.path(), asks));
+    let files = |folder: &Path, count| tls(folder, &CLIENT[..count]);
+    let wrong = credentials(folder.path(), "word");
+    let with = |tls| Server { tls, mechanism: "PLAIN", ..Server::default() };
+    let injected = Server {
+        answers: vec![("STARTTLS", "220 go ahead\r\n250 injected")],
+        ..with(config(false))
+    };
+    for (server, more, cause) in [
+        (with(config(false)), String::new(), "unknown authority"),
+        (with(config(false)), files(other.path(), 1), "unknown authority"),
+        (with(config(true)), files(folder.path(), 1), "asks for a certificate"),
+        (with(None), files(folder.path(), 1), "offers no STARTTLS"),
+        (injected, files(folder.path(), 1), "sends data between STARTTLS and TLS"),
+        (
+            with(config(false)),
+            format!("{}\n{wrong}", files(folder.path(), 1)),
+            "cannot log in to 127.0.0.1:PORT: 535 \"5.7.8 not you\"",
+        ),
+        (
+            Server { mechanism: "GSSAPI", ..with(config(false)) },
+            format!("{}\n{wrong}", files(folder.path(), 1)),
+            "offers neither AUTH PLAIN nor AUTH LOGIN",
+        ),
+    ] {
+        let (address, mails) = server.start();
+        let sinks = Delivery::new(&keys(&format!("smtp://{address}"), &more));
+        sinks.send(&notices(1)[..1]);
+        let board = sinks.wait(|board| board.failed > 0);
+        let error = board.error.unwrap().replace(&address.port().to_string(), "PORT");
+        assert!(error.contains(cause), "{error}");
+        assert_eq!((board.sent, board.dropped, board.queue), (0, 0, 1), "{cause}");
+        assert!(mails.try_recv().is_err());
+    }
+    // With a certificate the server knows the client.
+    let (address, mails) = with(config(true)).start();
+    let sinks = Delivery::new(&keys(&format!("smtp://{address}"), &files(folder.path(), 3)));
+    sinks.send(&notices(1)[..1]);
+    assert!(next(&mails).is_encrypted);
+}
+
+#[test]
+fn a_server_that_does_not_answer_in_time_is_told() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let sinks = Delivery::new(&keys(&format!("smtp://{address}"), "timeout = '200ms'"));
+    sinks.send(&notices(1)[..1]);
+    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    let expected = format!("{address} does not answer the connection: timeout after 200ms");
+    assert_eq!(error, expected);
+    drop(listener);
+    let error = sinks.wait(|board| board.failed > 1).error.unwrap();
+    assert!(error.starts_with(&format!("cannot connect to {address}: ")), "{error}");
+}
+
+#[test]
+fn what_may_pass_is_tried_again_and_a_mail_that_is_rejected_is_given_up() {
+    for (command, answer, dropped) in [
+        ("MAIL", "451 4.3.0 later", 0),
+        ("MAIL", "550 5.7.1 no such sender", 0),
+        ("DATA", "421 4.3.2 shutting down", 0),
+        (".", "451 4.7.1 greylisted", 0),
+        (".", "554 5.6.0 spam", 1),
+    ] {
+        let answers = vec![(command, answer)];
+        let (keys, mails) = plain(Server { answers, ..Server::default() }, "digest = '0s'");
+        let sinks = Delivery::new(&keys);
+        sinks.send(&notices(2)[..2]);
+        let count = 2 - dropped;
+        for _ in 0..count {
+            next(&mails);
+        }
+        let board = sinks.wait(|board| board.queue == 0);
+        let failed = if dropped == 0 { 1 } else { 0 };
+        assert_eq!((board.sent, board.dropped, board.failed), (count, dropped, failed), "{answer}");
+    }
+}
+
+#[test]
+fn a_recipient_who_is_refused_takes_no_mail_from_others() {
+    let answers = vec![("RCPT TO:<a@", "550 5.1.1 no such user")];
+    let (keys, mails) = plain(Server { answers, ..Server::default() }, "");
+    let sinks = Delivery::new(&keys);
+    sinks.send(&notices(1)[..1]);
+    assert_eq!(next(&mails).recipients, ["b@example.net"]);
+    let board = sinks.wait(is_done);
+    assert_eq!((board.sent, board.dropped, board.failed), (1, 0, 0));
+    // All of them may be a fault of the configuration of either side.
+    let answers = vec![("RCPT", "554 5.7.1 relay access denied"); 2];
+    let (keys, mails) = plain(Server { answers, ..Server::default() }, "");
+    let sinks = Delivery::new(&keys);
+    sinks.send(&notices(1)[..1]);
+    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    assert!(error.contains("refuses all recipients; a@example.net: 554 "), "{error}");
+    assert_eq!(next(&mails).recipients.len(), 2);
+}
+
+#[test]
+fn what_comes_within_the_digest_is_one_mail() {
+    let (keys, mails) = plain(Server::default(), "digest = '3s'");
+    let sinks = Delivery::new(&keys);
+    let (starts, ends) = starts_and_ends(50);
+    sinks.send(&starts[..1]);
+    assert_eq!(next(&mails).lines().len(), 1);
+    let first = Instant::now();
+    for start in &starts[1..] {
+        sinks.send(std::slice::from_ref(start));
+    }
+    let mail = next(&mails);
+    assert!(first.elapsed() > Duration::from_secs(2), "{:?}", first.elapsed());
+    assert!(mail.header("Subject")[0].ends_with(": 10.0.1.1 and 48 more"), "{mail:?}");
+    let lines = mail.lines();
+    let told =
+        starts[1..].iter().filter(|start| lines.iter().any(|line| line.ends_with(&start.text)));
+    assert_eq!(told.count(), 49);
+    // At the end nothing is left, whether its time has come or not.
+    sinks.send(&ends);
+    thread::sleep(Duration::from_millis(100));
+    sinks.finish(MOST);
+    assert_eq!(next(&mails).header("Subject"), ["srlg: ended: 10.0.0.1 and 49 more"]);
+    assert!(mails.try_recv().is_err());
+}
+
+#[test]
+fn notices_that_were_collected_are_sent_after_a_kill() {
+    let (keys, mails) = plain(Server::default(), "digest = '1h'");
+    let store = Store::open(None).unwrap();
+    let (starts, _) = starts_and_ends(4);
+    let sinks = Delivery::start(&[sink(&keys)], &store);
+    sinks.send(&starts[..1]);
+    next(&mails);
+    sinks.wait(is_done);
+    sinks.send(&starts[1..]);
+    assert_eq!(sinks.wait(|board| board.queue == 3).sent, 1);
+    // It ends at once, as by a kill.
+    drop(sinks);
+    assert_eq!(store.cursor("mail").unwrap().done, 1);
+    let sinks = Delivery::start(&[sink(&keys)], &store);
+    assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.1.1 and 2 more"));
+    sinks.wait(is_done);
+    assert_eq!(store.cursor("mail").unwrap().done, 4);
+}
+
+#[test]
+fn beyond_the_rate_notices_are_counted_and_one_mail_says_so() {
+    let (keys, mails) = plain(Server::default(), "digest = '1h'\nmost-per-minute = 3");
+    let sinks = Delivery::new(&keys);
+    let (starts, _) = starts_and_ends(10);
+    sinks.send(&starts);
+    let mail = next(&mails);
+    assert!(mail.header("Subject")[0].ends_with(": 10.0.0.1 and 2 more"), "{mail:?}");
+    let board = sinks.wait(is_done);
+    assert_eq!((board.sent, board.dropped), (3, 7));
+    sinks.finish(MOST);
+    let subject = "srlg: 7 more notices in the last minute";
+    assert_eq!(next(&mails).header("Subject"), [subject]);
+}
+
+#[test]
+fn a_full_queue_drops_the_oldest_that_were_collected() {
+    let (keys, mails) = plain(Server::default(), "digest = '1h'\nqueue = 3");
+    let sinks = Delivery::new(&keys);
+    let (starts, _) = starts_and_ends(6);
+    sinks.send(&starts[..1]);
+    next(&mails);
+    sinks.wait(is_done);
+    sinks.send(&starts[1..4]);
+    sinks.wait(|board| board.queue == 3);
+    sinks.send(&starts[4..]);
+    let board = sinks.wait(|board| board.dropped > 0);
+    assert_eq!((board.sent, board.dropped), (1, 2));
+    sinks.finish(MOST);
+    assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.3.1 and 2 more"));
+}
