@@ -23,7 +23,7 @@ mod ranges;
 mod sampling;
 mod view;
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 #[doc(no_inline)]
 pub use ipnet::IpNet;
@@ -69,11 +69,13 @@ pub struct Contact {
     /// Receiver.
     pub destination: Host,
     /// Packets that were seen; of sampled ones those in the sample.
-    pub packets: Option<u64>,
+    pub packets: Option<NonZeroU64>,
+    /// Bytes of these packets from the IP header on, as far as the input counts from there.
+    pub octets: Option<NonZeroU64>,
     /// IP protocol (IANA's number).
     pub protocol: Option<u8>,
-    /// TCP flags of all packets that were seen, by OR.
-    pub tcp_flags: Option<u8>,
+    /// TCP flags of all packets that were seen, by OR; `None` also where none was set.
+    pub tcp_flags: Option<NonZeroU8>,
     /// Port of the receiver.
     pub destination_port: Option<u16>,
     /// Whether `source` began the conversation that the packets belong to.
@@ -82,6 +84,8 @@ pub struct Contact {
     pub sampling: Option<NonZeroU32>,
     /// Device that exported the contact.
     pub exporter: Option<Host>,
+    /// Interface of that device at which the packets came in (ifIndex of SNMP).
+    pub ingress: Option<NonZeroU32>,
 }
 
 impl Contact {
@@ -98,12 +102,14 @@ impl Contact {
             source,
             destination,
             packets: None,
+            octets: None,
             protocol: None,
             tcp_flags: None,
             destination_port: None,
             initiated: None,
             sampling: None,
             exporter: None,
+            ingress: None,
         }
     }
 
@@ -113,7 +119,7 @@ impl Contact {
     pub fn is_initiated(&self) -> Option<bool> {
         self.initiated.or_else(|| match self.syn_and_ack()? {
             (true, false) => Some(true),
-            (true, true) if self.packets == Some(1) => Some(false),
+            (true, true) if self.packets == Some(NonZeroU64::MIN) => Some(false),
             _ => None,
         })
     }
@@ -137,19 +143,26 @@ impl Contact {
     /// Whether SYN and ACK are among the flags of TCP.
     fn syn_and_ack(&self) -> Option<(bool, bool)> {
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
-        let flags = self.tcp_flags.filter(|_| is_tcp)?;
+        let flags = self.tcp_flags.filter(|_| is_tcp)?.get();
         Some((flags & TCP_SYN != 0, flags & TCP_ACK != 0))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Contact, TCP, TCP_ACK, TCP_SYN};
+    use super::{Contact, NonZeroU8, NonZeroU64, TCP, TCP_ACK, TCP_SYN};
 
     fn tcp(flags: u8, packets: u64) -> Contact {
         let hosts = ["192.0.2.1", "192.0.2.2"].map(|host| host.parse().unwrap());
         let contact = Contact::new(0, hosts[0], hosts[1]);
-        Contact { protocol: Some(TCP), tcp_flags: Some(flags), packets: Some(packets), ..contact }
+        let (tcp_flags, packets) = (NonZeroU8::new(flags), NonZeroU64::new(packets));
+        Contact { protocol: Some(TCP), tcp_flags, packets, ..contact }
+    }
+
+    #[test]
+    fn a_contact_has_96_bytes() {
+        // Contacts go in blocks from thread to thread.
+        assert_eq!(size_of::<Contact>(), 96);
     }
 
     #[test]

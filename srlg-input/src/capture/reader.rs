@@ -7,6 +7,7 @@
 use std::fmt;
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::{NonZeroU8, NonZeroU64};
 
 use crate::capture::counts::PacketCounts;
 use crate::capture::csv::{BYTE_ORDER_MARK, Csv};
@@ -106,9 +107,10 @@ fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
     let Transport { protocol, tcp_flags, destination_port } = headers.transport();
     let [source, destination] = headers.hosts();
     let mut contact = Contact::new(time_ns, source, destination);
-    contact.packets = Some(1);
+    contact.packets = Some(NonZeroU64::MIN);
+    contact.octets = headers.octets();
     contact.protocol = protocol;
-    contact.tcp_flags = tcp_flags;
+    contact.tcp_flags = tcp_flags.and_then(NonZeroU8::new);
     contact.destination_port = destination_port;
     contact
 }

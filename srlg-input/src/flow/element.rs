@@ -41,6 +41,8 @@ pub(crate) enum Number {
     Sampler,
     BiflowDirection,
     FrameType,
+    /// The interface at which the packets came in.
+    Ingress,
 }
 
 /// An end of a flow, before or after a translator of addresses.
@@ -80,13 +82,14 @@ const REVERSE: u32 = 29305;
 type Row = (u16, &'static str, Element);
 
 /// The rows that matter, by number.
-const IANA: [Row; 52] = [
+const IANA: [Row; 53] = [
     (1, "octetDeltaCount", Element::Number(Number::Octets)),
     (2, "packetDeltaCount", Element::Number(Number::Packets)),
     (4, "protocolIdentifier", Element::Number(Number::Protocol)),
     (6, "tcpControlBits", Element::Number(Number::TcpFlags)),
     (7, "sourceTransportPort", Element::Number(Number::SourcePort)),
     (8, "sourceIPv4Address", Element::Number(Number::Source4)),
+    (10, "ingressInterface", Element::Number(Number::Ingress)),
     (11, "destinationTransportPort", Element::Number(Number::DestinationPort)),
     (12, "destinationIPv4Address", Element::Number(Number::Destination4)),
     (21, "flowEndSysUpTime", Element::Time(Moment::Last, Unit::Uptime)),
@@ -175,7 +178,7 @@ impl Element {
 
 impl Number {
     /// The number of them.
-    pub(crate) const COUNT: usize = Self::FrameType as usize + 1;
+    pub(crate) const COUNT: usize = Self::Ingress as usize + 1;
 
     /// Returns whether the largest of several fields counts. Some exporters have a row for flows that arrive and one for flows that
     /// leave, and write 0 into one of them.

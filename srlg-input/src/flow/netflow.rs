@@ -1,6 +1,6 @@
 //! Datagrams of NetFlow and IPFIX: their protocol, their headers, and what is behind them.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use crate::contact::{Contact, Host};
 use crate::flow::bytes;
@@ -105,12 +105,15 @@ impl<'a> Export<'a> {
         let told = |at| Some(word(at)).filter(|ms| *ms > 0).map(RecordTime::Uptime);
         let time_ns = sink.time_ns(clock.last(told(24), told(28), None));
         let details = Details {
-            packets: Some(packets.into()),
+            packets: NonZeroU64::new(packets.into()),
+            octets: NonZeroU64::new(octets.into()),
             protocol: Some(record[38]),
-            tcp_flags: Some(record[37]),
+            tcp_flags: NonZeroU8::new(record[37]),
             destination_port: Some(u16::from_be_bytes([record[34], record[35]])),
             initiated: None,
             sampling: self.sampling,
+            // Two interfaces of 16 bits, the one of arrival first.
+            ingress: NonZeroU32::new(word(12) >> 16),
         };
         sink.contact(time_ns, [Host::v4(source), Host::v4(destination)], &details);
     }

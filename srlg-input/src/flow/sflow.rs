@@ -1,7 +1,7 @@
 //! sFlow v5: packets, one in so many, with their first bytes or with what was read of these.
 
 use std::net::IpAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use crate::contact::{Contact, Host};
 use flowparser_sflow::flow_records::{RawPacketHeader, SampledIpv4, SampledIpv6};
@@ -27,9 +27,14 @@ pub(crate) fn read<F: FnMut(Contact)>(
 ) {
     for sample in &datagram.samples {
         sink.counts.records += 1;
-        let (records, rate) = match sample {
-            SflowSample::Flow(sample) => (&sample.records, sample.sampling_rate),
-            SflowSample::ExpandedFlow(sample) => (&sample.records, sample.sampling_rate),
+        let (records, rate, ingress) = match sample {
+            SflowSample::Flow(sample) => {
+                (&sample.records, sample.sampling_rate, interface(sample.input))
+            }
+            SflowSample::ExpandedFlow(sample) => {
+                let index = Some(sample.input_value).filter(|_| sample.input_format == 0);
+                (&sample.records, sample.sampling_rate, index.and_then(if_index))
+            }
             _ => {
                 sink.count(Reason::OtherSample);
                 continue;
@@ -39,12 +44,26 @@ pub(crate) fn read<F: FnMut(Contact)>(
             Ok((hosts, _)) if hosts.into_iter().any(is_zero) => sink.count(Reason::ZeroHost),
             Ok((hosts, details)) => {
                 let sampling = NonZeroU32::new(rate);
-                let details = Details { packets: Some(1), sampling, ..details };
+                let packets = Some(NonZeroU64::MIN);
+                let details = Details { packets, sampling, ingress, ..details };
                 sink.contact(time_ns, hosts, &details);
             }
             Err(reason) => sink.count(reason),
         }
     }
+}
+
+/// Returns the interface that a sample of the compact form names. The two highest bits are a format, and those of other formats are
+/// reasons or numbers of interfaces.
+fn interface(value: u32) -> Option<NonZeroU32> {
+    /// The device itself.
+    const INTERNAL: u32 = 0x3fff_ffff;
+    Some(value).filter(|value| *value < INTERNAL).and_then(if_index)
+}
+
+/// Returns `index`, if it is one of SNMP: these have 31 bits and begin with 1.
+fn if_index(index: u32) -> Option<NonZeroU32> {
+    NonZeroU32::new(index).filter(|index| index.get() >> 31 == 0)
 }
 
 /// The packet that the records of a sample tell of: its first bytes say most.
@@ -78,8 +97,9 @@ fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
         crate::packet::headers(link_type, &header.header).map_err(|_| Reason::BadFrame)?;
     let transport = headers.transport();
     let details = Details {
+        octets: headers.octets(),
         protocol: transport.protocol,
-        tcp_flags: transport.tcp_flags,
+        tcp_flags: transport.tcp_flags.and_then(NonZeroU8::new),
         destination_port: transport.destination_port,
         ..Details::default()
     };
@@ -88,18 +108,20 @@ fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
 
 fn ipv4(packet: &SampledIpv4) -> ([Host; 2], Details) {
     let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v4(host.to_bits()));
-    (hosts, details(packet.protocol, packet.tcp_flags, packet.dst_port))
+    let octets = NonZeroU64::new(packet.length.into());
+    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, packet.dst_port) })
 }
 
 fn ipv6(packet: &SampledIpv6) -> ([Host; 2], Details) {
     let hosts = [packet.src_ip, packet.dst_ip].map(|host| Host::v6(host.to_bits()));
-    (hosts, details(packet.protocol, packet.tcp_flags, packet.dst_port))
+    let octets = NonZeroU64::new(packet.length.into());
+    (hosts, Details { octets, ..details(packet.protocol, packet.tcp_flags, packet.dst_port) })
 }
 
 fn details(protocol: u32, tcp_flags: u32, port: u32) -> Details {
     Details {
         protocol: u8::try_from(protocol).ok(),
-        tcp_flags: Some(tcp_flags as u8),
+        tcp_flags: NonZeroU8::new(tcp_flags as u8),
         destination_port: u16::try_from(port).ok(),
         ..Details::default()
     }

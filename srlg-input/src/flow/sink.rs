@@ -3,7 +3,7 @@
 //! Invariant: a direction without packets is no contact. In a flood whose answers alone are seen,
 //! a count of the empty direction makes a scanner of the victim.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use crate::contact::{Contact, Host, TCP};
 use crate::flow::clock::{Clock, Last};
@@ -24,12 +24,14 @@ pub(crate) struct Sink<'a, F> {
 /// What a contact may tell besides when and who.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Details {
-    pub(crate) packets: Option<u64>,
+    pub(crate) packets: Option<NonZeroU64>,
+    pub(crate) octets: Option<NonZeroU64>,
     pub(crate) protocol: Option<u8>,
-    pub(crate) tcp_flags: Option<u8>,
+    pub(crate) tcp_flags: Option<NonZeroU8>,
     pub(crate) destination_port: Option<u16>,
     pub(crate) initiated: Option<bool>,
     pub(crate) sampling: Option<NonZeroU32>,
+    pub(crate) ingress: Option<NonZeroU32>,
 }
 
 impl<F: FnMut(Contact)> Sink<'_, F> {
@@ -68,6 +70,7 @@ impl Details {
     ) -> Contact {
         let mut contact = Contact::new(time_ns, hosts[0], hosts[1]);
         contact.packets = self.packets;
+        contact.octets = self.octets;
         contact.protocol = self.protocol;
         // Some write 0 for what a protocol has not, or types of ICMP for ports.
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
@@ -77,6 +80,7 @@ impl Details {
         contact.initiated = self.initiated;
         contact.sampling = self.sampling.or(sampling);
         contact.exporter = Some(exporter);
+        contact.ingress = self.ingress;
         contact
     }
 }
@@ -104,13 +108,15 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     let time_ns =
         sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
     let details = Details {
-        packets: record.number(Number::Packets),
+        packets: nonzero(record.number(Number::Packets)),
+        octets: nonzero(record.number(Number::Octets)),
         protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
-        tcp_flags: flags(record.number(Number::TcpFlags)).or(packet.tcp_flags),
+        tcp_flags: flags(record.number(Number::TcpFlags).or(packet.tcp_flags.map(u64::from))),
         destination_port: narrow(record.number(Number::DestinationPort))
             .or(packet.destination_port),
         initiated: forward_initiated(record),
         sampling: samplers.rate(domain, &record.sampling()),
+        ingress: narrow(record.number(Number::Ingress)).and_then(NonZeroU32::new),
     };
     if has_forward(record) {
         sink.contact(time_ns, hosts, &details);
@@ -130,10 +136,13 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             None => time_ns,
         };
         let reverse = Details {
-            packets: reverse_packets,
+            packets: nonzero(reverse_packets),
+            octets: nonzero(reverse_octets),
             tcp_flags: flags(record.number(Number::ReverseTcpFlags)),
             destination_port: narrow(record.number(Number::SourcePort)),
             initiated: details.initiated.map(|initiated| !initiated),
+            // The record names the interface of the forward direction.
+            ingress: None,
             ..details
         };
         sink.contact(time_ns, [hosts[1], hosts[0]], &reverse);
@@ -147,9 +156,14 @@ fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
     number.and_then(|number| T::try_from(number).ok())
 }
 
-/// Returns the low eight flags of TCP.
-fn flags(number: Option<u64>) -> Option<u8> {
-    number.map(|number| number as u8)
+/// Returns a count, unless it is 0.
+fn nonzero(number: Option<u64>) -> Option<NonZeroU64> {
+    number.and_then(NonZeroU64::new)
+}
+
+/// Returns the low eight flags of TCP, if any is set.
+fn flags(number: Option<u64>) -> Option<NonZeroU8> {
+    number.and_then(|number| NonZeroU8::new(number as u8))
 }
 
 /// Whether the record tells of the other direction, too.

@@ -1,6 +1,6 @@
 //! The fields of a message that make a contact.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use serde::Deserialize;
 
@@ -30,12 +30,16 @@ pub(super) struct Flow {
     pub(super) end_ns: u64,
     #[serde(deserialize_with = "json::number")]
     pub(super) packets: u64,
+    #[serde(rename = "bytes", deserialize_with = "json::number")]
+    pub(super) octets: u64,
     #[serde(rename = "proto", alias = "protocol", deserialize_with = "json::protocol")]
     pub(super) protocol: u64,
     #[serde(rename = "dst_port", alias = "destination_port", deserialize_with = "json::number")]
     pub(super) destination_port: u64,
     #[serde(deserialize_with = "json::number")]
     pub(super) tcp_flags: u64,
+    #[serde(rename = "in_if", alias = "ingress", deserialize_with = "json::number")]
+    pub(super) ingress: u64,
     pub(super) initiated: Option<bool>,
 }
 
@@ -65,13 +69,20 @@ impl Flow {
     pub(super) fn details(&self) -> Details {
         let known = |value: u64| Some(value).filter(|value| *value > 0);
         Details {
-            packets: known(self.packets),
+            packets: NonZeroU64::new(self.packets),
+            octets: NonZeroU64::new(self.octets),
             protocol: known(self.protocol).and_then(|it| it.try_into().ok()),
             // The low eight flags.
-            tcp_flags: known(self.tcp_flags).map(|flags| flags as u8),
+            tcp_flags: NonZeroU8::new(self.tcp_flags as u8),
             destination_port: known(self.destination_port).and_then(|it| it.try_into().ok()),
             initiated: self.initiated,
-            sampling: u32::try_from(self.sampling).ok().and_then(NonZeroU32::new),
+            sampling: narrow(self.sampling),
+            ingress: narrow(self.ingress),
         }
     }
+}
+
+/// Returns a number that is known and fits.
+fn narrow(value: u64) -> Option<NonZeroU32> {
+    u32::try_from(value).ok().and_then(NonZeroU32::new)
 }

@@ -66,9 +66,11 @@ impl Flow {
             Part::ReceivedNs => self.received_ns = value,
             Part::EndNs => self.end_ns = value,
             Part::Packets => self.packets = value,
+            Part::Octets => self.octets = value,
             Part::Protocol => self.protocol = value,
             Part::DestinationPort => self.destination_port = value,
             Part::TcpFlags => self.tcp_flags = value,
+            Part::Ingress => self.ingress = value,
             Part::Source | Part::Destination | Part::Exporter => return Err(Malformed),
         }
         Ok(())

@@ -20,9 +20,11 @@ pub(super) enum Part {
     EndSeconds,
     EndNs,
     Packets,
+    Octets,
     Protocol,
     DestinationPort,
     TcpFlags,
+    Ingress,
 }
 
 impl Part {
@@ -32,7 +34,7 @@ impl Part {
 }
 
 /// Names of fields, without underscores and in lower case.
-const NAMES: [(&str, Part); 14] = [
+const NAMES: [(&str, Part); 16] = [
     ("srcaddr", Part::Source),
     ("dstaddr", Part::Destination),
     ("exporteraddress", Part::Exporter),
@@ -43,21 +45,25 @@ const NAMES: [(&str, Part); 14] = [
     ("timeflowend", Part::EndSeconds),
     ("timeflowendns", Part::EndNs),
     ("packets", Part::Packets),
+    ("bytes", Part::Octets),
     ("proto", Part::Protocol),
     ("dstport", Part::DestinationPort),
     ("tcpflags", Part::TcpFlags),
     ("tcpflag", Part::TcpFlags),
+    ("inif", Part::Ingress),
 ];
 
 /// Numbers of the fields of goflow2, and of the seconds that goflow had in their place.
-const GOFLOW2: [(i32, Part); 12] = [
+const GOFLOW2: [(i32, Part); 14] = [
     (2, Part::ReceivedSeconds),
     (3, Part::Sampling),
     (5, Part::EndSeconds),
     (6, Part::Source),
     (7, Part::Destination),
+    (9, Part::Octets),
     (10, Part::Packets),
     (11, Part::Exporter),
+    (18, Part::Ingress),
     (20, Part::Protocol),
     (22, Part::DestinationPort),
     (26, Part::TcpFlags),
@@ -245,8 +251,10 @@ mod tests {
           repeated uint32 DstASPath = 31;
           uint32 Proto = 40;
           uint32 DstPort = 42;
+          uint64 Bytes = 43;
           uint64 Packets = 44;
           uint32 TCPFlags = 50;
+          uint32 InIf = 52;
         }"#;
 
     #[test]
@@ -264,8 +272,10 @@ mod tests {
                 (10, Part::Destination),
                 (40, Part::Protocol),
                 (42, Part::DestinationPort),
+                (43, Part::Octets),
                 (44, Part::Packets),
                 (50, Part::TcpFlags),
+                (52, Part::Ingress),
             ]
         );
         assert_eq!(layout.message(), "FlowMessagevABC");
@@ -281,7 +291,7 @@ mod tests {
     fn goflow2_is_a_schema_like_others() {
         let schema = r#"syntax = "proto3"; package flowpb;
             message FlowMessage { uint64 time_received = 2; uint64 sampling_rate = 3; uint64 time_flow_end = 5;
-            bytes src_addr = 6; bytes dst_addr = 7; uint64 packets = 10; bytes sampler_address = 11; uint32 proto = 20;
+            bytes src_addr = 6; bytes dst_addr = 7; uint64 bytes = 9; uint64 packets = 10; bytes sampler_address = 11; uint32 in_if = 18; uint32 proto = 20;
             uint32 dst_port = 22; uint32 tcp_flags = 26; uint64 time_received_ns = 110; uint64 time_flow_end_ns = 112; }"#;
         assert_eq!(Layout::parse(schema).unwrap(), Layout::goflow2());
     }

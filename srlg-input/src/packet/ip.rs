@@ -6,6 +6,8 @@
 //! The addresses of IPv6 stand before all extension headers, so these may be any number, of any
 //! kind, damaged or cut. Its payload length may be any, as it is 0 in jumbograms.
 
+use std::num::NonZeroU64;
+
 use crate::contact::Host;
 
 use crate::packet::Skip;
@@ -43,6 +45,18 @@ impl<'a> Headers<'a> {
     #[inline(always)]
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
         *self.packet[at..].first_chunk().expect("the fixed header is whole")
+    }
+
+    /// Returns the bytes of the packet from the IP header on, captured or not; nothing of a packet of IPv6 that is longer than its
+    /// header can say.
+    #[inline(always)]
+    #[must_use]
+    pub fn octets(&self) -> Option<NonZeroU64> {
+        if self.is_v4() {
+            return NonZeroU64::new(u16::from_be_bytes(self.bytes(2)).into());
+        }
+        let payload = u16::from_be_bytes(self.bytes(4));
+        NonZeroU64::new(payload.into())?.checked_add(IPV6_FIXED_HEADER as u64)
     }
 
     /// Returns what the transport header tells; nothing where extension headers of IPv6 are cut.

@@ -1,5 +1,7 @@
 //! Records of Suricata's EVE log with the event types `flow`, both directions, and `netflow`, one.
 
+use std::num::NonZeroU8;
+
 use crate::contact::{Contact, Host};
 use serde_json::Value;
 
@@ -16,14 +18,15 @@ pub(super) fn row(record: &Value) -> Result<Row, Skip> {
 }
 
 fn flow(record: &Value) -> Result<Row, Skip> {
-    let sent = |packets: &str, flags: &str, port: &str| SenderCounts {
-        packets: record["flow"][packets].as_u64(),
+    let sent = |to: &str, flags: &str, port: &str| SenderCounts {
+        packets: record["flow"][format!("pkts_{to}")].as_u64(),
+        octets: record["flow"][format!("bytes_{to}")].as_u64(),
         tcp_flags: tcp_flags(record, flags),
         port: self::port(record, port),
     };
     let sent = [
-        sent("pkts_toserver", "tcp_flags_ts", "src_port"),
-        sent("pkts_toclient", "tcp_flags_tc", "dest_port"),
+        sent("toserver", "tcp_flags_ts", "src_port"),
+        sent("toclient", "tcp_flags_tc", "dest_port"),
     ];
     let last_ns = last_ns(record, "flow")?;
     Ok(Conversation { last_ns, hosts: hosts(record)?, protocol: proto(record), sent }.into())
@@ -32,11 +35,11 @@ fn flow(record: &Value) -> Result<Row, Skip> {
 fn netflow(record: &Value) -> Result<Row, Skip> {
     let [source, destination] = hosts(record)?;
     let mut contact = Contact::new(last_ns(record, "netflow")?, source, destination);
-    contact.packets = record["netflow"]["pkts"].as_u64();
     contact.protocol = proto(record);
-    contact.tcp_flags = tcp_flags(record, "tcp_flags");
+    contact.tcp_flags = tcp_flags(record, "tcp_flags").and_then(NonZeroU8::new);
     contact.destination_port = port(record, "dest_port");
-    Ok(Row::one(contact))
+    let count = |name: &str| record["netflow"][name].as_u64();
+    Ok(Row::one(contact, count("pkts"), count("bytes")))
 }
 
 fn hosts(record: &Value) -> Result<[Host; 2], Skip> {

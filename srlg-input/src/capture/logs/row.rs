@@ -1,5 +1,7 @@
 //! What a line of a log comes to, and the values of its fields.
 
+use std::num::{NonZeroU8, NonZeroU64};
+
 use crate::capture::csv::decimal_ns;
 use crate::contact::{Contact, Host};
 use crate::packet::Skip;
@@ -17,6 +19,7 @@ pub(super) struct Row {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SenderCounts {
     pub(super) packets: Option<u64>,
+    pub(super) octets: Option<u64>,
     pub(super) tcp_flags: Option<u8>,
     /// Port that it sent from.
     pub(super) port: Option<u16>,
@@ -33,8 +36,8 @@ pub(super) struct Conversation {
 
 impl Row {
     /// The row of a flow in one direction.
-    pub(super) fn one(contact: Contact) -> Self {
-        Self { first: with_packets(contact), second: None }
+    pub(super) fn one(contact: Contact, packets: Option<u64>, octets: Option<u64>) -> Self {
+        Self { first: with_counts(contact, packets, octets), second: None }
     }
 }
 
@@ -45,12 +48,11 @@ impl From<Conversation> for Row {
         let direction =
             |(source, destination), (sent, other): (SenderCounts, SenderCounts), initiated| {
                 let mut contact = Contact::new(last_ns, source, destination);
-                contact.packets = sent.packets;
                 contact.protocol = protocol;
-                contact.tcp_flags = sent.tcp_flags;
+                contact.tcp_flags = sent.tcp_flags.and_then(NonZeroU8::new);
                 contact.destination_port = other.port;
                 contact.initiated = Some(initiated);
-                with_packets(contact)
+                with_counts(contact, sent.packets, sent.octets)
             };
         let first = direction((began, answered), (there, back), true);
         // Nobody knows of an answer that is not told.
@@ -59,8 +61,16 @@ impl From<Conversation> for Row {
     }
 }
 
-fn with_packets(contact: Contact) -> Result<Contact, Skip> {
-    if contact.packets == Some(0) { Err(Skip::NoPackets) } else { Ok(contact) }
+fn with_counts(
+    contact: Contact,
+    packets: Option<u64>,
+    octets: Option<u64>,
+) -> Result<Contact, Skip> {
+    if packets == Some(0) {
+        return Err(Skip::NoPackets);
+    }
+    let [packets, octets] = [packets, octets].map(|count| count.and_then(NonZeroU64::new));
+    Ok(Contact { packets, octets, ..contact })
 }
 
 /// The number of the IP protocol that `name` stands for: the names that logs use, and numbers.

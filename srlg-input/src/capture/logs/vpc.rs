@@ -1,5 +1,7 @@
 //! Flow logs of an AWS VPC: fields between spaces, in the order of the first line, or of version 2.
 
+use std::num::NonZeroU8;
+
 use crate::contact::Contact;
 
 use super::row::{Row, number, protocol, time_ns};
@@ -9,8 +11,9 @@ use crate::packet::Skip;
 /// Fields of version 2, which logs without a first line of names have.
 pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
 
-const NAMES: [&str; 8] =
-    ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "end", "tcp-flags", "start"];
+const NAMES: [&str; 9] = [
+    "srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start",
+];
 
 /// Decoder of lines of a flow log.
 pub(super) struct Vpc {
@@ -53,21 +56,21 @@ fn is_head(line: &str) -> bool {
 }
 
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
-    let [source, destination, port, name, packets, end, flags, start] = fields;
+    let [source, destination, port, name, packets, octets, end, flags, start] = fields;
     let source = parse_host(source.ok_or(Skip::NoHosts)?)?;
     let destination = parse_host(destination.ok_or(Skip::NoHosts)?)?;
     let time_ns = time_ns(end.or(start).ok_or(Skip::NoTime)?)?;
     let mut contact = Contact::new(time_ns, source, destination);
     contact.protocol = name.and_then(protocol);
-    contact.packets = number(packets)?;
-    contact.tcp_flags = number(flags)?;
+    let (packets, octets) = (number(packets)?, number(octets)?);
+    contact.tcp_flags = number(flags)?.and_then(NonZeroU8::new);
     let has_port = !matches!(contact.protocol, Some(1 | 58));
     contact.destination_port = number(port)?.filter(|_| has_port);
     // The log tells a SYN, and a SYN with its ACK, but no other ACK.
-    contact.initiated = match contact.tcp_flags.map(|flags| flags & 0x12) {
+    contact.initiated = match contact.tcp_flags.map(|flags| flags.get() & 0x12) {
         Some(0x02) => Some(true),
         Some(0x12) => Some(false),
         _ => None,
     };
-    Ok(Row::one(contact))
+    Ok(Row::one(contact, packets, octets))
 }

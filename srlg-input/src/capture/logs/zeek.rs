@@ -9,7 +9,7 @@ use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
 /// Fields of a conversation, each by the names that it goes by.
-const NAMES: [&[&str]; 11] = [
+const NAMES: [&[&str]; 13] = [
     &["ts"],
     &["duration"],
     &["id.orig_h", "src", "orig_h"],
@@ -18,6 +18,8 @@ const NAMES: [&[&str]; 11] = [
     &["id.resp_p", "dst_port", "resp_p"],
     &["orig_pkts"],
     &["resp_pkts"],
+    &["orig_ip_bytes"],
+    &["resp_ip_bytes"],
     &["proto"],
     &["ip_proto"],
     &["history"],
@@ -84,8 +86,8 @@ pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
 }
 
 fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
-    let [start, duration, began, answered, from, to, there, back, name, protocol_number, history] =
-        fields;
+    let [start, duration, began, answered, from, to, rest @ ..] = fields;
+    let [there, back, octets_there, octets_back, name, protocol_number, history] = rest;
     let hosts = [began, answered].map(|host| host.ok_or(Skip::NoHosts).and_then(parse_host));
     let hosts = [hosts[0]?, hosts[1]?];
     let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
@@ -95,8 +97,18 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let port = |field| number(field).map(|port: Option<u16>| port.filter(|_| has_ports));
     let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
     let sent = [
-        SenderCounts { packets: number(there)?, tcp_flags: flags(true), port: port(from)? },
-        SenderCounts { packets: number(back)?, tcp_flags: flags(false), port: port(to)? },
+        SenderCounts {
+            packets: number(there)?,
+            octets: number(octets_there)?,
+            tcp_flags: flags(true),
+            port: port(from)?,
+        },
+        SenderCounts {
+            packets: number(back)?,
+            octets: number(octets_back)?,
+            tcp_flags: flags(false),
+            port: port(to)?,
+        },
     ];
     Ok(Conversation { last_ns, hosts, protocol, sent }.into())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
+use std::num::NonZeroU8;
 
 use super::*;
 use crate::contact::parse_network;
@@ -153,7 +154,7 @@ fn contacts_count_by_who_began_them() {
     let plain = contact("192.0.2.1", "10.0.0.7");
     let began = Contact { initiated: Some(true), ..plain };
     let answered = Contact { initiated: Some(false), ..plain };
-    let syn = Contact { tcp_flags: Some(crate::contact::TCP_SYN), ..plain };
+    let syn = Contact { tcp_flags: NonZeroU8::new(crate::contact::TCP_SYN), ..plain };
     let both = [plain, began, answered, syn].map(|contact| {
         [ContactFilter::All, ContactFilter::Initiated, ContactFilter::TcpSyn]
             .map(|only| counts(only, contact))

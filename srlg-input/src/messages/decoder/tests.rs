@@ -1,4 +1,5 @@
 use std::hint::black_box;
+use std::num::{NonZeroU8, NonZeroU64};
 use std::time::Instant;
 
 use proptest::prelude::*;
@@ -85,12 +86,12 @@ fn a_flow_is_a_contact_with_all_that_it_states() {
     let contact = read(&mut reader, &goflow2().0, NOW).unwrap();
     let mut expected =
         Contact::new(NOW - 3 * SECOND, [192, 0, 2, 1].into(), [198, 51, 100, 7].into());
-    expected.packets = Some(3);
+    (expected.packets, expected.octets) = (NonZeroU64::new(3), NonZeroU64::new(4_096));
     expected.protocol = Some(TCP);
-    expected.tcp_flags = Some(2);
+    expected.tcp_flags = NonZeroU8::new(2);
     expected.destination_port = Some(443);
     expected.sampling = NonZeroU32::new(1000);
-    expected.exporter = Some([203, 0, 113, 1].into());
+    (expected.exporter, expected.ingress) = (Some([203, 0, 113, 1].into()), NonZeroU32::new(1));
     assert_eq!(contact, expected);
     let [exporter] = &reader.exporters()[..] else { panic!("{reader:?}") };
     assert_eq!(exporter.address, "203.0.113.1:0".parse().unwrap());
@@ -191,7 +192,7 @@ fn lines_of_json_are_the_contacts_that_protobuf_has() {
 #[test]
 fn a_plain_contact_has_names_of_its_own() {
     let line = r#"{"time":"2023-11-14T22:13:17Z","source":"::ffff:192.0.2.1","destination":"198.51.100.7","exporter":"203.0.113.1",
-        "sampling":"1000","packets":3,"protocol":6,"destination_port":443,"tcp_flags":2,"initiated":true}"#;
+        "sampling":"1000","packets":3,"bytes":4096,"ingress":1,"protocol":6,"destination_port":443,"tcp_flags":2,"initiated":true}"#;
     let contact = read(&mut json_reader(), line.replace('\n', "").as_bytes(), NOW).unwrap();
     let expected = read(&mut reader(), &goflow2().0, NOW).unwrap();
     assert_eq!(contact, Contact { initiated: Some(true), ..expected });

@@ -4,6 +4,7 @@
 //! what the test files hold, and panics on anything else.
 
 use std::net::IpAddr;
+use std::num::{NonZeroU8, NonZeroU64};
 
 use etherparse::err::ipv4::HeaderSliceError as Ipv4Error;
 use etherparse::err::ipv6::HeaderSliceError as Ipv6Error;
@@ -90,6 +91,8 @@ pub(crate) type Walked = Result<Outer, &'static str>;
 pub(crate) struct Outer {
     source: IpAddr,
     destination: IpAddr,
+    /// Length of the packet, unless the header does not state it.
+    octets: Option<NonZeroU64>,
     /// Port of the receiver, and flags of TCP, where etherparse finds either header whole.
     transport: Option<(u16, Option<u8>)>,
 }
@@ -101,11 +104,14 @@ impl Outer {
 
     /// Whether `contact` tells what etherparse finds behind IP.
     pub(crate) fn agrees(self, contact: &Contact) -> bool {
+        if contact.octets != self.octets {
+            return false;
+        }
         self.transport.is_none_or(|(port, flags)| {
             let protocol = if flags.is_some() { 6 } else { 17 };
-            contact.packets == Some(1)
+            contact.packets == Some(NonZeroU64::MIN)
                 && contact.protocol == Some(protocol)
-                && contact.tcp_flags == flags
+                && contact.tcp_flags == flags.and_then(NonZeroU8::new)
                 && contact.destination_port == Some(port)
         })
     }
@@ -216,7 +222,8 @@ fn ipv4(packet: &[u8]) -> Walked {
             }
             let [source, destination] =
                 [IpAddr::from(header.source_addr()), header.destination_addr().into()];
-            Ok(Outer { source, destination, transport: transport(packet) })
+            let octets = NonZeroU64::new(header.total_len().into());
+            Ok(Outer { source, destination, octets, transport: transport(packet) })
         }
         // etherparse wants all options. To the reader it does not matter what they are.
         Err(Ipv4Error::Len(error)) if error.len >= 20 => {
@@ -234,7 +241,9 @@ fn ipv6(packet: &[u8]) -> Walked {
             let header = slice.header();
             let [source, destination] =
                 [IpAddr::from(header.source_addr()), header.destination_addr().into()];
-            Ok(Outer { source, destination, transport: transport(packet) })
+            let payload = NonZeroU64::new(header.payload_length().into());
+            let octets = payload.and_then(|payload| payload.checked_add(40));
+            Ok(Outer { source, destination, octets, transport: transport(packet) })
         }
         Err(Ipv6Error::Len(_)) => Err("cut-header"),
         Err(Ipv6Error::Content(_)) => Err("bad-header"),

@@ -105,7 +105,9 @@ pub(crate) fn address(text: &str) -> Vec<u8> {
 
 /// A record of NetFlow v5: from, to, packets, octets, first and last of uptime.
 pub(crate) fn record5(hosts: [&str; 2], counts: [u32; 2], uptime_ms: [u32; 2]) -> Vec<u8> {
-    let mut bytes = [address(hosts[0]), address(hosts[1]), vec![0; 8]].concat();
+    // The next hop is left out, and the interfaces are 7 and 8.
+    let between = vec![0, 0, 0, 0, 0, 7, 0, 8];
+    let mut bytes = [address(hosts[0]), address(hosts[1]), between].concat();
     for word in [counts[0], counts[1], uptime_ms[0], uptime_ms[1]] {
         bytes.extend(word.to_be_bytes());
     }

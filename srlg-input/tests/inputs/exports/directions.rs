@@ -1,5 +1,7 @@
 //! Which hosts a record names, in which directions, and what else of it a contact tells.
 
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
+
 use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Nat, Reason};
 
@@ -19,6 +21,11 @@ fn of(options: DecoderOptions, fields: &[Field], record: &[Vec<u8>]) -> (Decoder
 
 fn hosts(contacts: &[Contact]) -> Vec<String> {
     contacts.iter().map(|it| format!("{} {}", it.source, it.destination)).collect()
+}
+
+/// Packets and octets.
+fn counts(contact: &Contact) -> [u64; 2] {
+    [contact.packets, contact.octets].map(|count| count.map_or(0, NonZeroU64::get))
 }
 
 fn hosts_of(fields: &[Field], record: &[Vec<u8>]) -> Vec<String> {
@@ -121,7 +128,7 @@ fn a_record_may_hold_the_packet_itself() {
         let (_, contacts) = of(DecoderOptions::default(), fields, record);
         assert_eq!(hosts(&contacts), ["192.0.2.1 192.0.2.2"]);
         let contact = contacts[0];
-        assert_eq!((contact.protocol, contact.tcp_flags), (Some(6), Some(2)));
+        assert_eq!((contact.protocol, contact.tcp_flags), (Some(6), NonZeroU8::new(2)));
         assert_eq!(contact.destination_port, Some(80));
     };
     let variable = |bytes: &[u8]| [&[bytes.len() as u8], bytes].concat();
@@ -146,7 +153,8 @@ fn biflow(packets: [u32; 2], direction: Option<u8>) -> Vec<(String, Option<bool>
     let (decoder, contacts) = of(DecoderOptions::default(), fields, &record);
     assert_eq!(contacts.len() as u64 + decoder.counts().of(Reason::NoPackets), 2);
     let hosts = hosts(&contacts).into_iter();
-    hosts.zip(&contacts).map(|(hosts, it)| (hosts, it.initiated, it.packets)).collect()
+    let told = |(hosts, it): (_, &Contact)| (hosts, it.initiated, it.packets.map(NonZeroU64::get));
+    hosts.zip(&contacts).map(told).collect()
 }
 
 #[test]
@@ -198,27 +206,34 @@ fn the_reverse_direction_has_its_own_port_and_flags() {
         (6 | REVERSE, 1),
         (2, 4),
         (2 | REVERSE, 4),
+        (1, 8),
+        (1 | REVERSE, 2),
+        (10, 4),
     ];
     let mut record = ["192.0.2.1", "192.0.2.2"].map(address).to_vec();
     record.extend([vec![0x30, 0x39], vec![0, 80], vec![6], vec![0x02], vec![0x12]]);
     record.extend([vec![0, 0, 0, 1], vec![0, 0, 0, 2]]);
+    record.extend([vec![0, 0, 0, 0, 0, 0, 0, 40], vec![0, 90], 70_000_u32.to_be_bytes().to_vec()]);
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);
-    let told = contacts.iter().map(|it| (it.destination_port, it.tcp_flags, it.packets));
-    let expected = [(Some(80), Some(0x02), Some(1)), (Some(12_345), Some(0x12), Some(2))];
+    let told = contacts.iter().map(|it| (it.destination_port, it.tcp_flags, counts(it)));
+    let expected = [
+        (Some(80), NonZeroU8::new(0x02), [1, 40]),
+        (Some(12_345), NonZeroU8::new(0x12), [2, 90]),
+    ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
+    let ingress = contacts.iter().map(|it| it.ingress.map(NonZeroU32::get));
+    assert_eq!(ingress.collect::<Vec<_>>(), [Some(70_000), None]);
 }
 
 #[test]
 fn a_uniflow_tells_all_that_it_knows() {
     let mut decoder = decoder();
-    let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2)]].concat();
-    let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![6, 0x12, 0, 80]].concat();
+    let fields = [&PLAIN[..], &[(4, 1), (6, 1), (11, 2), (10, 2)]].concat();
+    let record = [plain("192.0.2.1", "192.0.2.2", 60, 3), vec![6, 0x12, 0, 80, 1, 2]].concat();
     let message = v9(0, 0, &[template9(256, &fields), set(256, &record)]);
     let [contact] = contacts(&mut decoder, RECEIVED_NS, &message)[..] else { panic!("one") };
-    assert_eq!(
-        (contact.packets, contact.protocol, contact.tcp_flags),
-        (Some(3), Some(6), Some(0x12))
-    );
+    assert_eq!((counts(&contact), contact.protocol), ([3, 60], Some(6)));
+    assert_eq!((contact.tcp_flags, contact.ingress), (NonZeroU8::new(0x12), NonZeroU32::new(258)));
     assert_eq!(
         (contact.destination_port, contact.initiated, contact.sampling),
         (Some(80), None, None)

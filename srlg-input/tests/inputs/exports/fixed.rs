@@ -1,6 +1,6 @@
 //! Protocols without templates: samples of sFlow, datagrams of NetFlow v5 and v7.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use srlg_input::flow::{Losses, Reason};
 
@@ -26,12 +26,22 @@ fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
 
 /// A flow sample of a `rate` with these records.
 fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
-    let head = words(&[1, 1, rate, 1_000, 0, 1, 2, records.len() as u32]);
+    sample_from(1, rate, records)
+}
+
+/// The same of packets that came in at `input`.
+fn sample_from(input: u32, rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
+    let head = words(&[1, 1, rate, 1_000, 0, input, 2, records.len() as u32]);
     framed(1, &[head, records.concat()].concat())
 }
 
 fn expanded(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
-    let head = words(&[1, 0, 1, rate, 1_000, 0, 0, 1, 0, 2, records.len() as u32]);
+    expanded_from([0, 1], rate, records)
+}
+
+/// The same of packets that came in at an interface of this format and value.
+fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
+    let head = words(&[1, 0, 1, rate, 1_000, 0, format, value, 0, 2, records.len() as u32]);
     framed(3, &[head, records.concat()].concat())
 }
 
@@ -73,13 +83,39 @@ fn sampled_packets_are_read_from_their_first_bytes() {
     let expected = [v4(Some(100)), v4(Some(200)), ("2001:db8::2".to_owned(), None), v4(Some(1))];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let first = found[0];
-    assert_eq!((first.packets, first.protocol, first.tcp_flags), (Some(1), Some(6), Some(2)));
+    assert_eq!((first.packets, first.octets), (NonZeroU64::new(1), NonZeroU64::new(40)));
+    assert_eq!((first.protocol, first.tcp_flags), (Some(6), NonZeroU8::new(2)));
     assert_eq!((first.destination_port, first.time_ns), (Some(80), RECEIVED_NS));
     assert_eq!(
         first.exporter,
         Some(exporter().ip().into()),
         "not the agent, which anybody may claim to be"
     );
+}
+
+#[test]
+fn an_interface_is_an_index_of_snmp() {
+    let records = [raw(11, &ipv4())];
+    let compact = [
+        (0, None),
+        (7, Some(7)),
+        (0x3fff_fffe, Some(0x3fff_fffe)),
+        (0x3fff_ffff, None),
+        // A reason for a discard, and a number of interfaces.
+        (0x4000_0007, None),
+        (0x8000_0007, None),
+    ];
+    let expanded = [([0, 7], Some(7)), ([0, 0x7fff_ffff], Some(0x7fff_ffff)), ([0, 0], None)];
+    let others = [([0, u32::MAX], None), ([1, 7], None), ([2, 7], None)];
+    let of_compact = compact.map(|(input, index)| (sample_from(input, 1, &records), index));
+    let expanded = expanded.into_iter().chain(others);
+    let of_expanded = expanded.map(|(input, index)| (expanded_from(input, 1, &records), index));
+    for (number, (sample, index)) in of_compact.into_iter().chain(of_expanded).enumerate() {
+        let datagram = datagram("192.0.2.9", 1, &[sample]);
+        let found = contacts(&mut decoder(), RECEIVED_NS, &datagram);
+        let ingress: Vec<_> = found.iter().map(|it| it.ingress.map(NonZeroU32::get)).collect();
+        assert_eq!(ingress, [index], "sample {number}");
+    }
 }
 
 #[test]
@@ -109,6 +145,8 @@ fn packets_that_the_agent_read_count_where_the_bytes_are_of_no_use() {
     let ports: Vec<_> = found.iter().map(|it| (it.protocol, it.destination_port)).collect();
     assert_eq!(ports, [(Some(6), Some(443)), (Some(17), Some(53)), (Some(6), Some(80))]);
     assert_eq!(found[1].tcp_flags, None, "of UDP");
+    let octets: Vec<_> = found.iter().map(|it| it.octets.map_or(0, NonZeroU64::get)).collect();
+    assert_eq!(octets, [60, 60, 40]);
     let reasons = [Reason::BadFrame, Reason::NoHosts, Reason::OtherSample, Reason::Malformed];
     assert_eq!(counted(&decoder, reasons), [2, 1, 1, 0]);
     assert_eq!(decoder.counts().records, 7);
@@ -138,7 +176,9 @@ fn records_of_v5_and_v7_are_read() {
         let found = contacts(&mut decoder, RECEIVED_NS, &payload);
         let hosts = found.iter().map(|it| format!("{} {}", it.source, it.destination));
         assert_eq!(hosts.collect::<Vec<_>>(), ["192.0.2.1 192.0.2.2"; 2]);
-        assert_eq!((found[0].packets, found[0].tcp_flags), (Some(3), Some(0x12)));
+        let counts = (found[0].packets, found[0].octets);
+        assert_eq!(counts, (NonZeroU64::new(3), NonZeroU64::new(180)));
+        assert_eq!((found[0].tcp_flags, found[0].ingress), (NonZeroU8::new(0x12), NonZeroU32::new(7)));
         assert_eq!((found[0].protocol, found[0].destination_port), (Some(6), Some(80)));
         let expected = if version == 5 { NonZeroU32::new(100) } else { None };
         assert_eq!(found[0].sampling, expected, "the field is reserved in v7");

@@ -6,6 +6,8 @@ mod formats;
 mod hostile;
 mod truncation;
 
+use std::num::NonZeroU64;
+
 use srlg_input::capture::{Format, PacketCounts, Reader, Skip, Truncation};
 use srlg_input::contact::Contact;
 
@@ -39,7 +41,8 @@ fn drain(mut reader: Reader) -> Outcome {
 /// The contact of frame number `host` of [`build`].
 fn contact(time_ns: u64, host: u8) -> Contact {
     let mut contact = listed(time_ns, host);
-    (contact.packets, contact.protocol) = (Some(1), Some(17));
+    (contact.packets, contact.protocol) = (NonZeroU64::new(1), Some(17));
+    contact.octets = NonZeroU64::new(23);
     contact
 }
 
