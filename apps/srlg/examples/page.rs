@@ -167,6 +167,9 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
         "origin_sample": 32, "origins": origins,
         "top_as": [{ "asn": 64500, "as_name": origin["as_name"], "share": 0.625 }],
         "top_countries": [{ "country": "DE", "share": 0.625 }],
+        "top_interfaces": [{ "exporter": "192.0.2.1", "interface": 517, "share": 0.8 }, { "exporter": "192.0.2.2", "interface": 9, "share": 0.2 }],
+        "packets_per_second": (20.0 * cardinality) as u64, "bits_per_second": (2e5 * cardinality) as u64, "is_rate_scaled": true,
+        "peak_rates": { "packets_per_second": 1_600_000, "bits_per_second": 16_000_000_000_u64, "is_rate_scaled": true },
         "text": format!("{host} (web shop) was contacted by {cardinality:.0} ± {:.0} hosts in the last 60 s (threshold 1024), mostly tcp/443{}", cardinality / 240.0, ["", ", at fra (62 %), ams (40 %)"][usize::from(at == 0)]),
     });
     if at == 0 {
@@ -185,10 +188,11 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let notice =
         |second| -> Result<Notice> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
-    let Notice { windows, hosts, .. } = notice(second)?;
+    let Notice { windows, hosts, rates, .. } = notice(second)?;
     let count = |second| notice(second).map(|notice| notice.main.cardinality as u32);
     let line = (second.saturating_sub(LINE as u32 - 1)..=second).map(count);
-    let live = LiveNotice { now_ms, hosts, windows, line: line.collect::<Result<_>>()? };
+    let line = line.collect::<Result<_>>()?;
+    let live = LiveNotice { now_ms, hosts, windows, line, rates, peak_rates: rates };
     Ok(OpenAlert { notice: Arc::new(notice(second - second % 10)?), live: Some(live) })
 }
 

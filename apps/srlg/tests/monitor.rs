@@ -7,6 +7,7 @@ mod origins;
 #[path = "monitor/ports.rs"]
 mod ports;
 
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::Path;
 use std::time::Duration;
 
@@ -338,6 +339,46 @@ fn flood(monitor: &mut Monitor, seconds: std::ops::Range<u64>) {
             monitor.take(&contact(second, [192, 0, 2, peer], [10, 0, 0, 1])).unwrap();
         });
     }
+}
+
+#[test]
+fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
+    let mut monitor = replay(RULE);
+    let (mut told, mut rates) = (Vec::new(), Vec::new());
+    for second in 0..130 {
+        // 120 hosts send ten packets of 1,250 bytes a second each, of which one is sampled.
+        let flood = (0..120).filter(|_| second < 90).map(|peer| ([192, 0, 2, peer], [10, 0, 0, 1]));
+        for (source, destination) in flood.chain([([192, 0, 2, 1], [10, 0, 0, 2])]) {
+            let mut contact = contact(second, source, destination);
+            (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(1_250));
+            (contact.sampling, contact.ingress) = (NonZeroU32::new(10), NonZeroU32::new(517));
+            contact.exporter = Some([198, 51, 100, 1].into());
+            monitor.take(&contact).unwrap();
+        }
+        told.extend(monitor.notices().unwrap());
+        let alerts = monitor.board(&InputStatus::default()).alerts;
+        rates.extend(alerts.iter().map(|alert| (second, alert.notice_now().rates)));
+    }
+    for (second, rates) in &rates {
+        let packets = rates.packets_per_second.unwrap_or(0);
+        let expected = match second {
+            5..80 => 1_170..1_230,
+            90.. => 900..1_200,
+            _ => 0..1_230,
+        };
+        assert!(expected.contains(&packets), "{packets} in second {second}");
+        let bits = rates.bits_per_second.unwrap_or(0);
+        assert!(bits.abs_diff(10_000 * packets) <= 10_000, "{bits} bits, {packets} packets");
+        assert!(!rates.is_rate_lower_bound && !rates.is_rate_upper_bound);
+        assert_eq!(rates.is_rate_scaled, packets > 0);
+    }
+    let of_flood = told.iter().filter(|notice| notice.view == "in").collect::<Vec<_>>();
+    let (start, end) = (of_flood[0], of_flood[of_flood.len() - 1]);
+    assert_eq!((start.status, end.status), (Status::Start, Status::End));
+    let peak = end.peak_rates.unwrap();
+    assert!((1_190..1_300).contains(&peak.packets_per_second.unwrap()), "{peak:?}");
+    let told = ", with a peak of 1.2 kpps, 12 Mbit/s (estimated from samples)";
+    assert!(end.text.ends_with(told), "{}", end.text);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::alerts::{
     Alert, AlertId, Condition, Miss, Refusal, Sighting, Sightings, Status, Subject, Tracker,
     Witnesses,
 };
-use crate::notify::notice::{Context, Evidence, WindowNotice};
+use crate::notify::notice::{Context, Evidence, Rates, WindowNotice};
 use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 use crate::show::open::LiveNotice;
@@ -56,6 +56,15 @@ struct BookState<T> {
     tracker: T,
 }
 
+/// Rates of the hosts of an active alert.
+#[derive(Clone, Copy, Debug, Default)]
+struct LiveRates {
+    /// After the last slice.
+    now: Rates,
+    /// The largest so far.
+    peak: Rates,
+}
+
 /// The alerts of a view.
 pub(crate) struct Book {
     /// Name of the view.
@@ -74,6 +83,8 @@ pub(crate) struct Book {
     /// Whether no input has come for so long that alerts wait.
     pub(crate) is_input_lost: bool,
     is_restored: bool,
+    /// Rates of the hosts of active alerts, of which some are known.
+    rates: BTreeMap<AlertId, LiveRates>,
     /// Changes of alerts, with their context in the view.
     changes: Vec<(Alert, Context)>,
     shown: TopHosts,
@@ -98,6 +109,7 @@ impl Book {
             next: 0,
             is_input_lost: false,
             is_restored: false,
+            rates: BTreeMap::new(),
             changes: Vec::new(),
             shown: TopHosts::default(),
             sampling: Sampling::default(),
@@ -249,10 +261,13 @@ impl Book {
             let mut points = report.super_points.iter();
             let point = points.find(|point| Some(&point.host) == hosts.first());
             let peers = point.into_iter().flat_map(|point| &point.peers);
-            let evidence = match alert.status {
+            let mut evidence = match alert.status {
                 Status::End => Evidence::default(),
                 Status::Start | Status::Update => evidence(&hosts, alert.main().slices),
             };
+            if let Subject::Network { hosts: all, largest, .. } = &alert.subject {
+                evidence.rates = evidence.rates.of_some(largest.len(), *all);
+            }
             let context = Context {
                 peers: peers.map(|peer| peer.host).collect(),
                 evidence,
@@ -291,7 +306,8 @@ impl Book {
         now_ms: u64,
     ) -> Result<(Alert, Context), Refusal> {
         let alert = self.tracker.close_by_hand(id, now_ms)?;
-        let context = Context { slice_ms: self.slice_ms, ..Context::default() };
+        let peak_rates = self.rates(id).peak;
+        let context = Context { slice_ms: self.slice_ms, peak_rates, ..Context::default() };
         Ok((alert, context))
     }
 
@@ -328,8 +344,26 @@ impl Book {
         Context {
             slice_ms: self.slice_ms,
             data_age_ms: alert.now_ms.saturating_sub(newest_input_ms),
+            peak_rates: self.rates(alert.id).peak,
             ..Context::default()
         }
+    }
+
+    /// Follows the rates of active alerts after a slice that ended at [`now_ms`](Self::now_ms). `rates` is asked about the hosts of
+    /// each, of a network about the largest.
+    pub(crate) fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
+        let former = std::mem::take(&mut self.rates);
+        let alerts = self.tracker.live_alerts();
+        let followed = alerts.map(|(id, live)| {
+            let now = rates(&live.members).of_some(live.members.len(), live.hosts);
+            let peak = former.get(&id).map_or(now, |former| former.peak.max(now));
+            (id, LiveRates { now, peak })
+        });
+        self.rates = followed.filter(|(_, rates)| rates.peak.is_known()).collect();
+    }
+
+    fn rates(&self, id: AlertId) -> LiveRates {
+        self.rates.get(&id).copied().unwrap_or_default()
     }
 
     /// Returns the counts of the active alert `id` after the last slice.
@@ -339,7 +373,9 @@ impl Book {
         let context = Context { slice_ms, sampling, ..Context::default() };
         let windows = live.windows.iter().map(|count| WindowNotice::new(*count, &context));
         let (windows, line) = (windows.collect(), live.line.clone());
-        Some(LiveNotice { now_ms: self.now_ms(), hosts: live.hosts, windows, line })
+        let LiveRates { now: rates, peak: peak_rates } = self.rates(id);
+        let (now_ms, hosts) = (self.now_ms(), live.hosts);
+        Some(LiveNotice { now_ms, hosts, windows, line, rates, peak_rates })
     }
 
     /// Returns the largest hosts that passed their threshold in too few slices for an alert.

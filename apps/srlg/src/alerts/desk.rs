@@ -117,6 +117,9 @@ impl Desk {
         if let Some(last) = before_end {
             context.opposite = last.opposite;
         }
+        // Those of the book begin with the program.
+        let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
+        context.peak_rates = told.max(context.peak_rates);
         context.direction = Direction::from(self.views[at].role);
         let (view, rules) = (&self.views[at], self.books[at].rules());
         context.is_inside = view.measure == Side::Inside;

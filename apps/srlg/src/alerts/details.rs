@@ -1,11 +1,12 @@
 //! Details of the hosts that are about to have an alert, or have one, from their single contacts.
 //!
-//! Shape: some 3 kB for each of at most 256 hosts of a view, from when a host first passed its threshold. Details of a host
-//! from several sites merge; as JSON those of one site take at most 4 kB.
+//! Shape: some 4 kB for each of at most 256 hosts of a view, from when a host first passed its threshold. Details of a host
+//! from several sites merge; as JSON those of one site take at most 7 kB.
 //! Invariant: memory is bounded, whatever comes; hosts with more opposite hosts take the places of those with fewer.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,11 @@ use srlg_input::contact::{Contact, Host, Packing, Port};
 
 use crate::alerts::top::{Top, at_most};
 use crate::alerts::witnesses::KnownExporters;
-use crate::notify::notice::{Detail, MOST_PEERS};
+use crate::notify::notice::{Detail, InterfaceShare, MOST_PEERS, Rates};
+
+use volume::Volume;
+
+pub(crate) mod volume;
 
 /// The most hosts of a view that have details.
 pub(crate) const HOSTS: usize = 256;
@@ -22,7 +27,7 @@ pub(crate) const HOSTS: usize = 256;
 /// The most exporters of a host.
 const EXPORTERS: usize = 8;
 
-/// The most ports and prefixes of a notification.
+/// The most ports, prefixes and interfaces of a notification.
 const MOST_SHARES: usize = 8;
 
 /// Details of some hosts, from their single contacts.
@@ -32,6 +37,8 @@ pub(crate) struct Details {
     seed: u64,
     /// How the hosts and the peers of the view are packed.
     packings: [Packing; 2],
+    /// The end of the last closed slice.
+    closed_ms: u64,
 }
 
 /// Details of one host, as one site saw it.
@@ -48,6 +55,12 @@ pub(crate) struct HostDetails {
     prefixes: Top<IpNet, 16>,
     contacts: u64,
     syn_only: u64,
+    /// Absent from details of programs that do not count it.
+    #[serde(default)]
+    volume: Volume,
+    /// The same.
+    #[serde(default = "Top::new")]
+    interfaces: Top<Interface, 16>,
 }
 
 /// The exporters that saw a host, for a checkpoint.
@@ -65,10 +78,17 @@ struct PortKey {
     port: Option<u16>,
 }
 
+/// An interface of an exporter, by its index in SNMP.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Interface {
+    exporter: IpAddr,
+    index: NonZeroU32,
+}
+
 impl Details {
     /// Makes details of no host yet. Sites with the same `seed` sample the same peers, so that their samples merge.
     pub(crate) fn new(seed: u64) -> Self {
-        Self { hosts: HashMap::new(), seed, packings: Default::default() }
+        Self { hosts: HashMap::new(), seed, packings: Default::default(), closed_ms: 0 }
     }
 
     /// Returns the details of the hosts of `view`.
@@ -89,11 +109,13 @@ impl Details {
             let [hosts, peers] = self.packings;
             let address = peers.address(peer).unwrap_or_else(|| other_end(hosts, host, contact));
             of.take(self.seed, peer.into(), address.into(), contact);
+            of.volume.add(contact, self.closed_ms);
         }
     }
 
-    /// Looks at `hosts` from now on, up to [`HOSTS`] of those that come first.
+    /// Looks at `hosts` from now on, up to [`HOSTS`] of those that come first. A slice has closed that ended at `now_ms`.
     pub(crate) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
+        self.closed_ms = now_ms;
         let hosts = &hosts[..hosts.len().min(HOSTS)];
         self.hosts.retain(|host, _| hosts.contains(host));
         for host in hosts {
@@ -116,7 +138,9 @@ impl Details {
     /// Looks at `hosts` from now on, whose exporters were known before.
     pub(crate) fn resume(&mut self, hosts: Vec<HostExporters>) {
         for HostExporters { host, since_ms, exporters } in hosts {
-            let details = HostDetails { exporters, ..HostDetails::new(since_ms) };
+            // Since when there are contacts again, the first one will show.
+            let volume = Volume::default();
+            let details = HostDetails { exporters, volume, ..HostDetails::new(since_ms) };
             self.hosts.insert(host, details);
         }
     }
@@ -145,6 +169,11 @@ impl Details {
         self.get(host)?.known_exporters()
     }
 
+    /// Returns the rates of `hosts` together within the minute before `now_ms`.
+    pub(crate) fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
+        Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms)
+    }
+
     /// Returns what is known of `hosts` together, if anything is.
     pub(crate) fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
         HostDetails::merge_all(self.seed, hosts.iter().filter_map(|host| self.get(*host)))
@@ -161,6 +190,8 @@ impl HostDetails {
             prefixes: Top::new(),
             contacts: 0,
             syn_only: 0,
+            volume: Volume::new(now_ms),
+            interfaces: Top::new(),
         }
     }
 
@@ -182,6 +213,12 @@ impl HostDetails {
         is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
     }
 
+    /// Returns the packets and bytes of the host, unless the program that took its contacts does not count them.
+    pub(crate) fn volume(&self) -> Option<&Volume> {
+        let is_counted = self.contacts == 0 || !self.volume.is_empty();
+        is_counted.then_some(&self.volume)
+    }
+
     /// Takes over when and by which exporters the host was seen according to `earlier` details of the same site.
     pub(crate) fn keep_exporters_of(&mut self, earlier: &Self) {
         self.since_ms = self.since_ms.min(earlier.since_ms);
@@ -193,7 +230,12 @@ impl HostDetails {
         self.syn_only += u64::from(contact.is_syn_only());
         self.ports.add(PortKey { protocol: contact.protocol, port: contact.destination_port });
         self.prefixes.add(prefix(address));
-        contact.exporter.into_iter().for_each(|exporter| self.add_exporter(exporter.into()));
+        if let Some(exporter) = contact.exporter.map(IpAddr::from) {
+            self.add_exporter(exporter);
+            if let Some(index) = contact.ingress {
+                self.interfaces.add(Interface { exporter, index });
+            }
+        }
         self.add_peer(seed, peer);
     }
 
@@ -222,17 +264,26 @@ impl HostDetails {
         self.prefixes.merge(&other.prefixes);
         self.contacts = self.contacts.saturating_add(other.contacts);
         self.syn_only = self.syn_only.saturating_add(other.syn_only);
+        self.volume.merge(&other.volume);
+        self.interfaces.merge(&other.interfaces);
     }
 
     fn detail(&self) -> Detail {
         let ports = self.ports.shares(MOST_SHARES).into_iter();
         let ports = ports.filter_map(|(service, share)| Some((service.name()?, share)));
+        let interfaces = self.interfaces.shares(MOST_SHARES).into_iter();
+        let interfaces = interfaces.map(|(Interface { exporter, index }, share)| InterfaceShare {
+            exporter,
+            interface: index.get(),
+            share,
+        });
         Detail {
             since_ms: self.since_ms,
             peers: self.peers.clone(),
             exporters: self.exporters.clone(),
             ports: ports.collect(),
             prefixes: self.prefixes.shares(MOST_SHARES),
+            interfaces: interfaces.collect(),
             syn_only: (self.syn_only as f64 / self.contacts as f64).min(1.0),
         }
     }

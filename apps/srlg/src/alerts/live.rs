@@ -1,6 +1,7 @@
 //! Counts of active alerts after each slice, between their notifications.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 use crate::alerts::alert::WindowCount;
 
@@ -16,6 +17,8 @@ pub struct LiveCount {
     pub windows: Vec<WindowCount>,
     /// Peers within the first of the windows after up to [`LINE`] last slices, the oldest first.
     pub line: VecDeque<u32>,
+    /// The host, or up to 20 hosts of the network, those with the most peers first.
+    pub members: Vec<IpAddr>,
 }
 
 impl LiveCount {

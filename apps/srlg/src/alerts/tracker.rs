@@ -158,6 +158,11 @@ impl Tracker {
         self.hosts.keys().copied()
     }
 
+    /// Returns the ids of active alerts, with their counts after the last slice.
+    pub(crate) fn live_alerts(&self) -> impl Iterator<Item = (AlertId, &LiveCount)> {
+        self.live.iter().map(|(id, live)| (*id, live))
+    }
+
     /// Returns the counts of the active alert `id` after the last slice.
     #[must_use]
     pub fn live(&self, id: AlertId) -> Option<&LiveCount> {
@@ -223,9 +228,10 @@ impl Tracker {
     /// Takes the counts of all active alerts after `slice`.
     fn follow(&mut self, slice: &Slice) {
         let mut former = std::mem::take(&mut self.live);
-        let mut take = |id, hosts, windows| {
+        let mut take = |id, hosts, windows, members| {
             let mut live: LiveCount = former.remove(&id).unwrap_or_default();
             live.take(hosts, windows);
+            live.members = members;
             (id, live)
         };
         let hosts = self.hosts.iter().filter(|(host, _)| !self.is_grouped(**host));
@@ -233,12 +239,13 @@ impl Tracker {
         let mut live: BTreeMap<_, _> = hosts
             .map(|(host, state, active)| {
                 let id = self.id(&active.rule, &host.to_string(), active.start_ms);
-                take(id, 1, state.counts(|window| slice.of(window, *host)))
+                take(id, 1, state.counts(|window| slice.of(window, *host)), vec![*host])
             })
             .collect();
         live.extend(self.groups.iter().map(|(network, group)| {
             let id = self.id(&group.rule, &network.to_string(), group.start_ms);
-            take(id, group.members.len() as u32, group.counts())
+            let members = largest_members(group, slice).into_iter().map(|(host, _)| host);
+            take(id, group.members.len() as u32, group.counts(), members.collect())
         }));
         self.live = live;
     }
@@ -462,11 +469,7 @@ impl Tracker {
         slice: &Slice,
     ) -> Alert {
         let windows = group.counts();
-        let main = windows.first().map_or(0, |count| count.slices);
-        let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));
-        let mut largest: Vec<(IpAddr, f64)> = counts.collect();
-        largest.sort_by(|a, b| b.1.total_cmp(&a.1));
-        largest.truncate(NAMED);
+        let largest = largest_members(group, slice);
         let hosts = group.members.len() as u32;
         let subject = Subject::Network { network, hosts, largest };
         Alert {
@@ -484,4 +487,14 @@ impl Tracker {
             windows,
         }
     }
+}
+
+/// Returns up to [`NAMED`] members of `group`, those with the most peers in its main window first, and how many those are.
+fn largest_members(group: &Group, slice: &Slice) -> Vec<(IpAddr, f64)> {
+    let main = group.counts().first().map_or(0, |count| count.slices);
+    let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));
+    let mut largest: Vec<(IpAddr, f64)> = counts.collect();
+    largest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    largest.truncate(NAMED);
+    largest
 }

@@ -339,6 +339,7 @@ impl Engine {
                 witnesses.merge(silent.clone());
                 witnesses
             });
+            book.follow_rates(|hosts| sites.rates(view as u8, hosts, close.slice));
             let hosts = book.hosts_with_alerts(&slice.report).into_iter().take(most);
             let mut windows = book.rules().windows();
             windows.truncate(WINDOWS);

@@ -15,13 +15,14 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::alerts::details::HostDetails;
+use crate::alerts::details::volume::Volume;
 use crate::alerts::witnesses::{Suspect, TableState, WitnessTable};
 use crate::alerts::{Every, Trouble, Witnesses};
 use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::report::{HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
-use crate::notify::notice::{Evidence, SiteCount};
+use crate::notify::notice::{Evidence, Rates, SiteCount};
 use crate::show::board::SpoolBoard;
 
 /// Time between two messages of the same watch list.
@@ -121,14 +122,13 @@ impl Sites {
     /// Returns what sites know of `hosts` in the view number `view` when `slice` closes: the counts of the first one within
     /// `window` slices, and the details of all.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
+        let rates = self.rates(view, hosts, slice);
         let state = self.state();
-        let mut evidence = Evidence::default();
+        let mut evidence = Evidence { rates, ..Evidence::default() };
         let mut details: Vec<&HostDetails> = Vec::new();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            let fresh = |host: &IpAddr| {
-                let (of, report) = site.hosts.get(&(view, *host))?;
-                (of.abs_diff(slice) <= self.oldest).then_some(report)
-            };
+            let fresh =
+                |host: &IpAddr| Some(&self.fresh(site, (view, *host), slice)?.1);
             details.extend(hosts.iter().filter_map(fresh).map(|report| &report.details));
             let first = hosts.first().and_then(fresh);
             let mut counts = first.into_iter().flat_map(|report| &report.counts);
@@ -140,6 +140,37 @@ impl Sites {
         }
         evidence.detail = HostDetails::merge_all(self.seed, details);
         evidence
+    }
+
+    /// Returns the rates of `hosts` together in the view number `view` when `slice` closes: the sum of all sites, which is an upper
+    /// bound if several of them saw packets.
+    pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
+        let state = self.state();
+        // Reports come some slices later.
+        let mut newest = None;
+        let mut of_site = |site| {
+            let mut volume = |host| {
+                let (of, report) = self.fresh(site, (view, host), slice)?;
+                newest = newest.max(Some(*of));
+                report.details.volume()
+            };
+            Volume::sum(hosts.iter().map(|host| volume(*host)))
+        };
+        let sites: Vec<Volume> = state.sites.iter().map(&mut of_site).collect();
+        let now_ms = newest.unwrap_or(slice).saturating_add(1).saturating_mul(self.slice_ms);
+        let seen = sites.iter().filter(|site| site.rates(now_ms).is_positive()).count();
+        let rates = Volume::sum(sites.iter().map(Some)).rates(now_ms);
+        Rates { is_rate_upper_bound: seen > 1, ..rates }.if_known()
+    }
+
+    /// Returns the last report of a host by `site` with its slice, unless it is too old when `slice` closes.
+    fn fresh<'a>(
+        &self,
+        site: &'a SiteState,
+        host: (u8, IpAddr),
+        slice: u64,
+    ) -> Option<&'a (u64, HostReport)> {
+        site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
     }
 
     /// Returns the exporters that saw `suspect` in the view number `view`, as the sites report them when `slice` closes.

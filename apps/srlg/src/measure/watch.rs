@@ -352,11 +352,15 @@ impl Entries<'_> {
             report,
             sightings,
         };
+        let end_ms = slice.report.slice.saturating_add(1).saturating_mul(slices.slice_ms);
+        let rates = |hosts: &[IpAddr]| slices.details.rates(hosts, end_ms);
         let evidence = |hosts: &[IpAddr], _| Evidence {
             detail: slices.details.of(hosts),
+            rates: rates(hosts),
             ..Evidence::default()
         };
         book.close(&slice, evidence, |suspect| slices.witnesses(exporters, suspect));
+        book.follow_rates(rates);
         let hosts = book.hosts_with_alerts(&slice.report);
         slices.details.look_at(&hosts, book.now_ms());
         taps.iter().for_each(|taps| taps.look_at(&hosts, book.now_ms()));
@@ -379,6 +383,8 @@ impl Entries<'_> {
         let witnesses = |suspect| slices.witnesses(exporters, suspect);
         let condition = |slice| slices.condition(slice);
         book.be_silent_until(slice, slices.newest_input_ms, condition, witnesses);
+        let now_ms = book.now_ms();
+        book.follow_rates(|hosts| slices.details.rates(hosts, now_ms));
         if let Some(last) = slice.checked_sub(1) {
             slices.note(slices.condition(last), last);
         }

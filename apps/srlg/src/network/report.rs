@@ -13,7 +13,7 @@ use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
 use crate::show::board::SpoolBoard;
 
-/// The most hosts of one report. With at most 4 kB each they fit into a message.
+/// The most hosts of one report. With at most 7 kB each they fit into a message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
 
 /// The most hosts of a watch list, of all views together.

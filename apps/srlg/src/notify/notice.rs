@@ -15,7 +15,10 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Name, Packing, PeerKey, Port, Role};
 
+mod rates;
 mod text;
+
+pub use rates::{InterfaceShare, Rates};
 
 /// A host is a server, or a peer of peers, where both directions are alike within this factor.
 const ALIKE: f64 = 3.0;
@@ -218,6 +221,15 @@ pub struct Notice {
     /// Up to 8 networks of opposite hosts, /24 or /48, with their shares of contacts since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top_prefixes: Vec<(IpNet, f64)>,
+    /// Up to 8 interfaces at which packets came in, with their shares of contacts since `detail_since_ms`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub top_interfaces: Vec<InterfaceShare>,
+    /// Packets and bits per second of the contacts that count.
+    #[serde(flatten)]
+    pub rates: Rates,
+    /// The largest rates so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rates: Option<Rates>,
     /// Share of contacts of TCP with a SYN and no ACK since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_only: Option<f64>,
@@ -344,6 +356,8 @@ pub struct Context {
     pub evidence: Evidence,
     /// Packed peers that the detector has.
     pub peers: Vec<IpAddr>,
+    /// The largest rates before.
+    pub peak_rates: Rates,
 }
 
 /// What single contacts of the hosts of an alert, and the sites of a network, show besides the count.
@@ -351,6 +365,8 @@ pub struct Context {
 pub struct Evidence {
     /// Details of all hosts together, if there are any.
     pub detail: Option<Detail>,
+    /// Rates of all hosts together.
+    pub rates: Rates,
     /// Counts of the first host at the sites of a network within the main window, in any order.
     pub sites: Vec<SiteCount>,
     /// Sites that did not answer.
@@ -379,6 +395,8 @@ pub struct Detail {
     pub ports: Vec<(String, f64)>,
     /// Networks of opposite hosts with their shares.
     pub prefixes: Vec<(IpNet, f64)>,
+    /// Interfaces with their shares.
+    pub interfaces: Vec<InterfaceShare>,
     /// Share of contacts with a SYN alone.
     pub syn_only: f64,
 }
@@ -454,6 +472,9 @@ impl Notice {
             detail_since_ms: None,
             top_ports: Vec::new(),
             top_prefixes: Vec::new(),
+            top_interfaces: Vec::new(),
+            rates: Rates::default(),
+            peak_rates: None,
             syn_only: None,
             remark: None,
             acknowledged: None,
@@ -494,7 +515,8 @@ impl Notice {
                 (network.addr().into(), Some(network), hosts, largest.collect())
             }
         };
-        let Evidence { detail, sites_without_details, .. } = context.evidence;
+        let Evidence { detail, rates, sites_without_details, .. } = context.evidence;
+        let peak_rates = Some(context.peak_rates.max(rates)).filter(Rates::is_known);
         let detail_since_ms = detail.as_ref().map(|detail| detail.since_ms);
         let syn_only = detail.as_ref().map(|detail| detail.syn_only);
         let detail = detail.unwrap_or_default();
@@ -536,6 +558,9 @@ impl Notice {
             detail_since_ms,
             top_ports: detail.ports,
             top_prefixes: detail.prefixes,
+            top_interfaces: detail.interfaces,
+            rates,
+            peak_rates,
             syn_only,
             remark: None,
             acknowledged: None,
@@ -580,6 +605,12 @@ impl Notice {
             name: self.exporter_names.get(exporter).cloned(),
             address: *exporter,
         })
+    }
+
+    /// Notes `rates`, which may be larger than those before.
+    pub(crate) fn note_rates(&mut self, rates: Rates) {
+        let peak = self.peak_rates.unwrap_or_default().max(rates);
+        self.peak_rates = Some(peak).filter(Rates::is_known);
     }
 
     /// Returns whom the alert is about: the host, or the network with its length.

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use crate::alerts::Severity;
-use crate::notify::notice::{Notice, WindowNotice};
+use crate::notify::notice::{Notice, Rates, WindowNotice};
 
-/// An active alert. It is written as its last notification, in which `now_ms`, `duration_ms`, `hosts` and all counts are
+/// An active alert. It is written as its last notification, in which `now_ms`, `duration_ms`, `hosts`, all counts and rates are
 /// those after the last slice, and which has `told_ms` and `line` besides.
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
@@ -31,6 +31,10 @@ pub struct LiveNotice {
     pub windows: Vec<WindowNotice>,
     /// Peers within the main window after the last slices, the oldest first.
     pub line: VecDeque<u32>,
+    /// Packets and bits per second of its hosts.
+    pub rates: Rates,
+    /// The largest of them so far.
+    pub peak_rates: Rates,
 }
 
 impl OpenAlert {
@@ -43,6 +47,8 @@ impl OpenAlert {
         notice.duration_ms = live.now_ms.saturating_sub(notice.start_ms);
         notice.main = live.main().unwrap_or(notice.main);
         notice.windows.clone_from(&live.windows);
+        notice.rates = live.rates;
+        notice.note_rates(live.peak_rates);
         Cow::Owned(notice)
     }
 
@@ -91,12 +97,15 @@ mod tests {
             hosts: 3,
             windows: vec![window(7.0), window(8.0)],
             line: [5, 7].into(),
+            rates: Rates { packets_per_second: Some(8), ..Rates::default() },
+            peak_rates: Rates { bits_per_second: Some(u64::MAX), ..Rates::default() },
         };
         let told = OpenAlert { notice: Arc::new(notice.clone()), live: None };
         let alert = OpenAlert { live: Some(live.clone()), ..told.clone() };
         let now = alert.notice_now();
         assert_eq!((now.main, &now.windows), (window(7.0), &live.windows));
         assert_eq!((now.now_ms, now.hosts), (live.now_ms, 3));
+        assert_eq!((now.rates, now.peak_rates), (live.rates, Some(live.peak_rates)));
         assert_eq!(now.duration_ms, live.now_ms - notice.start_ms);
         assert_eq!((&now.peers, &now.text), (&notice.peers, &notice.text));
         let json = serde_json::to_value(&alert).unwrap();

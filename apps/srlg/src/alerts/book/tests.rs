@@ -4,7 +4,7 @@ use srlg_host::{Config as Sizes, Device, IpPair, SlidingDetector};
 
 use super::*;
 use crate::alerts::{Rule, Terms};
-use crate::notify::notice::SiteCount;
+use crate::notify::notice::{Notice, SiteCount};
 
 /// Length of the window of the rule, in slices.
 const WINDOW: u32 = 3;
@@ -46,7 +46,7 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
         asked.borrow_mut().push((hosts.to_vec(), slices));
         let fra = SiteCount { site: "fra".to_owned(), cardinality: 1_500.0 };
         let sites_without_details = vec!["ams".to_owned()];
-        Evidence { detail: None, sites: vec![fra], sites_without_details }
+        Evidence { sites: vec![fra], sites_without_details, ..Evidence::default() }
     };
     let pairs: Vec<_> = (0..2_000).map(|opposite| IpPair { inside: 7, opposite }).collect();
     detector.ingest(&pairs).unwrap();
@@ -59,6 +59,30 @@ fn evidence_is_asked_for_alerts_that_start_or_are_active_and_not_for_their_end()
     assert_eq!(changes[0].1.evidence.sites[0].site, "fra");
     assert_eq!(changes[0].1.evidence.sites_without_details, ["ams"]);
     assert_eq!(changes[1].1.evidence, Evidence::default());
+}
+
+#[test]
+fn rates_are_followed_after_each_slice_and_an_end_has_the_largest() {
+    let (mut book, mut detector) = book();
+    let pairs: Vec<_> = (0..2_000).map(|opposite| IpPair { inside: 7, opposite }).collect();
+    detector.ingest(&pairs).unwrap();
+    let rates = |bits| Rates { bits_per_second: Some(bits), ..Rates::default() };
+    let host = IpAddr::from([0, 0, 0, 7]);
+    for bits in [1_000, 5_000, 2_000, 4_000] {
+        let evidence = |_: &[IpAddr], _| Evidence { rates: rates(bits), ..Evidence::default() };
+        close(&mut book, &mut detector, Condition::default(), evidence);
+        book.follow_rates(|hosts| if hosts == [host] { rates(bits) } else { Rates::default() });
+    }
+    let (ended, started) = {
+        let mut changes = book.changes().into_iter();
+        let notices = changes.by_ref().map(|(alert, context)| Notice::new(alert, context));
+        let notices: Vec<Notice> = notices.collect();
+        (notices[1].clone(), notices[0].clone())
+    };
+    assert_eq!((started.rates, started.peak_rates), (rates(1_000), Some(rates(1_000))));
+    assert_eq!((ended.rates, ended.peak_rates), (Rates::default(), Some(rates(5_000))));
+    assert!(ended.text.ends_with(", with a peak of 5.0 kbit/s"), "{}", ended.text);
+    assert!(book.rates.is_empty() && book.live(started.id).is_none());
 }
 
 #[test]

@@ -1,10 +1,13 @@
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use srlg_input::contact::{Contact, TCP, TCP_SYN};
 
-use super::{Details, EXPORTERS, HOSTS, HostDetails, MOST_PEERS, MOST_SHARES};
+use super::{
+    Details, EXPORTERS, HOSTS, HostDetails, InterfaceShare, MOST_PEERS, MOST_SHARES, Rates,
+};
 
 const SEED: u64 = 7;
 
@@ -19,7 +22,8 @@ fn take(details: &mut Details, peer: IpAddr, contact: &Contact) {
 fn contact(peer: u32, port: u16) -> Contact {
     let mut contact = Contact::new(0, host(peer).into(), host(0).into());
     (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
-    (contact.tcp_flags, contact.exporter) = (Some(TCP_SYN), Some(host(9).into()));
+    (contact.tcp_flags, contact.exporter) = (NonZeroU8::new(TCP_SYN), Some(host(9).into()));
+    contact.ingress = NonZeroU32::new(if port == 445 { 7 } else { 70 });
     contact
 }
 
@@ -40,6 +44,9 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     assert_eq!(detail.exporters, [host(9)]);
     assert_eq!(detail.ports, [("tcp/445".to_owned(), 0.75), ("tcp/80".to_owned(), 0.25)]);
     assert_eq!(detail.prefixes.len(), MOST_SHARES);
+    let interface =
+        |interface, share| InterfaceShare { exporter: host(9), interface, share };
+    assert_eq!(detail.interfaces, [interface(7, 0.75), interface(70, 0.25)]);
     let first = detail.peers.iter().filter(|peer| **peer <= host(1_000)).count();
     // 32 of 2,000: 16 ± 3; five standard deviations.
     assert!((1..32).contains(&first), "{first}");
@@ -89,6 +96,9 @@ fn longest() -> Value {
     let addresses = |count| (0..count).map(address).collect::<Vec<_>>();
     let port = |at: u16| json!([{ "protocol": 200 + at, "port": 60_000 + at }, u64::MAX]);
     let prefix = |at: u16| json!([format!("2001:1db8:{:x}::/48", 0x1000 + at), u64::MAX]);
+    let slot = |at: u64| json!({ "number": u64::MAX - at, "packets": u64::MAX, "octets": u64::MAX });
+    let interface =
+        |at: usize| json!([{ "exporter": address(at), "index": u32::MAX }, u64::MAX]);
     json!({
         "since_ms": u64::MAX,
         "peers": addresses(MOST_PEERS),
@@ -97,14 +107,22 @@ fn longest() -> Value {
         "prefixes": { "counts": (0..16).map(prefix).collect::<Vec<_>>(), "all": u64::MAX },
         "contacts": u64::MAX,
         "syn_only": u64::MAX,
+        "volume": {
+            "since_ms": u64::MAX,
+            "whole_since_ms": u64::MAX,
+            "slots": (0..16).map(slot).collect::<Vec<_>>(),
+            "last": { "any_ms": u64::MAX, "sampled_ms": u64::MAX, "unknown_ms": u64::MAX, "flow_ms": u64::MAX },
+            "is_partial": false,
+        },
+        "interfaces": { "counts": (0..16).map(interface).collect::<Vec<_>>(), "all": u64::MAX },
     })
 }
 
 #[test]
-fn the_longest_details_are_at_most_4_kb() {
+fn the_longest_details_are_at_most_7_kb() {
     let details: HostDetails = serde_json::from_value(longest()).unwrap();
     let text = serde_json::to_string(&details).unwrap();
-    assert!((3_000..=4_000).contains(&text.len()), "{}", text.len());
+    assert!((6_000..=7_000).contains(&text.len()), "{}", text.len());
     assert_eq!(serde_json::from_str::<HostDetails>(&text).unwrap(), details);
 }
 
@@ -115,6 +133,8 @@ fn longer_lists_are_refused() {
         ("/exporters", EXPORTERS),
         ("/ports/counts", 16),
         ("/prefixes/counts", 16),
+        ("/interfaces/counts", 16),
+        ("/volume/slots", 16),
     ] {
         let mut details = longest();
         let items = details.pointer_mut(list).unwrap().as_array_mut().unwrap();
@@ -130,15 +150,53 @@ fn numbers_of_a_faulty_probe_give_shares_of_at_most_1() {
     let full: HostDetails = serde_json::from_value(longest()).unwrap();
     let mut odd = longest();
     (odd["ports"]["all"], odd["prefixes"]["all"], odd["contacts"]) = (json!(0), json!(0), json!(1));
+    odd["interfaces"]["all"] = json!(0);
     let odd: HostDetails = serde_json::from_value(odd).unwrap();
     for details in [&[&odd][..], &[&full, &odd], &[&full, &full]] {
         let detail = HostDetails::merge_all(SEED, details.iter().copied()).unwrap();
         assert_eq!((detail.since_ms, detail.syn_only), (u64::MAX, 1.0));
         assert_eq!((detail.peers.len(), detail.exporters.len()), (MOST_PEERS, EXPORTERS));
         let ports = detail.ports.iter().map(|(_, share)| *share);
-        let shares: Vec<f64> = ports.chain(detail.prefixes.iter().map(|(_, it)| *it)).collect();
-        assert_eq!(shares, [1.0; 2 * MOST_SHARES]);
+        let shares = ports.chain(detail.prefixes.iter().map(|(_, it)| *it));
+        let shares = shares.chain(detail.interfaces.iter().map(|it| it.share));
+        assert_eq!(shares.collect::<Vec<_>>(), [1.0; 3 * MOST_SHARES]);
     }
+}
+
+#[test]
+fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
+    let mut details = Details::new(SEED);
+    details.look_at(&[host(0), host(1)], 5_000);
+    for (at, octets) in [(0, 100), (1, 150)] {
+        let mut contact = contact(2, 445);
+        (contact.time_ns, contact.exporter) = (5_500_000_000, None);
+        (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(octets));
+        details.take((host(at).into(), host(2).into()), &contact);
+    }
+    let rates = |hosts: &[IpAddr]| details.rates(hosts, 7_000);
+    let known = |packets, bits| Rates {
+        packets_per_second: Some(packets),
+        bits_per_second: Some(bits),
+        ..Rates::default()
+    };
+    assert_eq!(rates(&[host(0)]), known(1, 400));
+    assert_eq!(rates(&[host(0), host(1)]), known(1, 1_000));
+    let two_of_three = rates(&[host(0), host(1), host(2)]);
+    assert_eq!(two_of_three, Rates { is_rate_lower_bound: true, ..known(1, 1_000) });
+    assert_eq!(rates(&[host(2)]), Rates::default());
+}
+
+#[test]
+fn details_of_a_program_that_counts_no_packets_have_no_volume() {
+    let mut old = serde_json::to_value(sent(&[1, 2])).unwrap();
+    let fields = old.as_object_mut().unwrap();
+    assert!(fields.remove("volume").is_some() && fields.remove("interfaces").is_some());
+    let old: HostDetails = serde_json::from_value(old).unwrap();
+    assert_eq!((old.contacts, old.volume()), (2, None));
+    let detail = HostDetails::merge_all(SEED, [&old]).unwrap();
+    assert_eq!((detail.peers.len(), detail.interfaces.len()), (2, 0));
+    let new = sent(&[3]);
+    assert!(new.volume().is_some() && HostDetails::new(0).volume().is_some());
 }
 
 #[test]

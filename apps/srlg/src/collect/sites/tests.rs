@@ -1,6 +1,7 @@
 //! Tests of the reports that count, and of their evidence about a host.
 
 use std::net::Ipv4Addr;
+use std::num::NonZeroU64;
 
 use srlg_input::Contact;
 
@@ -63,6 +64,52 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     assert_eq!((detail.since_ms, detail.ports), (100_000, vec![("tcp/445".to_owned(), 1.0)]));
     let spool = SpoolBoard { slices: 9, unsent: 4, lost: 2 };
     assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
+}
+
+/// A report of `slice`, in which the host received 1,000 packets of 125 bytes a second for the minute before.
+fn report_of_flood(slice: u64) -> SiteReport {
+    let mut report = report(slice, 10..12);
+    let mut details = Details::new(SEED);
+    details.look_at(&[host(1)], 0);
+    let end_ms = (slice + 1) * 1_000;
+    for time_ms in end_ms - 60_000..end_ms {
+        let mut contact = Contact::new(time_ms * 1_000_000, host(2).into(), host(1).into());
+        (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(125));
+        details.take((host(1).into(), host(2).into()), &contact);
+    }
+    report.hosts[0].details = details.get(host(1)).unwrap().clone();
+    report
+}
+
+#[test]
+fn rates_of_sites_are_summed_and_their_bounds_are_named() {
+    let sites = sites();
+    let rates = |slice| sites.rates(1, &[host(1)], slice);
+    assert_eq!(rates(99), Rates::default());
+    hear(&sites, "turin", &report_of_flood(99));
+    let known = |packets| Rates {
+        packets_per_second: Some(packets),
+        bits_per_second: Some(1_000 * packets),
+        ..Rates::default()
+    };
+    let at_least = Rates { is_rate_lower_bound: true, ..known(1_000) };
+    assert_eq!(rates(99), at_least, "oslo has not answered");
+    assert_eq!(rates(101), at_least, "of the minute before the last report");
+    let mut without = report_of_flood(99);
+    let mut details = Details::new(SEED);
+    details.look_at(&[host(1)], 0);
+    without.hosts[0].details = details.get(host(1)).unwrap().clone();
+    hear(&sites, "oslo", &without);
+    assert_eq!(rates(99), known(1_000), "oslo sees no packet");
+    hear(&sites, "oslo", &report_of_flood(99));
+    assert_eq!(rates(99), Rates { is_rate_upper_bound: true, ..known(2_000) });
+    assert_eq!(sites.evidence(1, &[host(1)], 8, 99).rates, rates(99));
+    // A probe that does not count packets.
+    let mut old = serde_json::to_value(report_of_flood(99)).unwrap();
+    old["hosts"][0]["details"].as_object_mut().unwrap().remove("volume").unwrap();
+    hear(&sites, "oslo", &serde_json::from_value(old).unwrap());
+    assert_eq!(rates(99), at_least);
+    assert_eq!(rates(110), Rates::default());
 }
 
 #[test]

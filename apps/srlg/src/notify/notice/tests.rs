@@ -28,7 +28,14 @@ fn notice(alert: Alert, counts: &[(&str, f64)]) -> Notice {
         site: (*site).to_owned(),
         cardinality: *cardinality,
     };
+    let rates = Rates {
+        packets_per_second: Some(1_200_000),
+        bits_per_second: Some(9_800_000_000),
+        is_rate_upper_bound: true,
+        ..Rates::default()
+    };
     let evidence = Evidence {
+        rates,
         sites: counts.iter().map(count).collect(),
         sites_without_details: vec!["lhr".to_owned()],
         ..Evidence::default()
@@ -155,6 +162,9 @@ fn a_sample_has_every_field() {
     // Without a struct update, a field that the sample leaves out would be named here.
     let Notice { port, network, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
         Notice::sample();
+    let Notice { rates, peak_rates, .. } = Notice::sample();
+    assert!(rates.packets_per_second.is_some() && rates.bits_per_second.is_some());
+    assert!(peak_rates.is_some());
     assert!(
         port.is_some()
             && network.is_some()

@@ -23,8 +23,10 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
             Why::Unconfirmed => ", not confirmed",
             _ => "",
         };
+        let rates = context.peak_rates;
+        let rates = if rates.is_known() { format!(", with a peak of {rates}") } else { String::new() };
         return format!(
-            "{subject_name}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} {peers} were counted"
+            "{subject_name}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} {peers} were counted{rates}"
         );
     }
     let whom = match subject {
@@ -58,8 +60,10 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
     let did = context.did();
     let mostly = port.filter(|(_, share)| *share >= MOSTLY);
     let mostly = mostly.map(|(port, _)| format!(", mostly {port}")).unwrap_or_default();
+    let rates = context.evidence.rates;
+    let rates = if rates.is_known() { format!(", {rates}") } else { String::new() };
     format!(
-        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{}",
+        "{whom} {did} {at_least}{cardinality:.0} ± {std_error:.0} {peers} in the last {seconds} s (threshold {threshold}){mostly}{rates}{}",
         at(sites)
     )
 }

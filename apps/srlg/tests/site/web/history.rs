@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use srlg_cli::alerts::{AlertId, Status};
-use srlg_cli::notify::notice::{Notice, WindowNotice};
+use srlg_cli::notify::notice::{Notice, Rates, WindowNotice};
 use srlg_cli::notify::store::Store;
 use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_cli::now_ms;
@@ -39,7 +39,8 @@ fn open(notice: &Notice, cardinality: f64) -> OpenAlert {
     let window = WindowNotice { cardinality, peak: 9e3, ..notice.main };
     let windows = vec![window, WindowNotice { window_ms: 600_000, ..window }];
     let (now_ms, line) = (notice.now_ms + 5_000, [1, 2, cardinality as u32].into());
-    let live = LiveNotice { now_ms, hosts: 1, windows, line };
+    let rates = Rates { packets_per_second: Some(1_234), ..Rates::default() };
+    let live = LiveNotice { now_ms, hosts: 1, windows, line, rates, peak_rates: rates };
     OpenAlert { notice: Arc::new(notice.clone()), live: Some(live) }
 }
 
@@ -58,6 +59,7 @@ fn an_incident_of_two_windows_is_one_row_with_the_counts_of_the_last_slice() {
         assert_eq!(alerts.len(), 1);
         let alert = &alerts[0];
         assert_eq!((&alert["cardinality"], &alert["peak"]), (&json!(cardinality), &json!(9e3)));
+        assert_eq!(alert["packets_per_second"], 1_234);
         assert_eq!(alert["windows"].as_array().unwrap().len(), 2);
         assert_eq!(alert["now_ms"], notices[0].now_ms + 5_000);
         assert_eq!(alert["told_ms"], notices[0].now_ms);

@@ -85,6 +85,27 @@ function updateLine(node, values) {
   node.firstChild.setAttribute("points", points.join(" "));
 }
 
+// Packets and bits per second
+
+const PREFIXES = ["", "k", "M", "G", "T", "P", "E"];
+
+function quantity(value, unit) {
+  let at = 0;
+  // What would be rounded to 1000 has the next prefix.
+  for (; value >= 999.5 && at < PREFIXES.length - 1; at++) value /= 1000;
+  return `${value.toFixed(at && value < 9.95 ? 1 : 0)} ${PREFIXES[at]}${unit}`;
+}
+
+function traffic(rates) {
+  const parts = [];
+  if (rates?.packets_per_second !== undefined) parts.push(quantity(rates.packets_per_second, "pps"));
+  if (rates?.bits_per_second !== undefined) parts.push(quantity(rates.bits_per_second, "bit/s"));
+  if (!parts.length) return "";
+  const { is_rate_lower_bound: lower, is_rate_upper_bound: upper } = rates;
+  const bound = lower && upper ? "roughly " : lower ? "at least " : upper ? "up to " : "";
+  return `${bound}${parts.join(", ")}${rates.is_rate_scaled ? " (estimated from samples)" : ""}`;
+}
+
 // Times, in UTC or in the zone of the browser
 
 let clock;

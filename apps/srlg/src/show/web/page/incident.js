@@ -49,12 +49,13 @@ function subjectPath(name, view) {
   return address.includes("/") ? `?network=${encodeURIComponent(address)}` : `host/${encodeURIComponent(address)}?view=${encodeURIComponent(view)}`;
 }
 
-// A sentence about what an alert is, without its counts.
+// A sentence about what an alert is, with its rates and without its counts.
 function about(notice) {
   const parts = [notice.kind === "unknown" ? "" : notice.kind.replaceAll("-", " "), notice.view];
   if (notice.network) parts.unshift(`${round(notice.hosts)} ${notice.hosts === 1 ? "host" : "hosts"}`);
   const [port] = notice.top_ports || [];
   if (port && port[1] >= 0.5) parts.push(`mostly ${port[0]}`);
+  parts.push(traffic(notice));
   if ((notice.silent || []).length) parts.push("cannot confirm the end");
   if (notice.acknowledged) parts.push(`acknowledged by ${notice.acknowledged.by}`);
   if (notice.silence) parts.push("silenced");
@@ -70,6 +71,8 @@ function facts(notice) {
     ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
     ["sampling", withoutSampling(notice)],
     ["age of data", lasting(notice.data_age_ms)],
+    ["largest traffic", traffic(notice.peak_rates)],
+    ["comes in at", (notice.top_interfaces || []).map((it) => `${it.exporter} interface ${it.interface} ${Math.round(it.share * 100)} %`).join(", "), "code"],
     ["ports", shares(notice.top_ports), "code"],
     ["SYN alone", notice.syn_only === undefined ? "" : `${percent(notice.syn_only)} of contacts`],
     ["peers in", prefixes(notice), "code"],

@@ -1,0 +1,186 @@
+//! Packets and bytes of a host within the last minute, from its single contacts.
+//!
+//! Shape: sums of slots of 5 s since the Unix epoch, so that those of threads and sites add up. A contact counts when it arrives,
+//! which is its own time or the end of the last closed slice, whichever is later: exporters report flows some seconds after their
+//! last packet, and by that time the last seconds would always lack some.
+//! Invariant: at most 16 slots, and no sum overflows.
+
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+use srlg_input::contact::Contact;
+
+use crate::alerts::top::at_most;
+use crate::notify::notice::Rates;
+
+/// Length of a slot.
+const SLOT_MS: u64 = 5_000;
+
+/// Slots of a mean, the last of which still runs.
+const MEAN: u64 = 12;
+
+/// The latest arrival after the time of a contact. One that was held up for longer says nothing of the last minute.
+const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
+
+/// Slots that are kept. Contacts may be ahead of the slice that closes.
+const SLOTS: usize = 16;
+
+/// The shortest time of a mean.
+const LEAST_MS: u64 = 1_000;
+
+/// Packets and bytes of a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Volume {
+    /// The time from which on contacts were taken, milliseconds since the Unix epoch: the earliest one of all sites.
+    since_ms: Option<u64>,
+    /// The latest one of all sites.
+    whole_since_ms: Option<u64>,
+    #[serde(deserialize_with = "at_most::<SLOTS, _, _>")]
+    slots: Vec<Slot>,
+    last: LastTimes,
+    /// Whether a source is missing.
+    #[serde(default)]
+    is_partial: bool,
+}
+
+/// The packets and bytes of a slot, each multiplied by the sampling of its contact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Slot {
+    /// Slots since the Unix epoch.
+    number: u64,
+    packets: u64,
+    octets: u64,
+}
+
+/// The times of the last contacts of some kinds, milliseconds since the Unix epoch; 0 if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct LastTimes {
+    any_ms: u64,
+    /// A contact of one packet of several.
+    sampled_ms: u64,
+    /// A contact without a size or of unknown sampling.
+    unknown_ms: u64,
+    /// A contact that may have lasted for a while.
+    flow_ms: u64,
+}
+
+impl LastTimes {
+    fn merge(&mut self, other: &Self) {
+        self.any_ms = self.any_ms.max(other.any_ms);
+        self.sampled_ms = self.sampled_ms.max(other.sampled_ms);
+        self.unknown_ms = self.unknown_ms.max(other.unknown_ms);
+        self.flow_ms = self.flow_ms.max(other.flow_ms);
+    }
+}
+
+impl Volume {
+    /// Makes a volume of no contact, for contacts from `since_ms` on.
+    pub(crate) fn new(since_ms: u64) -> Self {
+        Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
+    }
+
+    /// Returns the sum of `volumes`; one that is missing makes it a lower bound.
+    pub(crate) fn sum<'a>(volumes: impl IntoIterator<Item = Option<&'a Self>>) -> Self {
+        let mut sum = Self::default();
+        for volume in volumes {
+            match volume {
+                Some(volume) => sum.merge(volume),
+                None => sum.is_partial = true,
+            }
+        }
+        sum
+    }
+
+    /// Returns whether no contact was ever taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Takes a contact; `closed_ms` is the end of the last closed slice.
+    pub(crate) fn add(&mut self, contact: &Contact, closed_ms: u64) {
+        let own_ms = contact.time_ns / 1_000_000;
+        let time_ms = own_ms.max(closed_ms);
+        if time_ms - own_ms > MOST_LATE_MS {
+            self.last.unknown_ms = self.last.unknown_ms.max(time_ms);
+            return;
+        }
+        self.since_ms.get_or_insert(time_ms);
+        self.whole_since_ms.get_or_insert(time_ms);
+        // Without an exporter, every packet was seen.
+        let sampling = contact.sampling.map_or(1, |rate| u64::from(rate.get()));
+        let is_sampling_known = contact.sampling.is_some() || contact.exporter.is_none();
+        let is_known = contact.packets.is_some() && contact.octets.is_some() && is_sampling_known;
+        let is_packet = contact.packets == Some(NonZeroU64::MIN);
+        let when = |is_so: bool| if is_so { time_ms } else { 0 };
+        self.last.merge(&LastTimes {
+            any_ms: time_ms,
+            sampled_ms: when(sampling > 1),
+            unknown_ms: when(!is_known),
+            flow_ms: when(!is_packet),
+        });
+        let scaled =
+            |count: Option<NonZeroU64>| count.map_or(0, NonZeroU64::get).saturating_mul(sampling);
+        let [packets, octets] = [contact.packets, contact.octets].map(scaled);
+        self.add_slot(Slot { number: time_ms / SLOT_MS, packets, octets });
+    }
+
+    /// Takes in `other`, of another thread, site or host.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.since_ms = self.since_ms.into_iter().chain(other.since_ms).min();
+        self.whole_since_ms = self.whole_since_ms.max(other.whole_since_ms);
+        other.slots.iter().for_each(|slot| self.add_slot(*slot));
+        self.last.merge(&other.last);
+        self.is_partial |= other.is_partial;
+    }
+
+    fn add_slot(&mut self, slot: Slot) {
+        if let Some(sum) = self.slots.iter_mut().find(|sum| sum.number == slot.number) {
+            sum.packets = sum.packets.saturating_add(slot.packets);
+            sum.octets = sum.octets.saturating_add(slot.octets);
+        } else if self.slots.len() < SLOTS {
+            self.slots.push(slot);
+        } else if let Some(oldest) = self.slots.iter_mut().min_by_key(|sum| sum.number)
+            && oldest.number < slot.number
+        {
+            *oldest = slot;
+        }
+    }
+
+    /// Returns the mean of the minute before `now_ms`, or of the time since contacts were taken where that is shorter.
+    pub(crate) fn rates(&self, now_ms: u64) -> Rates {
+        let current = now_ms.saturating_sub(1) / SLOT_MS;
+        let first = (current + 1).saturating_sub(MEAN);
+        let in_mean = self.slots.iter().filter(|slot| (first..=current).contains(&slot.number));
+        let sums = in_mean.fold(Slot::default(), |sum, slot| Slot {
+            packets: sum.packets.saturating_add(slot.packets),
+            octets: sum.octets.saturating_add(slot.octets),
+            ..sum
+        });
+        // Contacts come before their slice closes.
+        let end_ms = now_ms.max(self.last.any_ms.min((current + 1).saturating_mul(SLOT_MS)));
+        let first_ms = first.saturating_mul(SLOT_MS);
+        let is_in_mean = |time_ms: u64| time_ms > 0 && time_ms >= first_ms;
+        // A flow that has just been reported may have lasted for a minute, so only a whole minute of flows has a mean.
+        let is_of_flows = is_in_mean(self.last.flow_ms);
+        let since_ms = self.since_ms.unwrap_or(now_ms);
+        let start_ms = if is_of_flows { first_ms } else { first_ms.max(since_ms) };
+        let seconds = end_ms.saturating_sub(start_ms).max(LEAST_MS) as f64 / 1e3;
+        let is_incomplete = self.whole_since_ms.is_some_and(|since_ms| since_ms > first_ms)
+            && (is_of_flows || self.whole_since_ms != self.since_ms);
+        let rate = |sum: u64, per: f64| (sum as f64 * per / seconds).round() as u64;
+        let is_any = |count: fn(&Slot) -> u64| self.slots.iter().any(|slot| count(slot) > 0);
+        Rates {
+            packets_per_second: is_any(|slot| slot.packets).then(|| rate(sums.packets, 1.0)),
+            bits_per_second: is_any(|slot| slot.octets).then(|| rate(sums.octets, 8.0)),
+            is_rate_scaled: is_in_mean(self.last.sampled_ms),
+            is_rate_lower_bound: self.is_partial
+                || is_incomplete
+                || is_in_mean(self.last.unknown_ms),
+            is_rate_upper_bound: false,
+        }
+        .if_known()
+    }
+}
+
+#[cfg(test)]
+mod tests;
