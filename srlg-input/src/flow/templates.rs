@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn fields_that_do_not_matter_are_passed_over() {
-        let compiled = compiled(&[(9, 1), (10, 2), (4, 1), (5, 1), (13, 4)], 9).unwrap();
+        let compiled = compiled(&[(9, 1), (14, 2), (4, 1), (5, 1), (13, 4)], 9).unwrap();
         assert_eq!(compiled.steps.len(), 1);
         let bytes = [1, 2, 3, 17, 5, 6, 7, 8, 9, 10];
         let (record, rest) = read_record(&compiled, &bytes).unwrap();

@@ -130,7 +130,8 @@ impl Details {
                 && let Some(of) = self.hosts.get_mut(host)
             {
                 of.merge(self.seed, taken);
-                *taken = HostDetails::new(taken.since_ms);
+                let volume = taken.volume.rest();
+                *taken = HostDetails { volume, ..HostDetails::new(taken.since_ms) };
             }
         }
     }

@@ -127,8 +127,7 @@ impl Sites {
         let mut evidence = Evidence { rates, ..Evidence::default() };
         let mut details: Vec<&HostDetails> = Vec::new();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            let fresh =
-                |host: &IpAddr| Some(&self.fresh(site, (view, *host), slice)?.1);
+            let fresh = |host: &IpAddr| Some(&self.fresh(site, (view, *host), slice)?.1);
             details.extend(hosts.iter().filter_map(fresh).map(|report| &report.details));
             let first = hosts.first().and_then(fresh);
             let mut counts = first.into_iter().flat_map(|report| &report.counts);

@@ -11,9 +11,8 @@ use crate::packet::Skip;
 /// Fields of version 2, which logs without a first line of names have.
 pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
 
-const NAMES: [&str; 9] = [
-    "srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start",
-];
+const NAMES: [&str; 9] =
+    ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start"];
 
 /// Decoder of lines of a flow log.
 pub(super) struct Vpc {

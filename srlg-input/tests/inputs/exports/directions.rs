@@ -216,10 +216,8 @@ fn the_reverse_direction_has_its_own_port_and_flags() {
     record.extend([vec![0, 0, 0, 0, 0, 0, 0, 40], vec![0, 90], 70_000_u32.to_be_bytes().to_vec()]);
     let (_, contacts) = of(DecoderOptions::default(), &fields, &record);
     let told = contacts.iter().map(|it| (it.destination_port, it.tcp_flags, counts(it)));
-    let expected = [
-        (Some(80), NonZeroU8::new(0x02), [1, 40]),
-        (Some(12_345), NonZeroU8::new(0x12), [2, 90]),
-    ];
+    let expected =
+        [(Some(80), NonZeroU8::new(0x02), [1, 40]), (Some(12_345), NonZeroU8::new(0x12), [2, 90])];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let ingress = contacts.iter().map(|it| it.ingress.map(NonZeroU32::get));
     assert_eq!(ingress.collect::<Vec<_>>(), [Some(70_000), None]);

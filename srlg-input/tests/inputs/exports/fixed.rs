@@ -178,7 +178,10 @@ fn records_of_v5_and_v7_are_read() {
         assert_eq!(hosts.collect::<Vec<_>>(), ["192.0.2.1 192.0.2.2"; 2]);
         let counts = (found[0].packets, found[0].octets);
         assert_eq!(counts, (NonZeroU64::new(3), NonZeroU64::new(180)));
-        assert_eq!((found[0].tcp_flags, found[0].ingress), (NonZeroU8::new(0x12), NonZeroU32::new(7)));
+        assert_eq!(
+            (found[0].tcp_flags, found[0].ingress),
+            (NonZeroU8::new(0x12), NonZeroU32::new(7))
+        );
         assert_eq!((found[0].protocol, found[0].destination_port), (Some(6), Some(80)));
         let expected = if version == 5 { NonZeroU32::new(100) } else { None };
         assert_eq!(found[0].sampling, expected, "the field is reserved in v7");

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use srlg_input::contact::{Contact, TCP, TCP_SYN};
 
 use super::{
-    Details, EXPORTERS, HOSTS, HostDetails, InterfaceShare, MOST_PEERS, MOST_SHARES, Rates,
+    Details, EXPORTERS, HOSTS, HostDetails, HostExporters, InterfaceShare, MOST_PEERS, MOST_SHARES,
+    Rates,
 };
 
 const SEED: u64 = 7;
@@ -44,8 +45,7 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     assert_eq!(detail.exporters, [host(9)]);
     assert_eq!(detail.ports, [("tcp/445".to_owned(), 0.75), ("tcp/80".to_owned(), 0.25)]);
     assert_eq!(detail.prefixes.len(), MOST_SHARES);
-    let interface =
-        |interface, share| InterfaceShare { exporter: host(9), interface, share };
+    let interface = |interface, share| InterfaceShare { exporter: host(9), interface, share };
     assert_eq!(detail.interfaces, [interface(7, 0.75), interface(70, 0.25)]);
     let first = detail.peers.iter().filter(|peer| **peer <= host(1_000)).count();
     // 32 of 2,000: 16 ± 3; five standard deviations.
@@ -96,9 +96,9 @@ fn longest() -> Value {
     let addresses = |count| (0..count).map(address).collect::<Vec<_>>();
     let port = |at: u16| json!([{ "protocol": 200 + at, "port": 60_000 + at }, u64::MAX]);
     let prefix = |at: u16| json!([format!("2001:1db8:{:x}::/48", 0x1000 + at), u64::MAX]);
-    let slot = |at: u64| json!({ "number": u64::MAX - at, "packets": u64::MAX, "octets": u64::MAX });
-    let interface =
-        |at: usize| json!([{ "exporter": address(at), "index": u32::MAX }, u64::MAX]);
+    let slot =
+        |at: u64| json!({ "number": u64::MAX - at, "packets": u64::MAX, "octets": u64::MAX });
+    let interface = |at: usize| json!([{ "exporter": address(at), "index": u32::MAX }, u64::MAX]);
     json!({
         "since_ms": u64::MAX,
         "peers": addresses(MOST_PEERS),
@@ -184,6 +184,23 @@ fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
     let two_of_three = rates(&[host(0), host(1), host(2)]);
     assert_eq!(two_of_three, Rates { is_rate_lower_bound: true, ..known(1, 1_000) });
     assert_eq!(rates(&[host(2)]), Rates::default());
+}
+
+#[test]
+fn a_host_of_a_checkpoint_has_rates_from_its_first_contact_on() {
+    let mut details = Details::new(SEED);
+    let exporters = vec![host(9)];
+    details.resume(vec![HostExporters { host: host(0), since_ms: 1_000, exporters }]);
+    let mut of_thread = details.clone();
+    for second in [100, 101] {
+        let mut contact = contact(2, 445);
+        (contact.time_ns, contact.exporter) = (second * 1_000_000_000, None);
+        contact.packets = NonZeroU64::new(1);
+        take(&mut of_thread, host(2), &contact);
+        details.absorb(&mut of_thread);
+    }
+    assert_eq!(details.rates(&[host(0)], 102_000).packets_per_second, Some(1));
+    assert_eq!(details.all_exporters()[0].since_ms, 1_000);
 }
 
 #[test]

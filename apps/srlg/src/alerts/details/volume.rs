@@ -79,6 +79,12 @@ impl Volume {
         Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
     }
 
+    /// Returns a volume of no contact, for those that follow the ones in this volume.
+    pub(crate) fn rest(&self) -> Self {
+        let Self { since_ms, whole_since_ms, .. } = *self;
+        Self { since_ms, whole_since_ms, ..Self::default() }
+    }
+
     /// Returns the sum of `volumes`; one that is missing makes it a lower bound.
     pub(crate) fn sum<'a>(volumes: impl IntoIterator<Item = Option<&'a Self>>) -> Self {
         let mut sum = Self::default();

@@ -24,7 +24,8 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
             _ => "",
         };
         let rates = context.peak_rates;
-        let rates = if rates.is_known() { format!(", with a peak of {rates}") } else { String::new() };
+        let rates =
+            if rates.is_known() { format!(", with a peak of {rates}") } else { String::new() };
         return format!(
             "{subject_name}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} {peers} were counted{rates}"
         );
