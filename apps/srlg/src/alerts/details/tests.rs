@@ -169,7 +169,7 @@ fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
     details.look_at(&[host(0), host(1)], 5_000);
     for (at, octets) in [(0, 100), (1, 150)] {
         let mut contact = contact(2, 445);
-        (contact.time_ns, contact.exporter) = (5_500_000_000, None);
+        (contact.time_ns, contact.exporter) = (5_000_000_000, None);
         (contact.packets, contact.octets) = (NonZeroU64::new(1), NonZeroU64::new(octets));
         details.take((host(at).into(), host(2).into()), &contact);
     }
@@ -184,6 +184,27 @@ fn rates_of_hosts_are_a_sum_and_a_lower_bound_if_one_is_not_looked_at() {
     let two_of_three = rates(&[host(0), host(1), host(2)]);
     assert_eq!(two_of_three, Rates { is_rate_lower_bound: true, ..known(1, 1_000) });
     assert_eq!(rates(&[host(2)]), Rates::default());
+}
+
+#[test]
+fn rates_of_two_threads_are_those_of_all_their_contacts() {
+    let mut details = Details::new(SEED);
+    details.look_at(&[host(0)], 100_000);
+    let mut of_threads = [details.clone(), details.clone()];
+    // The slice closed a second late.
+    for at in 0..200 {
+        let mut contact = contact(2, 445);
+        (contact.time_ns, contact.exporter) = ((101_000 + 10 * at) * 1_000_000, None);
+        contact.packets = NonZeroU64::new(1);
+        contact.octets = contact.packets;
+        take(&mut of_threads[at as usize % 2], host(2), &contact);
+        if at % 50 == 49 {
+            of_threads.iter_mut().for_each(|of_thread| details.absorb(of_thread));
+        }
+    }
+    let expected =
+        Rates { packets_per_second: Some(100), bits_per_second: Some(800), ..Rates::default() };
+    assert_eq!(details.rates(&[host(0)], 103_000), expected);
 }
 
 #[test]

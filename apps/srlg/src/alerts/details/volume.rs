@@ -25,7 +25,7 @@ const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 /// Slots that are kept. Contacts may be ahead of the slice that closes.
 const SLOTS: usize = 16;
 
-/// The shortest time of a mean.
+/// The shortest time of a mean, and the time by which the starts of sources may differ.
 const LEAST_MS: u64 = 1_000;
 
 /// Packets and bytes of a host.
@@ -82,7 +82,8 @@ impl Volume {
     /// Returns a volume of no contact, for those that follow the ones in this volume.
     pub(crate) fn rest(&self) -> Self {
         let Self { since_ms, whole_since_ms, .. } = *self;
-        Self { since_ms, whole_since_ms, ..Self::default() }
+        let last = LastTimes { any_ms: self.last.any_ms, ..LastTimes::default() };
+        Self { since_ms, whole_since_ms, last, ..Self::default() }
     }
 
     /// Returns the sum of `volumes`; one that is missing makes it a lower bound.
@@ -110,8 +111,9 @@ impl Volume {
             self.last.unknown_ms = self.last.unknown_ms.max(time_ms);
             return;
         }
-        self.since_ms.get_or_insert(time_ms);
-        self.whole_since_ms.get_or_insert(time_ms);
+        if self.last.any_ms == 0 {
+            self.start(time_ms);
+        }
         // Without an exporter, every packet was seen.
         let sampling = contact.sampling.map_or(1, |rate| u64::from(rate.get()));
         let is_sampling_known = contact.sampling.is_some() || contact.exporter.is_none();
@@ -130,10 +132,22 @@ impl Volume {
         self.add_slot(Slot { number: time_ms / SLOT_MS, packets, octets });
     }
 
+    /// Takes the time of the first contact as the one from which on contacts are taken, unless that was known and is long before:
+    /// slices close a little after their end, and contacts in between were not taken.
+    fn start(&mut self, time_ms: u64) {
+        let is_long_before = |since_ms: &u64| time_ms.saturating_sub(*since_ms) > SLOT_MS;
+        let since_ms = self.since_ms.filter(is_long_before).unwrap_or(time_ms);
+        (self.since_ms, self.whole_since_ms) = (Some(since_ms), Some(since_ms));
+    }
+
     /// Takes in `other`, of another thread, site or host.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.since_ms = self.since_ms.into_iter().chain(other.since_ms).min();
-        self.whole_since_ms = self.whole_since_ms.max(other.whole_since_ms);
+        if self.last.any_ms == 0 {
+            (self.since_ms, self.whole_since_ms) = (other.since_ms, other.whole_since_ms);
+        } else if other.last.any_ms > 0 {
+            self.since_ms = self.since_ms.into_iter().chain(other.since_ms).min();
+            self.whole_since_ms = self.whole_since_ms.max(other.whole_since_ms);
+        }
         other.slots.iter().for_each(|slot| self.add_slot(*slot));
         self.last.merge(&other.last);
         self.is_partial |= other.is_partial;
@@ -171,8 +185,9 @@ impl Volume {
         let since_ms = self.since_ms.unwrap_or(now_ms);
         let start_ms = if is_of_flows { first_ms } else { first_ms.max(since_ms) };
         let seconds = end_ms.saturating_sub(start_ms).max(LEAST_MS) as f64 / 1e3;
-        let is_incomplete = self.whole_since_ms.is_some_and(|since_ms| since_ms > first_ms)
-            && (is_of_flows || self.whole_since_ms != self.since_ms);
+        let whole_since_ms = self.whole_since_ms.unwrap_or(now_ms);
+        let is_one_later = whole_since_ms.saturating_sub(since_ms) > LEAST_MS;
+        let is_incomplete = whole_since_ms > first_ms && (is_of_flows || is_one_later);
         let rate = |sum: u64, per: f64| (sum as f64 * per / seconds).round() as u64;
         let is_any = |count: fn(&Slot) -> u64| self.slots.iter().any(|slot| count(slot) > 0);
         Rates {
