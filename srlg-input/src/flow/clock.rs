@@ -59,7 +59,8 @@ impl Clock {
         last: Option<RecordTime>,
         init_ms: Option<u64>,
     ) -> Last {
-        let [first, last] = [first, last].map(|told| self.resolve(told?, init_ms));
+        let first = first.and_then(|told| self.resolve(told, init_ms));
+        let last = last.and_then(|told| self.resolve(told, init_ms));
         let is_reversed = first.zip(last).is_some_and(|(first, last)| last < first);
         let latest = first.max(last).unwrap_or(self.export_ns);
         let is_future = latest > self.export_ns.saturating_add(self.cut_ns);

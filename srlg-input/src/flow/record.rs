@@ -2,6 +2,8 @@
 //!
 //! Shape: numbers as the record has them; addresses of zero stand for none.
 
+use std::num::NonZeroU64;
+
 use crate::contact::Host;
 use crate::flow::bytes;
 use crate::flow::clock::RecordTime;
@@ -70,6 +72,13 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub(crate) fn number(&self, number: Number) -> Option<u64> {
         (self.present & 1 << number as u32 != 0).then(|| self.numbers[number as usize])
+    }
+
+    /// Returns a number that is not 0, if the record has one.
+    #[inline(always)]
+    pub(crate) fn nonzero(&self, number: Number) -> Option<NonZeroU64> {
+        // Those that it has not are 0.
+        NonZeroU64::new(self.numbers[number as usize])
     }
 
     /// Returns a time, if the record has it.

@@ -108,15 +108,16 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     let time_ns =
         sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
     let details = Details {
-        packets: nonzero(record.number(Number::Packets)),
-        octets: nonzero(record.number(Number::Octets)),
+        packets: record.nonzero(Number::Packets),
+        octets: record.nonzero(Number::Octets),
         protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
-        tcp_flags: flags(record.number(Number::TcpFlags).or(packet.tcp_flags.map(u64::from))),
+        tcp_flags: flags(record.nonzero(Number::TcpFlags))
+            .or(packet.tcp_flags.and_then(NonZeroU8::new)),
         destination_port: narrow(record.number(Number::DestinationPort))
             .or(packet.destination_port),
         initiated: forward_initiated(record),
         sampling: samplers.rate(domain, &record.sampling()),
-        ingress: narrow(record.number(Number::Ingress)).and_then(NonZeroU32::new),
+        ingress: record.nonzero(Number::Ingress).and_then(|index| index.try_into().ok()),
     };
     if has_forward(record) {
         sink.contact(time_ns, hosts, &details);
@@ -136,9 +137,9 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             None => time_ns,
         };
         let reverse = Details {
-            packets: nonzero(reverse_packets),
-            octets: nonzero(reverse_octets),
-            tcp_flags: flags(record.number(Number::ReverseTcpFlags)),
+            packets: record.nonzero(Number::ReversePackets),
+            octets: record.nonzero(Number::ReverseOctets),
+            tcp_flags: flags(record.nonzero(Number::ReverseTcpFlags)),
             destination_port: narrow(record.number(Number::SourcePort)),
             initiated: details.initiated.map(|initiated| !initiated),
             // The record names the interface of the forward direction.
@@ -156,14 +157,9 @@ fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
     number.and_then(|number| T::try_from(number).ok())
 }
 
-/// Returns a count, unless it is 0.
-fn nonzero(number: Option<u64>) -> Option<NonZeroU64> {
-    number.and_then(NonZeroU64::new)
-}
-
 /// Returns the low eight flags of TCP, if any is set.
-fn flags(number: Option<u64>) -> Option<NonZeroU8> {
-    number.and_then(|number| NonZeroU8::new(number as u8))
+fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
+    number.and_then(|number| NonZeroU8::new(number.get() as u8))
 }
 
 /// Whether the record tells of the other direction, too.

@@ -15,6 +15,7 @@ use crate::flow::counts::Reason;
 use crate::flow::exporter::{Backlog, Exporter};
 use crate::flow::netflow::{Message, Version};
 use crate::flow::options::{DecoderOptions, ENTRY_BYTES, table};
+use crate::flow::record::Record;
 use crate::flow::sequence::{Count, Sequence};
 use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
@@ -216,7 +217,8 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     ) -> Option<u32> {
         let is_more_than_padding = set.len() > 3;
         let mut records = 0;
-        while let Some(record) = template.compiled.read(&mut set) {
+        let mut record = Record::default();
+        while template.compiled.read(&mut set, &mut record).is_some() {
             records += 1;
             if template.style.is_options() {
                 self.exporter.samplers.learn(self.domain, &record.sampling());

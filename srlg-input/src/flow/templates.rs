@@ -207,13 +207,15 @@ impl RecordLayout {
         bytes.len() >= self.least
     }
 
-    /// Takes a record off `bytes`; nothing where there is no whole one.
+    /// Takes a record off `bytes` into `record`; nothing where there is no whole one.
+    // A record that is returned would be copied twice.
     #[inline]
-    pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8]) -> Option<Record<'a>> {
+    pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8], record: &mut Record<'a>) -> Option<()> {
         if !self.fits(bytes) {
             return None;
         }
-        let (mut record, mut from) = (Record::default(), *bytes);
+        *record = Record::default();
+        let mut from = *bytes;
         for step in &self.steps {
             let field = from.get(usize::from(step.offset)..)?;
             if step.length != VARIABLE {
@@ -228,7 +230,7 @@ impl RecordLayout {
             }
         }
         *bytes = from.get(usize::from(self.rest)..)?;
-        Some(record)
+        Some(())
     }
 }
 
@@ -334,7 +336,9 @@ mod tests {
         compiled: &RecordLayout,
         mut bytes: &'a [u8],
     ) -> Option<(Record<'a>, &'a [u8])> {
-        compiled.read(&mut bytes).map(|record| (record, bytes))
+        let mut record = Record::default();
+        compiled.read(&mut bytes, &mut record)?;
+        Some((record, bytes))
     }
 
     #[test]
