@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use crate::notify::notice::Notice;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use srlg_input::contact::{IpNet, Networks, deserialize_networks};
@@ -82,11 +83,15 @@ impl ExporterNames {
         NamedExporter { name: self.name(address).map(str::to_owned), address }
     }
 
-    /// Returns the names of those of `exporters` that have one.
-    #[must_use]
-    pub fn names_of(&self, exporters: &[IpAddr]) -> BTreeMap<IpAddr, String> {
-        let name = |exporter: &IpAddr| Some((*exporter, self.name(*exporter)?.to_owned()));
-        exporters.iter().filter_map(name).collect()
+    /// Names the exporters and the interfaces of `notice`.
+    pub(crate) fn name_exporters_of(&self, notice: &mut Notice) {
+        for it in &mut notice.top_interfaces {
+            it.name = self.interface(it.exporter, it.interface).map(str::to_owned);
+        }
+        let interfaces = notice.top_interfaces.iter().map(|it| it.exporter);
+        let exporters = notice.exporters.iter().copied().chain(interfaces);
+        let name = |exporter| Some((exporter, self.name(exporter)?.to_owned()));
+        notice.exporter_names = exporters.filter_map(name).collect();
     }
 }
 
@@ -118,6 +123,7 @@ impl fmt::Display for NamedExporter {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::notify::notice::InterfaceShare;
 
     #[test]
     fn the_longest_network_names_an_exporter_and_its_interfaces() {
@@ -138,7 +144,12 @@ mod tests {
             assert_eq!((interface(u32::MAX), interface(8)), (last, None), "{exporter}");
         }
         let (edge, other) = (address("192.0.2.1"), address("198.51.100.1"));
-        assert_eq!(names.names_of(&[other, edge]), [(edge, "edge".to_owned())].into());
+        let mut notice = Notice { exporters: vec![other], ..Notice::sample() };
+        notice.top_interfaces[0] =
+            InterfaceShare { exporter: edge, interface: 7, name: None, share: 1.0 };
+        names.name_exporters_of(&mut notice);
+        assert_eq!(notice.exporter_names, [(edge, "edge".to_owned())].into());
+        assert_eq!(notice.top_interfaces[0].name.as_deref(), Some("transit-a"));
         let shown = [edge, other].map(|exporter| names.named(exporter).to_string());
         assert_eq!(shown, ["edge (192.0.2.1)", "198.51.100.1"]);
     }

@@ -130,7 +130,7 @@ impl Desk {
             silent.name = name.map(str::to_owned);
         }
         let mut notice = Notice::new(alert, context);
-        notice.exporter_names = self.exporters.names_of(&notice.exporters);
+        self.exporters.name_exporters_of(&mut notice);
         notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
         if let Some(last) = before_end {

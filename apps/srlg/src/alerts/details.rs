@@ -276,6 +276,7 @@ impl HostDetails {
         let interfaces = interfaces.map(|(Interface { exporter, index }, share)| InterfaceShare {
             exporter,
             interface: index.get(),
+            name: None,
             share,
         });
         Detail {

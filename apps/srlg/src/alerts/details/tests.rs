@@ -45,7 +45,8 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     assert_eq!(detail.exporters, [host(9)]);
     assert_eq!(detail.ports, [("tcp/445".to_owned(), 0.75), ("tcp/80".to_owned(), 0.25)]);
     assert_eq!(detail.prefixes.len(), MOST_SHARES);
-    let interface = |interface, share| InterfaceShare { exporter: host(9), interface, share };
+    let interface =
+        |interface, share| InterfaceShare { exporter: host(9), interface, name: None, share };
     assert_eq!(detail.interfaces, [interface(7, 0.75), interface(70, 0.25)]);
     let first = detail.peers.iter().filter(|peer| **peer <= host(1_000)).count();
     // 32 of 2,000: 16 ± 3; five standard deviations.

@@ -28,12 +28,15 @@ pub struct Rates {
 }
 
 /// An interface of an exporter, with its share of contacts.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceShare {
     /// The exporter.
     pub exporter: IpAddr,
     /// Index of the interface in SNMP (ifIndex).
     pub interface: u32,
+    /// Its name, if the configuration has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Its share of the contacts whose interface is known.
     pub share: f64,
 }

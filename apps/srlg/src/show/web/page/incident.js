@@ -72,7 +72,7 @@ function facts(notice) {
     ["sampling", withoutSampling(notice)],
     ["age of data", lasting(notice.data_age_ms)],
     ["largest traffic", traffic(notice.peak_rates)],
-    ["comes in at", (notice.top_interfaces || []).map((it) => `${it.exporter} interface ${it.interface} ${Math.round(it.share * 100)} %`).join(", "), "code"],
+    ["comes in at", (notice.top_interfaces || []).map((it) => `${withName(it.exporter, notice.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
     ["ports", shares(notice.top_ports), "code"],
     ["SYN alone", notice.syn_only === undefined ? "" : `${percent(notice.syn_only)} of contacts`],
     ["peers in", prefixes(notice), "code"],
