@@ -41,7 +41,7 @@ const FEED_PAIRS: usize = 1 << 16;
 /// Bytes of a view of a thread that reads, beside pairs that wait for their slice.
 pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
 
-/// Contacts that all views take in turn: 10 KB, which stay in the first cache.
+/// Contacts that all views take in turn: 12 KB, which stay in the first cache.
 const RUN: usize = 128;
 
 /// Pairs of a slice that are pushed at once; fewer wait for more.
