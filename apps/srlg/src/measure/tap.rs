@@ -18,7 +18,7 @@
 //! - All pairs of contacts that were read before a tick are in the detectors when a slice closes by that tick, if they are not of
 //!   later slices. The input says so of contacts, and the main thread pushes what waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -172,6 +172,15 @@ impl Taps {
 
     fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Tap>> {
         self.0.iter().map(|tap| lock(tap))
+    }
+
+    /// Returns the slices of which pairs wait.
+    pub(crate) fn waiting(&self) -> BTreeSet<u64> {
+        let mut slices = BTreeSet::new();
+        for tap in self.each() {
+            slices.extend(tap.views.iter().flat_map(|view| view.waiting.keys()));
+        }
+        slices
     }
 
     /// Removes and returns the counts of all taps.
@@ -411,7 +420,7 @@ impl Outflow {
         }
         pairs.v4.truncate(v4);
         pairs.v6.truncate(v6);
-        pushed.pairs += (before - pairs.len()) as u64;
+        let count = (before - pairs.len()) as u64;
         let contacts = mem::take(&mut pairs.contacts);
         match arrival {
             Arrival::TooLate => {
@@ -421,7 +430,10 @@ impl Outflow {
             Arrival::Late { .. } => counts.late += contacts,
             _ => {}
         }
-        pushed.oldest = earlier(pushed.oldest, Some(slice));
+        if count > 0 {
+            pushed.pairs += count;
+            pushed.oldest = earlier(pushed.oldest, Some(slice));
+        }
         Ok(())
     }
 }

@@ -37,6 +37,7 @@ use crate::measure::track::Track;
 use crate::network::payload::{self, ViewDelta};
 use crate::network::report::{HOSTS_PER_REPORT, HostReport, SiteReport, WatchedView, Watchlist};
 use crate::network::{NetworkVersion, NetworkView, VersionId};
+use crate::now_ms;
 use crate::show::troubles::TroubleKind;
 
 /// Time between two lines of the log about dropped contacts.
@@ -45,6 +46,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub(super) struct Measurement {
     views: Vec<SiteView>,
     slices: Slices,
+    /// How long a slice waits for contacts after its end.
+    grace: Duration,
     pairs: u64,
     log_dropped: Every,
     log_portless: Every,
@@ -171,6 +174,7 @@ impl Measurement {
         Ok(Self {
             views,
             slices,
+            grace,
             pairs: 0,
             log_dropped: Every::new(SILENCE),
             log_portless: Every::new(SILENCE),
@@ -290,6 +294,17 @@ impl Measurement {
     /// Lets time pass until `now_ns`, the time of day, by which slices end. The first one is that of the first call.
     pub(super) fn pass(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
         self.collect(taps);
+        // A slice of which pairs wait is no part of a silence.
+        for slice in taps.waiting() {
+            let start_ns = self.start_ns(slice);
+            if start_ns < now_ns {
+                self.pass_views(start_ns, taps)?;
+            }
+        }
+        self.pass_views(now_ns, taps)
+    }
+
+    fn pass_views(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
         let Self { views, slices, .. } = self;
         for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
             track.pass(now_ns, &mut Sink { of: measured, slices, taps: taps.of(at) })?;
@@ -297,9 +312,20 @@ impl Measurement {
         Ok(())
     }
 
-    /// Ends the last slice, if there was any.
+    /// Returns the time at which `slice` starts to run, nanoseconds since the Unix epoch.
+    fn start_ns(&self, slice: u64) -> u64 {
+        let start_ms = slice.saturating_mul(self.slices.slice_ms);
+        start_ms.saturating_mul(1_000_000).saturating_add(self.grace.as_nanos() as u64)
+    }
+
+    /// Ends the last slice, if there was any, and those of which pairs wait.
     pub(super) fn finish(mut self, taps: &Taps) -> Result<Totals> {
         self.collect(taps);
+        // A contact from the future makes no slices.
+        let now_slice = now_ms() / self.slices.slice_ms;
+        if let Some(last) = taps.waiting().into_iter().filter(|slice| *slice <= now_slice).max() {
+            self.pass(self.start_ns(last), taps)?;
+        }
         let Self { views, slices, .. } = &mut self;
         for (at, SiteView { track, measured, .. }) in views.iter_mut().enumerate() {
             let mut sink = Sink { of: measured, slices, taps: taps.of(at) };
@@ -438,6 +464,9 @@ impl Sink<'_> {
         if !self.is_last() {
             return Ok(());
         }
+        if is_passed_over && !self.taps.are_there() {
+            self.slices.sampling_up_to(slice);
+        }
         // Before the slice is on disk: the collector may close it as soon as it hears of it.
         if is_newest && !is_passed_over {
             self.slices.report(slice);
@@ -458,11 +487,11 @@ impl Sink<'_> {
 impl Slices {
     /// Sends what was touched in `slice`.
     fn send(&mut self, slice: u64, is_passed_over: bool) -> Result<()> {
-        let sampling = self.sampling_up_to(slice);
         if is_passed_over {
             self.totals.passed_over += 1;
             return Ok(());
         }
+        let sampling = self.sampling_up_to(slice);
         let deltas = self.deltas.remove(&slice).unwrap_or_default();
         let parts = payload::pack(self.version, &deltas, self.part_bytes);
         thread::sleep(self.pacer.wait(Instant::now()));

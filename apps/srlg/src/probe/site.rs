@@ -25,6 +25,9 @@ use crate::now_ms;
 /// A first slice that is further ahead than this is the fault of a clock, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
+/// The longest that it may take to give all threads that read new views, in milliseconds.
+const SWAP_MS: u64 = 50;
+
 /// Options of a measurement by any version.
 pub(super) struct SiteOptions {
     /// Whether the input is live.
@@ -119,8 +122,9 @@ impl Site {
         let exporters = exporters.with_slices_of(version.network.slice_ms);
         let measurement = self.options.measurement(version, &self.outbox, exporters)?;
         let slice_ms = version.network.slice_ms;
-        // The slice that runs now is not whole.
-        let first = (now_ns / 1_000_000 / slice_ms + 1).max(version.first_slice);
+        // A detector takes its time to be made. The slice that runs when all threads have the new views is not whole.
+        let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
+        let first = (ready_ms / slice_ms + 1).max(version.first_slice);
         // No thread may push to a detector that is no more.
         self.taps.set_views(slice_ms, first, || measurement.tap())?;
         self.measurement = measurement;

@@ -30,20 +30,28 @@ pub(in crate::probe) fn network(part_bytes: usize) -> Network {
 }
 
 fn measurement(network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
+    measurement_of(false, network, folder)
+}
+
+fn measurement_of(is_live: bool, network: &Network, folder: &Path) -> (Measurement, Arc<Outbox>) {
     let (spool, _) = Spool::open(SpoolLock::take(folder).unwrap(), VERSION).unwrap();
     let version = NetworkVersion { id: VERSION, first_slice: 0, network: network.clone() };
     let outbox = Arc::new(Outbox::new(spool, &version, Some(1000), false));
     let to = Arc::clone(&outbox);
     let exporters = WitnessTable::new(&[], None, version.network.slice_ms, 0);
-    (Measurement::new(&version, false, None, Device::Cpu, to, exporters).unwrap(), outbox)
+    (Measurement::new(&version, is_live, None, Device::Cpu, to, exporters).unwrap(), outbox)
 }
 
-/// 300 pairs per slice, in which those of each seventh are up to 3 slices late.
 fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
-    slices.flat_map(|slice| {
+    contacts_from(0, slices)
+}
+
+/// 300 pairs per slice with peers from `first` on, in which those of each seventh are up to 3 slices late.
+fn contacts_from(first: u32, slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
+    slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
             let late = if index % 7 == 0 { u64::from(index % 4) } else { 0 };
-            let pair = IpPair { inside: index % 5, opposite: index * 1000 + slice as u32 };
+            let pair = IpPair { inside: index % 5, opposite: first + index * 1000 + slice as u32 };
             ((slice - late) * SECOND + u64::from(index), pair)
         })
     })
@@ -172,7 +180,7 @@ struct Tapped {
 }
 
 fn tapped(network: &Network, folder: &Path) -> Tapped {
-    let (measurement, outbox) = measurement(network, folder);
+    let (measurement, outbox) = measurement_of(true, network, folder);
     Tapped { measurement, outbox, taps: Taps::default() }
 }
 
@@ -181,13 +189,13 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Takes contacts of `slices`, by a single thread and in blocks.
-    fn take(&mut self, slices: std::ops::Range<u64>) {
+    /// Takes contacts of `slices` with peers from `first` on, by a single thread and in blocks.
+    fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
             self.measurement.pass(slice * SECOND, &self.taps).unwrap();
-            let contacts: Vec<_> =
-                contacts(slice..slice + 1).map(|(time, pair)| contact(time, pair)).collect();
+            let contacts = contacts_from(first, slice..slice + 1);
+            let contacts: Vec<_> = contacts.map(|(time, pair)| contact(time, pair)).collect();
             contacts.chunks(70).for_each(|block| sink.take(block).unwrap());
         }
     }
@@ -197,7 +205,7 @@ impl Tapped {
 fn threads_that_read_measure_what_one_thread_does() {
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
     let mut tapped = tapped(&network, folder.path());
-    tapped.take(100..110);
+    tapped.take(100..110, 0);
     let Tapped { measurement, outbox, taps } = tapped;
     let totals = measurement.finish(&taps).unwrap();
     assert_eq!((totals.slices, totals.pairs, totals.too_late), (10, 6000, 0));
@@ -210,15 +218,70 @@ fn threads_that_read_measure_what_one_thread_does() {
 fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let mut first = tapped(&network, folder.path());
-    first.take(100..106);
+    first.take(100..106, 0);
     drop(first);
     let mut second = tapped(&network, folder.path());
     assert_eq!(second.outbox.mark(VERSION), Some(104));
-    second.take(100..110);
+    // Other contacts, also of the slices that have gone out.
+    second.take(100..110, 1 << 20);
     let Tapped { measurement, outbox, taps } = second;
     let totals = measurement.finish(&taps).unwrap();
     assert_eq!((totals.passed_over, totals.slices), (5, 5));
-    assert_eq!(merged(&network, &outbox, 109), told(&network, contacts(100..110), 109));
+    let all = contacts(100..105).chain(contacts_from(1 << 20, 100..110));
+    assert_eq!(merged(&network, &outbox, 109), told(&network, all, 109));
+}
+
+#[test]
+fn pairs_that_come_between_a_delta_and_the_next_slice_go_out_with_that() {
+    let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+    let mut tapped = tapped(&network, folder.path());
+    let mut sink = tapped.sink();
+    let Tapped { mut measurement, outbox, taps } = tapped;
+    measurement.pass(100 * SECOND, &taps).unwrap();
+    let pairs = |peers: std::ops::Range<u32>| {
+        peers.map(|opposite| (100 * SECOND, IpPair { inside: 1, opposite }))
+    };
+    let mut take = |peers| {
+        let contacts: Vec<_> = pairs(peers).map(|(time, pair)| contact(time, pair)).collect();
+        sink.take(&contacts).unwrap();
+    };
+    take(1_000..1_300);
+    let Measurement { views, slices, .. } = &mut measurement;
+    let mut out = Sink { of: &mut views[0].measured, slices, taps: taps.of(0) };
+    out.end(true).unwrap();
+    take(2_000..2_300);
+    out.begin(101).unwrap();
+    out.end(true).unwrap();
+    assert_eq!(outbox.from(0, 99), [100, 101]);
+    let all = pairs(1_000..1_300).chain(pairs(2_000..2_300));
+    assert_eq!(merged(&network, &outbox, 101), told(&network, all, 101));
+}
+
+#[test]
+fn slices_of_which_pairs_wait_go_out_at_the_end_and_before_a_silence() {
+    for end_ns in [None, Some(203 * SECOND)] {
+        let (folder, mut network) = (tempfile::tempdir().unwrap(), network(1 << 20));
+        network.grace_ms = 2_500;
+        let mut tapped = tapped(&network, folder.path());
+        let mut sink = tapped.sink();
+        let Tapped { mut measurement, outbox, taps } = tapped;
+        // Slice 100 runs.
+        for now_ns in [100 * SECOND, 102 * SECOND + SECOND / 2 + 1] {
+            measurement.pass(now_ns, &taps).unwrap();
+        }
+        let blocks = contacts(100..103).map(|(time, pair)| contact(time, pair));
+        sink.take(&blocks.collect::<Vec<_>>()).unwrap();
+        if let Some(end_ns) = end_ns {
+            measurement.pass(end_ns, &taps).unwrap();
+            let later: Vec<u64> = [100, 101, 102].into_iter().chain(180..200).collect();
+            assert_eq!(outbox.from(0, 99), later);
+        } else {
+            let totals = measurement.finish(&taps).unwrap();
+            assert_eq!((totals.pairs, totals.too_late, totals.silent), (900, 0, 0));
+            assert_eq!(outbox.from(0, 99), [100, 101, 102]);
+            assert_eq!(merged(&network, &outbox, 102), told(&network, contacts(100..103), 102));
+        }
+    }
 }
 
 #[test]
@@ -238,6 +301,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     let block = |thread, block| (0..200).map(move |index| pair(thread, block, index));
     let sinks: Vec<_> = (0..THREADS).map(|_| tapped.sink()).collect();
     let Tapped { mut measurement, outbox, taps } = tapped;
+    measurement.pass(100 * SECOND, &taps).unwrap();
     let (read, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
         for (thread, mut sink) in (0..).zip(sinks) {
