@@ -553,7 +553,7 @@ impl Notice {
             sites_without_details,
             exporters: detail.exporters,
             exporter_names: BTreeMap::new(),
-            peers: peers.into_iter().take(MOST_PEERS).map(|it| peer_packing.name(it)).collect(),
+            peers: spread(&peers).map(|it| peer_packing.name(it)).collect(),
             origins: PeerOrigins::default(),
             detail_since_ms,
             top_ports: detail.ports,
@@ -622,6 +622,13 @@ impl Notice {
 
 /// The most peers of a notification.
 pub(crate) const MOST_PEERS: usize = 32;
+
+/// Returns up to [`MOST_PEERS`] of `peers` at even distances. A detector sorts its peers, so the first ones would be of the
+/// lowest addresses, and of few ASes.
+fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
+    let most = peers.len().min(MOST_PEERS);
+    (0..most).map(move |at| peers[at * peers.len() / most])
+}
 
 /// Of what share of contacts a port is most of them.
 const MOSTLY: f64 = 0.5;

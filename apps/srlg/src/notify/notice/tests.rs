@@ -174,3 +174,22 @@ fn a_sample_has_every_field() {
     );
     assert!(detail_since_ms.is_some() && syn_only.is_some());
 }
+
+#[test]
+fn peers_of_a_detector_are_taken_from_all_over_its_sample() {
+    let peers = |count: u8| -> Vec<Name> {
+        let peers = (0..count).map(|at| [192, 0, 2, at].into()).collect();
+        Notice::new(alerts().remove(0), Context { peers, ..Context::default() }).peers
+    };
+    for (count, expected) in [(0, 0), (31, 31), (32, 32), (33, 32), (40, 32), (64, 32)] {
+        let peers = peers(count);
+        assert_eq!(peers.len(), expected);
+        let is_late = |peer: &&Name| {
+            let IpAddr::V4(address) = peer.network().unwrap().addr() else { panic!("{peer}") };
+            address.octets()[3] >= count / 2
+        };
+        let late = peers.iter().filter(is_late).count();
+        assert!(late.abs_diff(expected / 2) <= 1, "{late} of {expected} are of the second half");
+        assert!(peers.is_sorted_by(|a, b| a.network() < b.network()), "{peers:?}");
+    }
+}
