@@ -37,7 +37,6 @@ pub fn run(options: &Options) -> Result<()> {
     input.stop_at_signals()?;
     log_start(&config, &monitor, &input);
     let started_ms = now_ms();
-    let exporters = config.exporters.clone();
     let mut it = Loop {
         options,
         screen: Screen::open(&config.general, delivery.ledger().store())?,
@@ -59,6 +58,8 @@ pub fn run(options: &Options) -> Result<()> {
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
     it.service.stopping();
+    // As they were reloaded last.
+    let exporters = it.config.exporters.clone();
     let finish = it.finish();
     let status = input.status();
     status.to_string().lines().for_each(|line| info!("{line}"));
