@@ -6,6 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +23,12 @@ use crate::config::General;
 
 /// The most ASes and countries of a notification.
 const MOST_SHARES: usize = 8;
+
+/// The most bytes of a database; those of all addresses have some 100 MB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The most characters of a name or a code, so that notifications stay small, whatever a database has.
+const MOST_CHARACTERS: usize = 80;
 
 /// The AS and the country of an address, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,10 +188,12 @@ impl Content {
             Self::As => {
                 if let Some(of) = found.decode::<geoip2::Asn<'_>>()? {
                     origin.asn = of.autonomous_system_number;
-                    origin.as_name = of.autonomous_system_organization.map(str::to_owned);
+                    origin.as_name = of.autonomous_system_organization.map(cut);
                 }
             }
-            Self::Country => origin.country = found.decode_path(&path!["country", "iso_code"])?,
+            Self::Country => {
+                origin.country = found.decode_path::<&str>(&path!["country", "iso_code"])?.map(cut);
+            }
         }
         Ok(())
     }
@@ -200,6 +209,11 @@ impl Content {
     }
 }
 
+/// Returns the first characters of a text of a database.
+fn cut(text: &str) -> String {
+    text.chars().take(MOST_CHARACTERS).collect()
+}
+
 /// A database in memory.
 pub(crate) struct Database {
     path: PathBuf,
@@ -212,8 +226,7 @@ pub(crate) struct Database {
 impl Database {
     /// Reads the database in the file `path`, and checks all of it.
     pub(crate) fn open(path: &Path, content: Content) -> Result<Self> {
-        let file =
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = read(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(path, content, file)
             .with_context(|| format!("cannot use {} as a database", path.display()))
     }
@@ -244,6 +257,14 @@ impl Database {
         }
         self.content.read(&self.reader.lookup(address)?, origin)
     }
+}
+
+/// Reads the file `path`, unless it has no end, or would not fit into memory.
+fn read(path: &Path) -> Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    ensure!(metadata.is_file(), "not a regular file");
+    ensure!(metadata.len() <= MOST_BYTES, "larger than 1 GiB");
+    Ok(fs::read(path)?)
 }
 
 impl fmt::Display for Database {

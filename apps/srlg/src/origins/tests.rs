@@ -152,3 +152,28 @@ fn damaged_files_and_databases_of_something_else_are_refused() {
     let database = Database::parse(Path::new("made"), Content::Country, of_country).unwrap();
     assert_eq!(database.to_string(), "GeoLite2-Country of 2026-11-20, 0.0 MB in memory");
 }
+
+#[test]
+fn endless_and_huge_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let huge = folder.path().join("huge");
+    std::fs::File::create(&huge).unwrap().set_len((1 << 30) + 1).unwrap();
+    let texts = [Path::new("/dev/zero"), &huge].map(|path| {
+        let error = Database::open(path, Content::As).unwrap_err();
+        format!("{error:#}").replace(folder.path().to_str().unwrap(), "DIR")
+    });
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[test]
+fn long_names_are_cut() {
+    // The writer has texts of up to 284 bytes.
+    let long = "é".repeat(142);
+    let lookup = lookup(&[
+        (Content::As, as_database(&[("192.0.2.0/24", 64_500, &long)])),
+        (Content::Country, country_database(&[("192.0.2.0/24", &long)])),
+    ]);
+    let Origin { asn, as_name, country } = lookup.get(address("192.0.2.1"));
+    let expected = Some("é".repeat(80));
+    assert_eq!((asn, as_name, country), (Some(64_500), expected.clone(), expected));
+}
