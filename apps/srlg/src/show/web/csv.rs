@@ -78,12 +78,14 @@ fn origin_cells(origin: Option<&Origin>) -> [String; 3] {
     [asn, as_name, country].map(Option::unwrap_or_default)
 }
 
-/// Returns `cell` as CSV has it. One that a spreadsheet would calculate gets an apostrophe in front, which makes it a text.
+/// Returns `cell` as CSV has it. A part that a spreadsheet would calculate gets an apostrophe in front, which makes it a text.
 fn escape(cell: &str) -> String {
-    let first = cell.trim_start().chars().next();
-    let is_formula = first.is_some_and(|first| "=+-@＝＋－＠".contains(first))
-        || cell.starts_with(['\t', '\r', '\n']);
-    let cell = if is_formula { format!("'{cell}") } else { cell.to_owned() };
+    let formula = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
+    let is_formula = |part: &str| part.trim_start().starts_with(formula);
+    // In some countries cells end at semicolons. Quotes within such a cell do not hold lines together.
+    let parts = cell.split_inclusive([';', '\t', '\r', '\n']);
+    let marked = parts.map(|part| format!("{}{part}", if is_formula(part) { "'" } else { "" }));
+    let cell: String = marked.collect();
     match cell.contains(['"', ',', '\r', '\n']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell,
@@ -108,8 +110,13 @@ mod tests {
             ("-1", "'-1"),
             ("@SUM(A1)", "'@SUM(A1)"),
             ("  =1+1", "'  =1+1"),
-            ("\t=1", "'\t=1"),
-            ("\r1", "\"'\r1\""),
+            ("\t=1", "\t'=1"),
+            ("\r1", "\"\r1\""),
+            ("a; b", "a; b"),
+            ("a;=1+1;b", "a;'=1+1;b"),
+            ("a; -1", "a;' -1"),
+            ("a\n@b", "\"a\n'@b\""),
+            ("a\t+1", "a\t'+1"),
             ("＝1", "'＝1"),
             ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
             ("a=b", "a=b"),
