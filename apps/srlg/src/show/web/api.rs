@@ -30,7 +30,7 @@ use crate::show::open::OpenAlert;
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
-    let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, hosts/ADDRESS and series";
+    let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, incidents/ID/peers.csv, incidents/ID/prefixes.csv, hosts/ADDRESS and series";
     error(StatusCode::NOT_FOUND, &format!("there is no such path: there are {paths}"))
 }
 
