@@ -97,6 +97,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
             "top_ports": join(notice.top_ports.iter().map(|(port, _)| port)),
             "top_as": join(&notice.origins.top_as),
             "top_countries": join(&notice.origins.top_countries),
+            "origin_sample": join(notice.origins.origin_sample),
             "exporters": join(notice.named_exporters()),
             "silent": join(&notice.silent),
             "sites": join(&notice.sites),
@@ -156,5 +157,20 @@ mod tests {
         let notice = Notice::sample();
         assert_eq!(link(&notice).as_str(), notice.url.as_deref());
         assert_eq!(link(&Notice { url: None, ..notice }), Value::Null);
+    }
+
+    #[test]
+    fn shares_of_ases_and_countries_come_with_the_size_of_their_sample() {
+        let now = SystemTime::now();
+        let notice = Notice::sample();
+        let annotations = alert(&notice, notice.severity, now, now)["annotations"].take();
+        for (key, expected) in [
+            ("top_as", "AS64500 Example Transit (100 %)"),
+            ("top_countries", "DE (100 %)"),
+            ("origin_sample", "1"),
+            ("exporters", "edge-1 (198.51.100.1)"),
+        ] {
+            assert_eq!(annotations[key], expected, "{key}");
+        }
     }
 }
