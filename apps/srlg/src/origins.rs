@@ -1,7 +1,7 @@
 //! The AS and the country of addresses, from databases in MaxMind's format.
 //!
 //! Shape: a database is read into memory and checked as a whole before any address is looked up in it.
-//! Invariant: nothing is said of an address that no database knows.
+//! Invariants: an address that is in no database has no origin, and an origin has at most 80 characters of each text.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub struct AsShare {
     /// Name of the AS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_name: Option<String>,
-    /// Its part of the sample.
+    /// Share of the sample.
     pub share: f64,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for AsShare {
 pub struct CountryShare {
     /// Code of the country.
     pub country: String,
-    /// Its part of the sample.
+    /// Share of the sample.
     pub share: f64,
 }
 
@@ -178,7 +178,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Adds to `origin` what the record `found` has of it.
+    /// Adds the fields of the record `found` to `origin`.
     fn read(
         self,
         found: &LookupResult<'_, Vec<u8>>,
@@ -198,7 +198,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the field that a record must have, and what to give where no record has it.
+    /// Returns the field that a record must have, and the kind of database that has it.
     const fn need(self) -> (&'static str, &'static str) {
         match self {
             Self::As => ("autonomous_system_number", "a database of ASes, such as GeoLite2-ASN"),

@@ -65,7 +65,7 @@ fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     to.extend(more.map(|more| u8::try_from(more).expect("shorter than 285 bytes")));
 }
 
-/// What one side of a node leads to.
+/// The target of one side of a node.
 #[derive(Clone, Copy)]
 enum Side {
     Nothing,

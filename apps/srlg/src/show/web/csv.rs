@@ -1,6 +1,6 @@
 //! The sampled peers of an incident, and the networks of its peers, as CSV by RFC 4180.
 //!
-//! Invariant: no cell is a formula of a spreadsheet, as the names of ASes are the words of others.
+//! Invariant: no cell is a formula of a spreadsheet, because the names of ASes come from others.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
