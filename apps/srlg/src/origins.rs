@@ -237,15 +237,14 @@ impl Database {
         reader.verify()?;
         let built = i64::try_from(reader.metadata().build_epoch)?;
         let built = OffsetDateTime::from_unix_timestamp(built)?.date();
-        let mut origin = Origin::default();
+        let mut has_field = false;
         for found in reader.networks(WithinOptions::default())? {
+            let mut origin = Origin::default();
             content.read(&found?, &mut origin)?;
-            if origin != Origin::default() {
-                break;
-            }
+            has_field |= origin != Origin::default();
         }
         let (field, instead) = content.need();
-        ensure!(origin != Origin::default(), "no record has {field}; give {instead}");
+        ensure!(has_field, "no record has {field}; give {instead}");
         Ok(Self { path: path.to_owned(), content, reader, bytes, built })
     }
 

@@ -154,6 +154,21 @@ fn damaged_files_and_databases_of_something_else_are_refused() {
 }
 
 #[test]
+fn a_record_of_another_kind_anywhere_is_refused() {
+    let record = |network: &str, number| -> (IpNet, Value) {
+        let fields = [("autonomous_system_number", number)];
+        (network.parse().unwrap(), Value::Map(fields.into()))
+    };
+    for [good, bad] in [["10.0.0.0/8", "192.0.2.0/24"], ["192.0.2.0/24", "10.0.0.0/8"]] {
+        let records = [record(good, Value::U32(64_500)), record(bad, "AS64501".into())];
+        let file = database("made", &records);
+        let error = Database::parse(Path::new("made"), Content::As, file).unwrap_err();
+        let error = error.downcast::<MaxMindDbError>().unwrap();
+        assert!(matches!(error, MaxMindDbError::Decoding { .. }), "{error}");
+    }
+}
+
+#[test]
 fn endless_and_huge_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let huge = folder.path().join("huge");
