@@ -172,7 +172,7 @@ fn a_record_of_another_kind_anywhere_is_refused() {
 fn endless_and_huge_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let huge = folder.path().join("huge");
-    std::fs::File::create(&huge).unwrap().set_len((1 << 30) + 1).unwrap();
+    fs::File::create(&huge).unwrap().set_len((1 << 30) + 1).unwrap();
     let texts = [Path::new("/dev/zero"), &huge].map(|path| {
         let error = Database::open(path, Content::As).unwrap_err();
         format!("{error:#}").replace(folder.path().to_str().unwrap(), "DIR")
