@@ -1,9 +1,9 @@
 //! Mails about notices, as `lettre` writes them.
 //!
-//! Shape: the newest state of each alert once, the active ones first. The mails of an alert refer to one that never was,
-//! with the number of the alert in its name, so that programs show them as one thread.
+//! Shape: the newest state of each alert once, and all that people did; the active ones first. The mails of an alert refer
+//! to one that never was, with the number of the alert in its name, so that programs show them as one thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
@@ -32,22 +32,27 @@ impl Writer {
 
     /// Writes a mail about `notices`, of which there is one at least.
     pub(super) fn digest(&self, notices: &[NumberedNotice]) -> Result<Message> {
+        let ids: BTreeSet<AlertId> = notices.iter().map(|(_, notice)| notice.id).collect();
+        let ends = notices.iter().filter(|(_, notice)| notice.status == Status::End);
+        let ended: BTreeSet<AlertId> = ends.map(|(_, notice)| notice.id).collect();
+        // What a person did says nothing of the state.
+        let states = notices.iter().filter(|(_, notice)| notice.remark.is_none());
         let last: BTreeMap<AlertId, i64> =
-            notices.iter().map(|(number, notice)| (notice.id, *number)).collect();
+            states.map(|(number, notice)| (notice.id, *number)).collect();
         let is_shown = |(number, notice): &&NumberedNotice| {
-            last[&notice.id] == *number || notice.remark.is_some()
+            notice.remark.is_some() || last.get(&notice.id) == Some(number)
         };
         let shown = notices.iter().filter(is_shown).map(|(_, notice)| notice);
-        let is_over = |notice: &&Notice| notice.status == Status::End;
+        let is_over = |notice: &&Notice| ended.contains(&notice.id);
         let (over, active): (Vec<&Notice>, Vec<&Notice>) = shown.partition(is_over);
         // Of several that are as severe the first one.
         let worst = active.iter().rev().max_by_key(|notice| notice.severity);
         let first = *worst.or(over.first()).context("a mail is about nothing")?;
-        let state = match first.status {
-            Status::End => "ended".to_owned(),
-            _ => first.severity.to_string(),
+        let state = match worst {
+            None => "ended".to_owned(),
+            Some(worst) => worst.severity.to_string(),
         };
-        let more = match last.len() - 1 {
+        let more = match ids.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -63,7 +68,7 @@ impl Writer {
 
     /// Writes a mail that says that `count` notices were suppressed.
     pub(super) fn held(&self, count: u64, now: SystemTime) -> Result<Message> {
-        let text = format!("{count} more notices in the last minute");
+        let text = format!("{count} more notices");
         let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
         let name = format!("{}.{time}", std::process::id());
         self.write(&text, format!("{text}, beyond most-per-minute\n"), "held", &name)
@@ -141,6 +146,45 @@ mod tests {
         told[4].url = Some("https://srlg.example/#1".to_owned());
         told.truncate(7);
         insta::assert_snapshot!(text(&writer().digest(&numbered(told)).unwrap()));
+    }
+
+    #[test]
+    fn what_people_did_hides_no_state_and_makes_no_ended_alert_active() {
+        let by_ann = |notice: &Notice, status| {
+            let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
+            let text = "acknowledged by ann: ours".to_owned();
+            Notice { status, text, remark: Some(remark), ..notice.clone() }
+        };
+        let told = notices(2);
+        let mail = |notices| text(&writer().digest(&numbered(notices)).unwrap());
+        let active = mail(vec![told[0].clone(), by_ann(&told[0], Status::Update)]);
+        assert!(active.contains("Subject: srlg: warning: 10.0.0.1\n"), "{active}");
+        assert!(active.contains("was contacted by 2000"), "{active}");
+        assert!(active.contains("acknowledged by ann"), "{active}");
+        let is_closed = by_ann(&told[0], Status::End);
+        for end in [vec![by_ann(&told[0], Status::Update), told[4].clone()], vec![is_closed]] {
+            let notices = [vec![told[0].clone()], end, vec![told[5].clone()]].concat();
+            let over = mail(notices);
+            assert!(over.contains("Subject: srlg: ended: 10.0.0.1 and 1 more\n"), "{over}");
+            assert!(!over.contains("Ended:"), "{over}");
+        }
+    }
+
+    #[test]
+    fn no_mail_has_a_bare_line_end_or_a_line_that_is_too_long() {
+        let to: Vec<String> =
+            (0..100).map(|at| format!("NOC Süd {at} <noc{at}@example.net>")).collect();
+        let writer = Writer::new("srlg <srlg@example.org>", &to).unwrap();
+        let every = (0..0x3000_u32).filter_map(char::from_u32).collect::<String>();
+        for text in [every, ".\r\n".repeat(9_999), "é".repeat(9_999), "x".repeat(9_999)] {
+            let notice = Notice { text: text.clone(), url: Some(text.clone()), ..Notice::sample() };
+            let digest = writer.digest(&[(1, notice)]).unwrap();
+            let mail = String::from_utf8(digest.formatted()).unwrap();
+            assert!(mail.is_ascii() && !mail.contains('\0'));
+            for line in mail.split("\r\n") {
+                assert!(!line.contains(['\r', '\n']) && line.len() < 999, "{}", line.len());
+            }
+        }
     }
 
     #[test]
