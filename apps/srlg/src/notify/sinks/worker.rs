@@ -132,7 +132,10 @@ impl Worker {
             self.drop_oldest(waiting - self.queue)?;
         }
         self.show(waiting.min(self.queue));
-        self.tell_held(now_ms());
+        let is_time = self.is_time();
+        if is_time {
+            self.tell_held(now_ms());
+        }
         if self.is_full() && !self.flush()? {
             return Ok(self.wake.until().is_none());
         }
@@ -145,11 +148,11 @@ impl Worker {
             } else {
                 self.cursor.dropped += i64::from(!self.hold.is_silenced(&notice));
             }
-            if self.is_full() && !self.flush()? {
+            if (self.group.is_empty() || self.is_full()) && !self.flush()? {
                 return Ok(self.wake.until().is_none());
             }
         }
-        if count < BATCH && self.is_due() && !self.flush()? {
+        if count < BATCH && is_time && !self.flush()? {
             return Ok(self.wake.until().is_none());
         }
         self.tick();
@@ -158,17 +161,16 @@ impl Worker {
         Ok(count > 0)
     }
 
-    /// Returns whether no more notices go into the message.
+    /// Returns whether no more notices go into the message. More than the queue takes would be dropped.
     fn is_full(&self) -> bool {
         let most = if self.digest.is_zero() { 1 } else { MOST_IN_DIGEST };
-        self.group.len() >= most
+        let is_queue_full = self.read - self.cursor.done >= self.queue;
+        self.group.len() >= most || (is_queue_full && !self.group.is_empty())
     }
 
-    /// Returns whether the message goes as it is: there is none to wait for, or no more time.
-    fn is_due(&self) -> bool {
-        self.group.is_empty()
-            || self.told.is_none_or(|told| told.elapsed() >= self.digest)
-            || self.wake.until().is_some()
+    /// Returns whether a message may go: the last one was long ago, or the program ends.
+    fn is_time(&self) -> bool {
+        self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
     }
 
     /// Lets the sink do what is due without any notice.
@@ -196,9 +198,10 @@ impl Worker {
     fn flush(&mut self) -> Result<bool> {
         let group = std::mem::take(&mut self.group);
         if !group.is_empty() {
-            if !self.send(&group)? {
+            let sent = self.send(&group);
+            if !matches!(sent, Ok(true)) {
                 self.group = group;
-                return Ok(false);
+                return sent;
             }
             self.told = Some(Instant::now());
         }
@@ -269,6 +272,7 @@ impl Worker {
             }
             Ok(()) => self.tell_success(),
         }
+        self.told = Some(Instant::now());
         self.hold.gate.forget_held();
         warn!("the sink {} was not told of {held} notices, beyond those of a minute", self.name);
     }

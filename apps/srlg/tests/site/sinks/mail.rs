@@ -5,6 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use srlg_cli::alerts::{Remark, Silencing};
 use srlg_cli::network::write_secret;
 use srlg_cli::notify::notice::Notice;
 use srlg_cli::notify::store::Store;
@@ -233,23 +234,46 @@ fn beyond_the_rate_notices_are_counted_and_one_mail_says_so() {
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped), (3, 7));
     sinks.finish(MOST);
-    let subject = "srlg: 7 more notices in the last minute";
-    assert_eq!(next(&mails).header("Subject"), [subject]);
+    let held = next(&mails);
+    assert_eq!(held.header("Subject"), ["srlg: 7 more notices"]);
+    assert_eq!(held.lines(), ["7 more notices, beyond most-per-minute"]);
 }
 
 #[test]
-fn a_full_queue_drops_the_oldest_that_were_collected() {
+fn collected_notices_that_fill_the_queue_are_sent_and_the_oldest_dropped_only_after_a_failure() {
+    let (starts, _) = starts_and_ends(6);
     let (keys, mails) = plain(Server::default(), "digest = '1h'\nqueue = 3");
     let sinks = Delivery::new(&keys);
-    let (starts, _) = starts_and_ends(6);
     sinks.send(&starts[..1]);
     next(&mails);
     sinks.wait(is_done);
     sinks.send(&starts[1..4]);
-    sinks.wait(|board| board.queue == 3);
-    sinks.send(&starts[4..]);
-    let board = sinks.wait(|board| board.dropped > 0);
-    assert_eq!((board.sent, board.dropped), (1, 2));
-    sinks.finish(MOST);
-    assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.3.1 and 2 more"));
+    assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.1.1 and 2 more"));
+    let board = sinks.wait(is_done);
+    assert_eq!((board.sent, board.dropped), (4, 0));
+    let answers = vec![("MAIL", "451 4.3.0 later")];
+    let server = Server { answers, ..Server::default() };
+    let (keys, mails) = plain(server, "digest = '1h'\nqueue = 3");
+    let sinks = Delivery::new(&keys);
+    sinks.send(&starts[..3]);
+    sinks.wait(|board| board.failed > 0);
+    sinks.send(&starts[3..5]);
+    assert!(next(&mails).header("Subject")[0].ends_with(": 10.0.2.1 and 2 more"));
+    let board = sinks.wait(is_done);
+    assert_eq!((board.sent, board.dropped), (3, 2));
+}
+
+#[test]
+fn notices_that_did_not_pass_are_done_before_a_mail_that_fails() {
+    let answers = vec![("MAIL", "451 4.3.0 later"); 9];
+    let (keys, _mails) = plain(Server { answers, ..Server::default() }, "digest = '0s'");
+    let store = Store::open(None).unwrap();
+    let sinks = Delivery::start(&[sink(&keys)], &store);
+    let (mut starts, _) = starts_and_ends(2);
+    let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
+    starts[0].silence = Some(Silencing { remark, until_ms: 9, id: starts[0].id });
+    sinks.send(&starts);
+    sinks.wait(|board| board.failed > 0);
+    drop(sinks);
+    assert_eq!(store.cursor("mail").unwrap().done, 1);
 }
