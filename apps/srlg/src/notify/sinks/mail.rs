@@ -37,10 +37,10 @@ pub struct MailOptions {
     /// Files by which server and client know each other.
     #[serde(default)]
     tls: TlsFiles,
-    /// The shortest time between two mails. Notices of this time go into one.
+    /// The shortest time between two mails. Notices of this time go into one, unless they are too many.
     #[serde(default = "digest", with = "humantime_serde")]
     pub(super) digest: Duration,
-    /// The longest that an answer may take. A mail whose answer comes later is sent again.
+    /// The longest that a mail may take, from the connection on. A mail that takes longer is sent again.
     #[serde(default = "digest", with = "humantime_serde")]
     timeout: Duration,
 }

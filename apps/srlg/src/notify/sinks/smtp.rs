@@ -32,7 +32,7 @@ pub(super) struct Server {
     host: String,
     security: Security,
     login: Option<Login>,
-    /// The longest that an answer may take.
+    /// The longest that a mail may take. A program that ends waits for it.
     timeout: Duration,
 }
 
@@ -123,16 +123,18 @@ impl Server {
     /// Connects, with TLS unless the server is to be used without it, and logs in.
     fn log_in(&self) -> Result<Dialog<'_, Box<dyn Connection>>> {
         let stream = open(&self.host, self.timeout)?;
+        let time = Time { socket: stream.try_clone()?, until: Instant::now() + self.timeout };
         let name = client_name(stream.local_addr()?.ip());
-        let secure = |tls: &TlsClient, stream: TcpStream| {
-            let secured = tls.connect(stream, self.timeout);
+        let secure = |tls: &TlsClient, stream: TcpStream, time: &Time| {
+            let secured =
+                time.left().map_err(Into::into).and_then(|left| tls.connect(stream, left));
             secured.with_context(|| format!("cannot connect to {}", self.host))
         };
         let mut dialog = match &self.security {
-            Security::Plain => self.greet(Box::new(stream) as Box<dyn Connection>)?,
-            Security::Tls(tls) => self.greet(secure(tls, stream)?)?,
+            Security::Plain => self.greet(Box::new(stream) as Box<dyn Connection>, time)?,
+            Security::Tls(tls) => self.greet(secure(tls, stream, &time)?, time)?,
             Security::StartTls(tls) => {
-                let mut dialog = self.greet(stream)?;
+                let mut dialog = self.greet(stream, time)?;
                 ensure!(
                     dialog.hello(&name)?.extension("STARTTLS").is_some(),
                     "{} offers no STARTTLS: give smtps://HOST:PORT, or plain = true for mail without encryption",
@@ -142,10 +144,9 @@ impl Server {
                 // Anybody in between may have sent it, and it would be read as answers of the server.
                 let has_more = !dialog.stream.buffer().is_empty();
                 ensure!(!has_more, "{} sends data between STARTTLS and TLS", self.host);
-                Dialog {
-                    stream: BufReader::new(secure(tls, dialog.stream.into_inner())?),
-                    server: self,
-                }
+                let Dialog { stream, time, .. } = dialog;
+                let stream = secure(tls, stream.into_inner(), &time)?;
+                Dialog { stream: BufReader::new(stream), server: self, time }
             }
         };
         let hello = dialog.hello(&name)?;
@@ -157,8 +158,8 @@ impl Server {
     }
 
     /// Reads the greeting of the server.
-    fn greet<S: Read + Write>(&self, stream: S) -> Result<Dialog<'_, S>> {
-        let mut dialog = Dialog { stream: BufReader::new(stream), server: self };
+    fn greet<S: Read + Write>(&self, stream: S, time: Time) -> Result<Dialog<'_, S>> {
+        let mut dialog = Dialog { stream: BufReader::new(stream), server: self, time };
         dialog.answer(GREETING)?.expect(2, GREETING, &self.host)?;
         Ok(dialog)
     }
@@ -203,18 +204,41 @@ fn transparent(mail: &[u8]) -> Vec<u8> {
     data
 }
 
+/// The time that a mail has.
+struct Time {
+    /// The socket under all streams of the connection.
+    socket: TcpStream,
+    until: Instant,
+}
+
+impl Time {
+    /// Returns what is left of it, which is the longest that the next read or write may take.
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.set_write_timeout(Some(left))?;
+        Ok(left)
+    }
+}
+
 /// A connection on which questions and answers take turns.
 struct Dialog<'a, S> {
     stream: BufReader<S>,
     server: &'a Server,
+    time: Time,
 }
 
 impl<S: Read + Write> Dialog<'_, S> {
     /// Sends the line `question`, and returns the answer. Errors have `what` in place of the line, which may be secret.
     fn ask(&mut self, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
         let line = [question.as_ref(), b"\r\n"].concat();
-        let stream = self.stream.get_mut();
-        let sent = stream.write_all(&line).and_then(|()| stream.flush());
+        let (stream, time) = (self.stream.get_mut(), &self.time);
+        let mut parts = line.chunks(MOST);
+        let sent = parts.try_for_each(|part| time.left().and_then(|_| stream.write_all(part)));
+        let sent = sent.and_then(|()| stream.flush());
         sent.map_err(|error| failure(self.server, what, &error))?;
         self.answer(what)
     }
@@ -226,7 +250,6 @@ impl<S: Read + Write> Dialog<'_, S> {
 
     /// Reads an answer, which may have several lines.
     fn answer(&mut self, what: &str) -> Result<Answer> {
-        let until = Instant::now() + self.server.timeout;
         let mut bytes = Vec::new();
         let mut answer = Answer { code: 0, lines: Vec::new() };
         loop {
@@ -234,11 +257,8 @@ impl<S: Read + Write> Dialog<'_, S> {
             while !bytes.ends_with(b"\n") || bytes.len() == start {
                 ensure!(bytes.len() < MOST, "{} answers {what} without end", self.server.host);
                 // A server that sends a byte now and then would go on for ever.
-                let read = match Instant::now() < until {
-                    true => self.stream.fill_buf(),
-                    false => Err(ErrorKind::TimedOut.into()),
-                };
-                let read = match read {
+                let read = match self.time.left().and_then(|_| self.stream.fill_buf()) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Ok([]) => Err(ErrorKind::UnexpectedEof.into()),
                     read => read,
                 };

@@ -277,3 +277,16 @@ fn notices_that_did_not_pass_are_done_before_a_mail_that_fails() {
     drop(sinks);
     assert_eq!(store.cursor("mail").unwrap().done, 1);
 }
+
+#[test]
+fn a_server_that_answers_slowly_has_one_timeout_for_all_answers() {
+    let delay = Duration::from_millis(400);
+    let (keys, mails) = plain(Server { delay, ..Server::default() }, "timeout = '1s'");
+    let sinks = Delivery::new(&keys);
+    let start = Instant::now();
+    sinks.send(&notices(1)[..1]);
+    let error = sinks.wait(|board| board.failed > 0).error.unwrap();
+    assert!(error.ends_with(": timeout after 1s"), "{error}");
+    assert!(start.elapsed() < 4 * delay, "{:?}", start.elapsed());
+    assert!(mails.try_recv().is_err());
+}

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use async_nats::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use data_encoding::BASE64;
@@ -19,6 +20,8 @@ pub(super) struct Server {
     pub(super) mechanism: &'static str,
     /// Beginnings of commands, and answers in place of the usual ones, each once. The end of a mail is the command `.`.
     pub(super) answers: Vec<(&'static str, &'static str)>,
+    /// How long each answer to a command takes.
+    pub(super) delay: Duration,
 }
 
 /// A mail that came.
@@ -100,6 +103,7 @@ impl Server {
         }
         loop {
             let line = hear(&mut stream)?;
+            thread::sleep(self.delay);
             if let Some(answer) = self.special(&line) {
                 say(&mut stream, answer)?;
                 continue;
