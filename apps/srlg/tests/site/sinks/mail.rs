@@ -88,7 +88,17 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
         answers: vec![("STARTTLS", "220 go ahead\r\n250 injected")],
         ..with(config(false))
     };
+    let strange = |command, answer| {
+        let answers = vec![(command, answer)];
+        (Server { answers, ..with(config(false)) }, files(folder.path(), 1))
+    };
+    let endless: &str = "250-x\r\n".repeat(10_000).leak();
+    let [(endless, ca), (silent, _), (other_protocol, _)] =
+        [strange("EHLO", endless), strange("MAIL", ""), strange("EHLO", "HTTP/1.1 400 é")];
     for (server, more, cause) in [
+        (endless, ca.clone(), "answers EHLO without end"),
+        (silent, ca.clone(), "does not answer MAIL: it closed the connection"),
+        (other_protocol, ca, "speaks no SMTP: \"HTTP/1.1 400 é\""),
         (with(config(false)), String::new(), "unknown authority"),
         (with(config(false)), files(other.path(), 1), "unknown authority"),
         (with(config(true)), files(folder.path(), 1), "asks for a certificate"),

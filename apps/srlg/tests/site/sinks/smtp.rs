@@ -18,7 +18,8 @@ pub(super) struct Server {
     pub(super) is_tls_from_start: bool,
     /// The ways to log in as `srlg` with `pass:word`.
     pub(super) mechanism: &'static str,
-    /// Beginnings of commands, and answers in place of the usual ones, each once. The end of a mail is the command `.`.
+    /// Beginnings of commands, and answers in place of the usual ones, each once. The end of a mail is the command `.`. An
+    /// empty answer closes the connection.
     pub(super) answers: Vec<(&'static str, &'static str)>,
     /// How long each answer to a command takes.
     pub(super) delay: Duration,
@@ -105,6 +106,9 @@ impl Server {
             let line = hear(&mut stream)?;
             thread::sleep(self.delay);
             if let Some(answer) = self.special(&line) {
+                if answer.is_empty() {
+                    return None;
+                }
                 say(&mut stream, answer)?;
                 continue;
             }
