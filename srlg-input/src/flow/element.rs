@@ -20,6 +20,11 @@ pub(crate) enum Number {
     Packets,
     ReverseOctets,
     ReversePackets,
+    /// Bytes since the flow, or the exporter, started. The counts above start anew with each report.
+    TotalOctets,
+    TotalPackets,
+    ReverseTotalOctets,
+    ReverseTotalPackets,
     Protocol,
     TcpFlags,
     ReverseTcpFlags,
@@ -102,8 +107,8 @@ const IANA: [Row; 53] = [
     (48, "samplerId", Element::Number(Number::Sampler)),
     (50, "samplerRandomInterval", Element::Number(Number::Interval)),
     (60, "ipVersion", Element::Number(Number::IpVersion)),
-    (85, "octetTotalCount", Element::Number(Number::Octets)),
-    (86, "packetTotalCount", Element::Number(Number::Packets)),
+    (85, "octetTotalCount", Element::Number(Number::TotalOctets)),
+    (86, "packetTotalCount", Element::Number(Number::TotalPackets)),
     (150, "flowStartSeconds", Element::Time(Moment::First, Unit::Seconds)),
     (151, "flowEndSeconds", Element::Time(Moment::Last, Unit::Seconds)),
     (152, "flowStartMilliseconds", Element::Time(Moment::First, Unit::Milliseconds)),
@@ -157,6 +162,8 @@ impl Element {
         Some(match self {
             Self::Number(Number::Octets) => Self::Number(Number::ReverseOctets),
             Self::Number(Number::Packets) => Self::Number(Number::ReversePackets),
+            Self::Number(Number::TotalOctets) => Self::Number(Number::ReverseTotalOctets),
+            Self::Number(Number::TotalPackets) => Self::Number(Number::ReverseTotalPackets),
             Self::Number(Number::TcpFlags) => Self::Number(Number::ReverseTcpFlags),
             Self::Time(Moment::First, unit) => Self::Time(Moment::ReverseFirst, unit),
             Self::Time(Moment::Last, unit) => Self::Time(Moment::ReverseLast, unit),
@@ -270,7 +277,7 @@ mod tests {
     #[test]
     fn some_elements_matter_in_the_other_direction() {
         let reverse = |number| Element::of(number, Some(REVERSE));
-        assert_eq!(reverse(86), Some(Element::Number(Number::ReversePackets)));
+        assert_eq!(reverse(86), Some(Element::Number(Number::ReverseTotalPackets)));
         assert_eq!(reverse(6), Some(Element::Number(Number::ReverseTcpFlags)));
         assert_eq!(reverse(153), Some(Element::Time(Moment::ReverseLast, Unit::Milliseconds)));
         assert_eq!(reverse(24), Some(Element::Number(Number::ReversePackets)));

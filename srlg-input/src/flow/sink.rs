@@ -85,6 +85,14 @@ impl Details {
     }
 }
 
+/// A count since the last report, and its total.
+type Count = [Number; 2];
+
+const PACKETS: Count = [Number::Packets, Number::TotalPackets];
+const OCTETS: Count = [Number::Octets, Number::TotalOctets];
+const REVERSE_PACKETS: Count = [Number::ReversePackets, Number::ReverseTotalPackets];
+const REVERSE_OCTETS: Count = [Number::ReverseOctets, Number::ReverseTotalOctets];
+
 /// Values of biflowDirection (RFC 5103, section 6.3): who began the forward direction.
 const ARBITRARY: u64 = 0;
 const INITIATOR: u64 = 1;
@@ -108,8 +116,8 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     let time_ns =
         sink.time_ns(clock.last(record.time(Moment::First), record.time(Moment::Last), init_ms));
     let details = Details {
-        packets: record.nonzero(Number::Packets),
-        octets: record.nonzero(Number::Octets),
+        packets: count(record, PACKETS),
+        octets: count(record, OCTETS),
         protocol: narrow(record.number(Number::Protocol)).or(packet.protocol),
         tcp_flags: flags(record.nonzero(Number::TcpFlags))
             .or(packet.tcp_flags.and_then(NonZeroU8::new)),
@@ -125,7 +133,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         sink.count(Reason::NoPackets);
     }
     let [reverse_packets, reverse_octets] =
-        [Number::ReversePackets, Number::ReverseOctets].map(|it| record.number(it));
+        [REVERSE_PACKETS, REVERSE_OCTETS].map(|it| largest(record, it));
     if !is_biflow(record) {
         return;
     }
@@ -137,8 +145,8 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             None => time_ns,
         };
         let reverse = Details {
-            packets: record.nonzero(Number::ReversePackets),
-            octets: record.nonzero(Number::ReverseOctets),
+            packets: count(record, REVERSE_PACKETS),
+            octets: count(record, REVERSE_OCTETS),
             tcp_flags: flags(record.nonzero(Number::ReverseTcpFlags)),
             destination_port: narrow(record.number(Number::SourcePort)),
             initiated: details.initiated.map(|initiated| !initiated),
@@ -157,6 +165,16 @@ fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
     number.and_then(|number| T::try_from(number).ok())
 }
 
+/// Returns the count since the last report, or the total where that is absent or 0. Open vSwitch sends both.
+fn count(record: &Record<'_>, [recent, total]: Count) -> Option<NonZeroU64> {
+    record.nonzero(recent).or(record.nonzero(total))
+}
+
+/// Returns the larger number of a count, if the record has any.
+fn largest(record: &Record<'_>, [recent, total]: Count) -> Option<u64> {
+    record.number(recent).max(record.number(total))
+}
+
 /// Returns the low eight flags of TCP, if any is set.
 fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
     number.and_then(|number| NonZeroU8::new(number.get() as u8))
@@ -164,7 +182,7 @@ fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
 
 /// Whether the record tells of the other direction, too.
 fn is_biflow(record: &Record<'_>) -> bool {
-    record.number(Number::ReversePackets).or(record.number(Number::ReverseOctets)).is_some()
+    largest(record, REVERSE_PACKETS).or(largest(record, REVERSE_OCTETS)).is_some()
 }
 
 /// Whether a direction has packets: so many, or octets where packets are not told.
@@ -173,7 +191,7 @@ fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
 }
 
 fn has_forward(record: &Record<'_>) -> bool {
-    match (record.number(Number::Packets), record.number(Number::Octets)) {
+    match (largest(record, PACKETS), largest(record, OCTETS)) {
         (None, None) => true,
         (packets, octets) if is_biflow(record) => has_packets(packets, octets),
         // An exporter that counts octets alone may say 0 of either.

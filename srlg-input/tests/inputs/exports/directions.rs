@@ -194,6 +194,24 @@ fn octets_count_where_packets_are_not_told() {
     assert_eq!(of(&[(2, 4), (86, 4)], &[0, 9]), 1, "none of late, but some in all");
 }
 
+// Open vSwitch sends both: a flow of an hour would be counted as a whole every minute.
+#[test]
+fn totals_count_only_where_a_record_has_no_other_counts() {
+    let of = |fields: &[Field], numbers: &[u32]| -> Vec<[u64; 2]> {
+        let fields = [&[(8, 4), (12, 4)], fields].concat();
+        let numbers: Vec<_> = numbers.iter().map(|it| it.to_be_bytes().to_vec()).collect();
+        let record = [&["192.0.2.1", "192.0.2.2"].map(address)[..], &numbers].concat();
+        of(DecoderOptions::default(), &fields, &record).1.iter().map(counts).collect()
+    };
+    let both = [(2, 4), (86, 4), (85, 4), (1, 4)];
+    assert_eq!(of(&both, &[3, 70, 9_000, 180]), [[3, 180]]);
+    assert_eq!(of(&both, &[0, 70, 9_000, 0]), [[70, 9_000]]);
+    assert_eq!(of(&[(86, 4), (85, 4)], &[70, 9_000]), [[70, 9_000]]);
+    let reverse = both.map(|(number, length)| (number | REVERSE, length));
+    let numbers = [3, 70, 9_000, 180, 4, 80, 10_000, 240];
+    assert_eq!(of(&[both, reverse].concat(), &numbers), [[3, 180], [4, 240]]);
+}
+
 #[test]
 fn the_reverse_direction_has_its_own_port_and_flags() {
     let fields = [
