@@ -47,8 +47,8 @@ impl<'a> Headers<'a> {
         *self.packet[at..].first_chunk().expect("the fixed header is whole")
     }
 
-    /// Returns the bytes of the packet from the IP header on, captured or not; nothing of a packet of IPv6 that is longer than its
-    /// header can say.
+    /// Returns the bytes of the packet from the IP header on, captured or not. They are unknown if an IPv6 packet is longer than its
+    /// header can state.
     #[inline(always)]
     #[must_use]
     pub fn octets(&self) -> Option<NonZeroU64> {

@@ -139,7 +139,7 @@ impl Details {
     /// Looks at `hosts` from now on, whose exporters were known before.
     pub(crate) fn resume(&mut self, hosts: Vec<HostExporters>) {
         for HostExporters { host, since_ms, exporters } in hosts {
-            // Since when there are contacts again, the first one will show.
+            // The first contact says from when on contacts are taken again.
             let volume = Volume::default();
             let details = HostDetails { exporters, volume, ..HostDetails::new(since_ms) };
             self.hosts.insert(host, details);
@@ -172,7 +172,7 @@ impl Details {
 
     /// Returns the rates of `hosts` together within the minute before `now_ms`.
     pub(crate) fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
-        Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms)
+        Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms).if_known()
     }
 
     /// Returns what is known of `hosts` together, if anything is.

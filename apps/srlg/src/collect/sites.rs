@@ -145,21 +145,14 @@ impl Sites {
     /// bound if several of them saw packets.
     pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
         let state = self.state();
-        // Reports come some slices later.
-        let mut newest = None;
-        let mut of_site = |site| {
-            let mut volume = |host| {
-                let (of, report) = self.fresh(site, (view, host), slice)?;
-                newest = newest.max(Some(*of));
-                report.details.volume()
-            };
-            Volume::sum(hosts.iter().map(|host| volume(*host)))
+        // Sites report some slices later, and not all of them the same slice.
+        let of_site = |site| {
+            let reports = hosts.iter().map(|host| self.fresh(site, (view, *host), slice));
+            let newest = reports.clone().flatten().map(|(of, _)| *of).max().unwrap_or(slice);
+            let now_ms = newest.saturating_add(1).saturating_mul(self.slice_ms);
+            Volume::sum(reports.map(|report| report?.1.details.volume())).rates(now_ms)
         };
-        let sites: Vec<Volume> = state.sites.iter().map(&mut of_site).collect();
-        let now_ms = newest.unwrap_or(slice).saturating_add(1).saturating_mul(self.slice_ms);
-        let seen = sites.iter().filter(|site| site.rates(now_ms).is_positive()).count();
-        let rates = Volume::sum(sites.iter().map(Some)).rates(now_ms);
-        Rates { is_rate_upper_bound: seen > 1, ..rates }.if_known()
+        state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }
 
     /// Returns the last report of a host by `site` with its slice, unless it is too old when `slice` closes.

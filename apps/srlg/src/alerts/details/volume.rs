@@ -1,6 +1,6 @@
 //! Packets and bytes of a host within the last minute, from its single contacts.
 //!
-//! Shape: sums of slots of 5 s since the Unix epoch, so that those of threads and sites add up. A contact counts when it arrives,
+//! Shape: sums of slots of 5 s since the Unix epoch, so that those of threads and hosts add up. A contact counts when it arrives,
 //! which is its own time or the end of the last closed slice, whichever is later: exporters report flows some seconds after their
 //! last packet, and by that time the last seconds would always lack some.
 //! Invariant: at most 16 slots, and no sum overflows.
@@ -31,9 +31,9 @@ const LEAST_MS: u64 = 1_000;
 /// Packets and bytes of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Volume {
-    /// The time from which on contacts were taken, milliseconds since the Unix epoch: the earliest one of all sites.
+    /// The time from which on contacts were taken, milliseconds since the Unix epoch: the earliest one of all sums.
     since_ms: Option<u64>,
-    /// The latest one of all sites.
+    /// The latest one of all sums.
     whole_since_ms: Option<u64>,
     #[serde(deserialize_with = "at_most::<SLOTS, _, _>")]
     slots: Vec<Slot>,
@@ -140,7 +140,7 @@ impl Volume {
         (self.since_ms, self.whole_since_ms) = (Some(since_ms), Some(since_ms));
     }
 
-    /// Takes in `other`, of another thread, site or host.
+    /// Takes in `other`, of another thread or host of the same site.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.last.any_ms == 0 {
             (self.since_ms, self.whole_since_ms) = (other.since_ms, other.whole_since_ms);
@@ -188,6 +188,9 @@ impl Volume {
         let whole_since_ms = self.whole_since_ms.unwrap_or(now_ms);
         let is_one_later = whole_since_ms.saturating_sub(since_ms) > LEAST_MS;
         let is_incomplete = whole_since_ms > first_ms && (is_of_flows || is_one_later);
+        // Contacts that were far ahead took the places of the first slots of the mean.
+        let oldest = self.slots.iter().map(|slot| slot.number).min().unwrap_or(0);
+        let is_cut = self.slots.len() == SLOTS && oldest > first;
         let rate = |sum: u64, per: f64| (sum as f64 * per / seconds).round() as u64;
         let is_any = |count: fn(&Slot) -> u64| self.slots.iter().any(|slot| count(slot) > 0);
         Rates {
@@ -196,10 +199,10 @@ impl Volume {
             is_rate_scaled: is_in_mean(self.last.sampled_ms),
             is_rate_lower_bound: self.is_partial
                 || is_incomplete
+                || is_cut
                 || is_in_mean(self.last.unknown_ms),
             is_rate_upper_bound: false,
         }
-        .if_known()
     }
 }
 

@@ -104,6 +104,9 @@ fn rates_of_sites_are_summed_and_their_bounds_are_named() {
     hear(&sites, "oslo", &report_of_flood(99));
     assert_eq!(rates(99), Rates { is_rate_upper_bound: true, ..known(2_000) });
     assert_eq!(sites.evidence(1, &[host(1)], 8, 99).rates, rates(99));
+    hear(&sites, "oslo", &report_of_flood(97));
+    let both = Rates { is_rate_upper_bound: true, ..known(2_000) };
+    assert_eq!(rates(99), both, "each site within the minute before its report");
     // A probe that does not count packets.
     let mut old = serde_json::to_value(report_of_flood(99)).unwrap();
     old["hosts"][0]["details"].as_object_mut().unwrap().remove("volume").unwrap();

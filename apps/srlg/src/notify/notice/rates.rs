@@ -58,6 +58,21 @@ impl Rates {
         if self.is_known() { self } else { Self::default() }
     }
 
+    /// Returns the rates of two sites together, which may have seen the same packets.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| {
+            one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))))
+        };
+        let is_both = self.is_positive() && other.is_positive();
+        Self {
+            packets_per_second: sum(self.packets_per_second, other.packets_per_second),
+            bits_per_second: sum(self.bits_per_second, other.bits_per_second),
+            is_rate_scaled: self.is_rate_scaled || other.is_rate_scaled,
+            is_rate_lower_bound: self.is_rate_lower_bound || other.is_rate_lower_bound,
+            is_rate_upper_bound: self.is_rate_upper_bound || other.is_rate_upper_bound || is_both,
+        }
+    }
+
     /// Returns these rates of `some` hosts as those of `all`, which may be more.
     pub(crate) fn of_some(self, some: usize, all: u32) -> Self {
         let is_rate_lower_bound = self.is_rate_lower_bound || some < all as usize;

@@ -84,7 +84,7 @@ fn a_flow_counts_when_it_arrives_unless_that_is_a_minute_late() {
 
 #[test]
 fn samples_are_scaled_and_an_unknown_rate_or_size_gives_a_lower_bound() {
-    let of = |contact: Contact| volume(0, [contact]).rates(70_000);
+    let of = |contact: Contact| volume(0, [contact]).rates(70_000).if_known();
     let scaled = Rates { is_rate_scaled: true, ..known(500, 400_000) };
     assert_eq!(of(flow(60_000, [300, 30_000], 100)), scaled);
     assert_eq!(of(flow(60_000, [300, 30_000], 1)), known(5, 4_000));
@@ -106,6 +106,13 @@ fn a_rate_falls_to_0_after_the_flood() {
     let packets = |now_ms| volume.rates(now_ms).packets_per_second.unwrap();
     assert_eq!([120_000, 150_000, 175_000, 180_000].map(packets), [1_000, 500, 83, 0]);
     assert_eq!(volume.rates(10_000_000), known(0, 0));
+}
+
+#[test]
+fn contacts_that_are_far_ahead_give_a_lower_bound() {
+    let up_to = |end_ms| volume(0, (0..end_ms).step_by(10).map(|time_ms| packet(time_ms, 125)));
+    assert_eq!(up_to(120_000).rates(100_000), known(100, 100_000));
+    assert_eq!(up_to(130_000).rates(100_000), at_least(known(83, 83_333)), "of 50 s");
 }
 
 #[test]
