@@ -74,6 +74,15 @@ impl<'a> Record<'a> {
         (self.present & 1 << number as u32 != 0).then(|| self.numbers[number as usize])
     }
 
+    /// Returns the larger one of two numbers, if the record has any of them.
+    #[inline(always)]
+    pub(crate) fn larger(&self, numbers: [Number; 2]) -> Option<u64> {
+        let is_present = numbers.iter().any(|number| self.present & 1 << *number as u32 != 0);
+        // Those that it has not are 0.
+        let [one, other] = numbers.map(|number| self.numbers[number as usize]);
+        is_present.then(|| one.max(other))
+    }
+
     /// Returns a number that is not 0, if the record has one.
     #[inline(always)]
     pub(crate) fn nonzero(&self, number: Number) -> Option<NonZeroU64> {

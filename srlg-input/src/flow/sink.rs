@@ -133,7 +133,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
         sink.count(Reason::NoPackets);
     }
     let [reverse_packets, reverse_octets] =
-        [REVERSE_PACKETS, REVERSE_OCTETS].map(|it| largest(record, it));
+        [REVERSE_PACKETS, REVERSE_OCTETS].map(|it| record.larger(it));
     if !is_biflow(record) {
         return;
     }
@@ -170,11 +170,6 @@ fn count(record: &Record<'_>, [recent, total]: Count) -> Option<NonZeroU64> {
     record.nonzero(recent).or(record.nonzero(total))
 }
 
-/// Returns the larger number of a count, if the record has any.
-fn largest(record: &Record<'_>, [recent, total]: Count) -> Option<u64> {
-    record.number(recent).max(record.number(total))
-}
-
 /// Returns the low eight flags of TCP, if any is set.
 fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
     number.and_then(|number| NonZeroU8::new(number.get() as u8))
@@ -182,7 +177,7 @@ fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
 
 /// Whether the record tells of the other direction, too.
 fn is_biflow(record: &Record<'_>) -> bool {
-    largest(record, REVERSE_PACKETS).or(largest(record, REVERSE_OCTETS)).is_some()
+    record.larger(REVERSE_PACKETS).or(record.larger(REVERSE_OCTETS)).is_some()
 }
 
 /// Whether a direction has packets: so many, or octets where packets are not told.
@@ -191,7 +186,7 @@ fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
 }
 
 fn has_forward(record: &Record<'_>) -> bool {
-    match (largest(record, PACKETS), largest(record, OCTETS)) {
+    match (record.larger(PACKETS), record.larger(OCTETS)) {
         (None, None) => true,
         (packets, octets) if is_biflow(record) => has_packets(packets, octets),
         // An exporter that counts octets alone may say 0 of either.
