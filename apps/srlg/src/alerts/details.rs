@@ -1,6 +1,6 @@
 //! Details of the hosts that are about to have an alert, or have one, from their single contacts.
 //!
-//! Shape: some 4 kB for each of at most 256 hosts of a view, from when a host first passed its threshold. Details of a host
+//! Shape: some 5 kB for each of at most 256 hosts of a view, from when a host first passed its threshold. Details of a host
 //! from several sites merge; as JSON those of one site take at most 7 kB.
 //! Invariant: memory is bounded, whatever comes; hosts with more opposite hosts take the places of those with fewer.
 
