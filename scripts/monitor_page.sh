@@ -75,11 +75,11 @@ EOF
 contacts() {
     echo time_ms,src,dst
     while sleep 1; do
-        seq -f "$(date +%s%3N),192.0.2.%.0f,10.0.0.1" 1 200
+        seq -f "$(date +%s%3N),192.0.2.%.0f,10.0.0.1" 1 200 || break
     done
 }
 watched() {
-    contacts | "$target/srlg" run --config "$state/srlg.toml" 2>&1
+    exec "$target/srlg" run --config "$state/srlg.toml" < <(contacts) 2>&1
 }
 show watched
 TOKEN=$token /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/acting
