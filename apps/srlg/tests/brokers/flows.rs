@@ -13,6 +13,9 @@ pub(crate) struct Flow {
     pub(crate) packets: u32,
 }
 
+/// Bytes of each flow.
+const OCTETS: u32 = 64;
+
 /// Rate of the sampling of all flows, and their exporter.
 pub(crate) const SAMPLING: u16 = 100;
 pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
@@ -32,6 +35,7 @@ message FlowMessagevTESTHASH {
   repeated uint32 Path = 31;
   uint32 Proto = 40;
   uint32 DstPort = 42;
+  uint64 Bytes = 43;
   uint64 Packets = 44;
   uint32 TCPFlags = 50;
 }"#;
@@ -54,6 +58,7 @@ pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     number(&mut message, 3, SAMPLING.into());
     bytes(&mut message, 6, &flow.source.octets());
     bytes(&mut message, 7, &flow.destination.octets());
+    number(&mut message, 9, OCTETS.into());
     number(&mut message, 10, flow.packets.into());
     bytes(&mut message, 11, &EXPORTER.octets());
     number(&mut message, 20, 6);
@@ -73,7 +78,7 @@ pub(crate) fn json(flow: &Flow) -> String {
     let Flow { source, destination, port, packets } = flow;
     let received_ns = now_ms() * 1_000_000;
     format!(
-        r#"{{"type":"NETFLOW_V5","time_received_ns":{received_ns},"sequence_num":1,"sampling_rate":{SAMPLING},"sampler_address":"{EXPORTER}","time_flow_start_ns":{received_ns},"time_flow_end_ns":{received_ns},"bytes":64,"packets":{packets},"src_addr":"{source}","dst_addr":"{destination}","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":{port},"tcp_flags":2}}"#
+        r#"{{"type":"NETFLOW_V5","time_received_ns":{received_ns},"sequence_num":1,"sampling_rate":{SAMPLING},"sampler_address":"{EXPORTER}","time_flow_start_ns":{received_ns},"time_flow_end_ns":{received_ns},"bytes":{OCTETS},"packets":{packets},"src_addr":"{source}","dst_addr":"{destination}","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":{port},"tcp_flags":2}}"#
     )
 }
 
@@ -88,6 +93,7 @@ pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     bytes(&mut message, 31, &[1, 2, 3]);
     number(&mut message, 40, 6);
     number(&mut message, 42, flow.port.into());
+    number(&mut message, 43, OCTETS.into());
     number(&mut message, 44, flow.packets.into());
     number(&mut message, 50, 2);
     number(&mut message, 200, SAMPLING.into());
@@ -108,7 +114,7 @@ pub(crate) fn netflow(flows: &[Flow]) -> Vec<Vec<u8>> {
             datagram.extend(flow.destination.octets());
             datagram.extend([0; 8]);
             datagram.extend(flow.packets.to_be_bytes());
-            datagram.extend(64_u32.to_be_bytes());
+            datagram.extend(OCTETS.to_be_bytes());
             datagram.extend([1_000_u32.to_be_bytes(); 2].concat());
             datagram.extend(40_000_u16.to_be_bytes());
             datagram.extend(flow.port.to_be_bytes());
