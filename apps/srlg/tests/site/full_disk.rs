@@ -88,7 +88,8 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
     assert_eq!(statuses[..sent.len()], sent);
     assert!((1..).zip(&stored).all(|(number, (stored, _))| number == *stored));
     let log = site.log();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("database")).collect();
+    let is_of_notices = |line: &&str| line.contains("the database takes");
+    let lines: Vec<&str> = log.lines().filter(is_of_notices).collect();
     let [full, free] = &lines[..] else { panic!("{log}") };
     assert!(full.contains(" WARN ") && full.contains("which are sent from memory"), "{full}");
     assert!(free.contains(" INFO ") && free.contains("the database takes notices again"), "{free}");
