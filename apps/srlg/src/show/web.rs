@@ -14,8 +14,8 @@
 //!
 //! Shape: a thread with its own runtime, over the latest board.
 //! Invariant: nobody who asks holds up the loop. Everybody who reaches the address may read, so it is one of loopback unless
-//! somebody says otherwise; nobody acts without a token. Whoever sends no request, or reads no answer, is cut off; so a place comes
-//! free however many wait for one. A page elsewhere may make a browser ask at a name that suddenly means this machine (DNS rebinding): such
+//! somebody says otherwise; nobody acts without a token. A client that sends no request, or reads no answer, is
+//! cut off; so a place comes free however many wait for one. A page elsewhere may make a browser ask at a name that suddenly means this machine (DNS rebinding): such
 //! a request has that name as its host, and is refused. A file of the page is asked for again each time, and sent again
 //! only where the program has another.
 

@@ -52,6 +52,15 @@ struct Slot {
     octets: u64,
 }
 
+impl Slot {
+    /// Returns this slot with the packets and bytes of `other` added.
+    fn plus(self, other: &Self) -> Self {
+        let packets = self.packets.saturating_add(other.packets);
+        let octets = self.octets.saturating_add(other.octets);
+        Self { packets, octets, ..self }
+    }
+}
+
 /// The times of the last contacts of some kinds, milliseconds since the Unix epoch; 0 if there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct LastTimes {
@@ -155,8 +164,7 @@ impl Volume {
 
     fn add_slot(&mut self, slot: Slot) {
         if let Some(sum) = self.slots.iter_mut().find(|sum| sum.number == slot.number) {
-            sum.packets = sum.packets.saturating_add(slot.packets);
-            sum.octets = sum.octets.saturating_add(slot.octets);
+            *sum = sum.plus(&slot);
         } else if self.slots.len() < SLOTS {
             self.slots.push(slot);
         } else if let Some(oldest) = self.slots.iter_mut().min_by_key(|sum| sum.number)
@@ -171,11 +179,7 @@ impl Volume {
         let current = now_ms.saturating_sub(1) / SLOT_MS;
         let first = (current + 1).saturating_sub(MEAN);
         let in_mean = self.slots.iter().filter(|slot| (first..=current).contains(&slot.number));
-        let sums = in_mean.fold(Slot::default(), |sum, slot| Slot {
-            packets: sum.packets.saturating_add(slot.packets),
-            octets: sum.octets.saturating_add(slot.octets),
-            ..sum
-        });
+        let sums = in_mean.fold(Slot::default(), Slot::plus);
         // Contacts come before their slice closes.
         let end_ms = now_ms.max(self.last.any_ms.min((current + 1).saturating_mul(SLOT_MS)));
         let first_ms = first.saturating_mul(SLOT_MS);

@@ -99,7 +99,7 @@ pub(crate) struct WitnessTable {
     /// The last step of the system clock.
     step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
-    /// Names for the log.
+    /// Names of exporters, which the log shows beside their addresses.
     names: ExporterNames,
     /// Times of the last datagrams, ascending.
     last: Vec<u64>,

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use srlg_cli::notify::store::Store;
 use srlg_cli::now_ms;
+use srlg_cli::show::board::Board;
 use srlg_cli::show::web::{Visitors, Web};
-use tokio::sync::watch::channel;
+use tokio::sync::watch::{Sender, channel};
 
 use super::made::{answer, board, get, send, start};
 
@@ -97,15 +98,20 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     assert_eq!(get(&web, &format!("/api/v1/incidents/{ID}/acts")).0, 405);
 }
 
+/// Starts a page on which Ann may act, by her token in a file in `folder`.
+fn web_of_ann(folder: &Path) -> (Sender<Arc<Board>>, Web) {
+    let path = folder.join("tokens");
+    write_tokens(&path, &format!("ann {ANN}\n"));
+    let visitors = Visitors { tokens: Some(path), ..Visitors::default() };
+    let (boards, latest) = channel(Arc::new(board(now_ms())));
+    let store = Store::open(None).unwrap();
+    (boards, Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap())
+}
+
 #[test]
 fn a_body_that_does_not_come_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tokens");
-    write_tokens(&path, &format!("ann {ANN}\n"));
-    let visitors = Visitors { tokens: Some(path), ..Visitors::default() };
-    let (_boards, latest) = channel(Arc::new(board(now_ms())));
-    let store = Store::open(None).unwrap();
-    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap();
+    let (_boards, web) = web_of_ann(folder.path());
     let head = |token: &str| {
         format!(
             "POST /api/v1/incidents/{ID}/acts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\
@@ -122,12 +128,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 #[test]
 fn acts_that_are_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tokens");
-    write_tokens(&path, &format!("ann {ANN}\n"));
-    let visitors = Visitors { tokens: Some(path), ..Visitors::default() };
-    let (_boards, latest) = channel(Arc::new(board(now_ms())));
-    let store = Store::open(None).unwrap();
-    let web = Web::start("127.0.0.1:0".parse().unwrap(), visitors, latest, &store).unwrap();
+    let (_boards, web) = web_of_ann(folder.path());
     let (token, json) = (format!("Authorization: Bearer {ANN}"), "Content-Type: application/json");
     for (body, expected) in [
         ("", 400),
