@@ -208,23 +208,25 @@ impl Capture {
 
     /// Takes up to [`BLOCK`] packets, and returns whether no more wait.
     fn take_waiting(&mut self) -> Result<bool, LiveError> {
-        for _ in 0..BLOCK {
-            match self.handle.next_packet() {
-                Ok(packet) => {
-                    let time_ns = time_ns(packet.header);
-                    if time_ns.is_ok_and(|time_ns| time_ns < self.since_ns) {
-                        continue;
-                    }
-                    // A clock that is set back later does not matter.
-                    self.since_ns = 0;
-                    let seen = time_ns.and_then(|time_ns| {
-                        let headers = headers(self.link_type, packet.data)?;
-                        let Self { tunnels, contacts, counts, .. } = self;
-                        push_packet(time_ns, headers, *tunnels, contacts, counts)
-                    });
-                    self.counts.record(seen);
+        let Self { handle, link_type, tunnels, counts, contacts, since_ns, .. } = self;
+        let mut left = BLOCK;
+        while left > 0 {
+            let taken = handle.dispatch(Some(left), |packet| {
+                let time_ns = time_ns(packet.header);
+                if time_ns.is_ok_and(|time_ns| time_ns < *since_ns) {
+                    return;
                 }
-                Err(pcap::Error::TimeoutExpired) => return Ok(true),
+                // A clock that is set back later does not matter.
+                *since_ns = 0;
+                let seen = time_ns.and_then(|time_ns| {
+                    let headers = headers(*link_type, packet.data)?;
+                    push_packet(time_ns, headers, *tunnels, contacts, counts)
+                });
+                counts.record(seen);
+            });
+            match taken {
+                Ok(0) => return Ok(true),
+                Ok(taken) => left -= taken,
                 Err(error) => {
                     let failed = || self.failed(reason_of(&error));
                     return Err(trouble(&self.interface, true).unwrap_or_else(failed));
