@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use crate::contact::named;
 use crate::options::BadOption;
+use crate::options::messages::without_user;
 
 /// Options of a topic of Kafka.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,7 +119,10 @@ pub struct Topic {
 #[error(
     "{0:?} is not a Kafka topic: give kafka://broker:9092/topic, with commas between several brokers, each a name or an IPv4 address"
 )]
-pub struct BadTopic(pub String);
+pub struct BadTopic(
+    /// The text, without a user and a password.
+    pub String,
+);
 
 /// The port of a broker for which none is given.
 const PORT: u16 = 9092;
@@ -149,7 +153,7 @@ impl FromStr for Topic {
     type Err = BadTopic;
 
     fn from_str(text: &str) -> Result<Self, BadTopic> {
-        Self::parse(text).ok_or_else(|| BadTopic(text.to_owned()))
+        Self::parse(text).ok_or_else(|| BadTopic(without_user(text)))
     }
 }
 
@@ -193,6 +197,20 @@ mod tests {
         ] {
             let topic = text.parse::<Topic>().ok().map(|topic| topic.to_string());
             assert_eq!(topic.as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_repeats_no_password() {
+        for (text, expected) in [
+            ("kafka://user:pass@word@a/flows", "kafka://***@a/flows"),
+            ("user:password@a/flows", "***@a/flows"),
+            ("kafka://a/flows/@", "kafka://***@"),
+            ("@://a", "@://a"),
+            ("broker/flows", "broker/flows"),
+            ("", ""),
+        ] {
+            assert_eq!(text.parse::<Topic>(), Err(BadTopic(expected.to_owned())));
         }
     }
 }

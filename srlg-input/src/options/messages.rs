@@ -38,3 +38,12 @@ named! {
         Json = "json",
     }
 }
+
+/// Returns `url` without the user and the password that it may have, for errors.
+pub(super) fn without_user(url: &str) -> String {
+    let scheme = url.find("://").map_or(0, |at| at + 3);
+    match url.rfind('@') {
+        Some(at) if at >= scheme => format!("{}***{}", &url[..scheme], &url[at..]),
+        _ => url.to_owned(),
+    }
+}

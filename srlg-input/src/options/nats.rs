@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::options::BadOption;
+use crate::options::messages::without_user;
 
 /// Options of a stream or a subject of NATS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +126,10 @@ pub enum NatsSource {
 #[error(
     "{0:?} is not a NATS stream or subject: give jetstream://server:4222/STREAM or nats://server:4222/SUBJECT, with commas between several servers, an IPv6 address in brackets"
 )]
-pub struct BadUrl(pub String);
+pub struct BadUrl(
+    /// The text, without a user and a password.
+    pub String,
+);
 
 /// The port of a server for which none is given.
 const PORT: u16 = 4222;
@@ -181,7 +185,7 @@ impl FromStr for NatsUrl {
     type Err = BadUrl;
 
     fn from_str(text: &str) -> Result<Self, BadUrl> {
-        Self::parse(text).ok_or_else(|| BadUrl(text.to_owned()))
+        Self::parse(text).ok_or_else(|| BadUrl(without_user(text)))
     }
 }
 
