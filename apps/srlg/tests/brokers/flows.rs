@@ -16,9 +16,11 @@ pub(crate) struct Flow {
 /// Bytes of each flow.
 const OCTETS: u32 = 64;
 
-/// Rate of the sampling of all flows, and their exporter.
+/// Rate of the sampling of all flows.
 pub(crate) const SAMPLING: u16 = 100;
-pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
+
+/// The exporter of all flows, from which tests send exports, too.
+pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A schema with the names of the fields that Akvorado has, and numbers of its own.
 pub(crate) const ENRICHED: &str = r#"

@@ -6,7 +6,9 @@
 #![cfg(feature = "kafka")]
 
 mod flows;
+mod incidents;
 mod kafka;
+mod killed;
 mod nats;
 mod reading;
 mod running;

@@ -77,6 +77,7 @@ impl Site {
 }
 
 /// Returns what `look` finds, within a minute.
+#[track_caller]
 pub(crate) fn when<T>(look: impl Fn() -> Option<T>) -> T {
     let started = Instant::now();
     loop {

@@ -1,6 +1,6 @@
 //! Topics of Kafka.
 
-mod broker;
+pub(crate) mod broker;
 mod input;
 mod killed;
 mod tls;

@@ -3,4 +3,4 @@
 mod access;
 mod input;
 mod killed;
-mod server;
+pub(crate) mod server;

@@ -1,0 +1,139 @@
+//! Incidents of the same flows from an export of NetFlow and from brokers.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use srlg_cli::now_ms;
+
+use crate::flows::{ENRICHED, Flow, enriched, flows, goflow2, json, netflow};
+use crate::kafka::broker::{Broker, PARTITIONS, has_kcat};
+use crate::nats::server::{STREAM, Server};
+use crate::running::{Site, when};
+
+/// Length of a slice, in which all flows come, also on a busy machine.
+const SLICE_MS: u64 = 8_000;
+
+/// Starts a monitor in the folder `name`; `input` has the lines of its input.
+fn start(folder: &Path, name: &str, input: &str) -> Site {
+    let config = format!(
+        "http = '127.0.0.1:0'\nstate = '{name}'\nslice = '{SLICE_MS}ms'\n\
+         [input]\n{input}\n\
+         [[view]]\nname = 'in'\nrole = 'destination'\n\
+         [[rule]]\nname = 'r'\nthresholds = {{ 300s = 500 }}\nfor = 1\nof = 1\n"
+    );
+    fs::write(folder.join(format!("{name}.toml")), config).unwrap();
+    Site::start(folder, &format!("{name}.log"), &["run", "--config", &format!("{name}.toml")])
+}
+
+/// Returns the notifications of the only incident of `site` after the slice with the flows that came last, without their times.
+fn incident(site: &Site) -> Vec<Value> {
+    let page: Value = serde_json::from_str(&site.get("/api/v1/incidents")).unwrap();
+    let [incident] = &page["incidents"].as_array().unwrap()[..] else { panic!("{page}") };
+    let path = format!("/api/v1/incidents/{}", incident["id"].as_str().unwrap());
+    let mut detail: Value = serde_json::from_str(&site.get(&path)).unwrap();
+    let mut notices = detail["notices"].as_array_mut().unwrap().clone();
+    notices.push(detail["alert"].take());
+    notices.iter_mut().for_each(forget_times);
+    notices
+}
+
+/// Removes what is not of the flows: identifiers and times.
+fn forget_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != "id" && !name.ends_with("_ms"));
+            fields.values_mut().for_each(forget_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_times),
+        _ => {}
+    }
+}
+
+#[test]
+fn flows_from_brokers_are_the_incidents_that_netflow_has() {
+    if !has_kcat() {
+        return;
+    }
+    let Some(nats) = Server::start("") else { return };
+    nats.make_stream();
+    let [kafka, enriching] = ["flows", "enriched-TESTHASH"].map(Broker::start);
+    let folder = tempfile::tempdir().unwrap();
+    let schema = folder.path().join("schema.proto");
+    fs::write(&schema, ENRICHED).unwrap();
+    let listen = "listen = ['127.0.0.1:0']\nexporters = ['127.0.0.0/8']";
+    let inputs = [
+        ("netflow", listen.to_owned()),
+        ("goflow2", format!("kafka = 'kafka://{}/flows'", kafka.addresses)),
+        (
+            "akvorado",
+            format!(
+                "kafka = 'kafka://{}/enriched'\nschema = '{}'",
+                enriching.addresses,
+                schema.display()
+            ),
+        ),
+        (
+            "nats",
+            format!(
+                "nats = 'jetstream://{}/{STREAM}'\nmessage-format = 'json'",
+                nats.broker.address()
+            ),
+        ),
+    ];
+    // A first run draws the seed that all of them count with.
+    start(folder.path(), "seed", listen).program.kill();
+    for (name, _) in &inputs {
+        let state = folder.path().join(name);
+        fs::create_dir(&state).unwrap();
+        for file in fs::read_dir(folder.path().join("seed")).unwrap() {
+            let file = file.unwrap();
+            if file.file_type().unwrap().is_file() {
+                fs::copy(file.path(), state.join(file.file_name())).unwrap();
+            }
+        }
+    }
+    let sites = inputs.each_ref().map(|(name, input)| start(folder.path(), name, input));
+    let log = fs::read_to_string(folder.path().join("netflow.log")).unwrap();
+    let (_, address) = log.split_once("receives exports of flows at ").unwrap();
+    let address = address.lines().next().unwrap().to_owned();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for (site, partitions) in sites[1..].iter().zip([PARTITIONS, PARTITIONS, 1]) {
+        when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
+    }
+    // All in one slice, so that ages are equal, too.
+    let send = |flows: &[Flow]| {
+        let slice = now_ms() / SLICE_MS;
+        for datagram in netflow(flows) {
+            socket.send_to(&datagram, &address).unwrap();
+        }
+        nats.produce(flows.iter().map(|flow| json(flow).into_bytes()).collect());
+        let messages: Vec<_> = flows.iter().map(|flow| goflow2(flow, true)).collect();
+        kafka.produce("flows", 0, &messages);
+        let messages: Vec<_> = flows.iter().map(enriched).collect();
+        enriching.produce("enriched-TESTHASH", 0, &messages);
+        assert_eq!(
+            now_ms() / SLICE_MS,
+            slice,
+            "the machine is too slow for slices of {SLICE_MS} ms"
+        );
+        let end_ms = (slice + 1) * SLICE_MS;
+        for site in &sites {
+            when(|| site.status()["now_ms"].as_u64().filter(|now_ms| *now_ms >= end_ms));
+        }
+    };
+    thread::sleep(Duration::from_millis(SLICE_MS - now_ms() % SLICE_MS));
+    send(&flows(0, 2_000));
+    // The alert has started, and details are kept of what follows.
+    send(&flows(0, 6_000));
+    sites.iter().for_each(|site| site.wait_for_contacts(8_000));
+    let [expected, others @ ..] = sites.each_ref().map(incident);
+    let alert = &expected[expected.len() - 1];
+    assert_eq!(alert["host"], "10.0.0.7");
+    assert!((5_700.0..6_300.0).contains(&alert["cardinality"].as_f64().unwrap()), "{alert}");
+    assert!(alert["top_ports"].is_array() && alert["packets_per_second"].is_number(), "{alert}");
+    others.iter().for_each(|incident| assert_eq!(*incident, expected));
+}

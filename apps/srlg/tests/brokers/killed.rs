@@ -1,0 +1,98 @@
+//! Programs that are killed, and continue from their state, whichever broker the flows are from.
+//!
+//! A caller's `produce` writes 2,000 flows of peers of their own for each number from 0 to 2.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use srlg_cli::network::broker::Broker as Nats;
+
+use crate::running::{Program, Site, when};
+
+/// The view and the rule of every program.
+const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
+    [[rule]]\nname = 'r'\nthresholds = { 300s = 500 }\n";
+
+/// Starts a monitor in `folder`; `input` has the lines of its input.
+pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
+    let config = format!(
+        "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\ncheckpoint = '3s'\n\
+         [input]\n{input}\n{VIEW}"
+    );
+    fs::write(folder.join("srlg.toml"), config).unwrap();
+    Site::start(folder, log, &["run", "--config", "srlg.toml"])
+}
+
+/// Kills a monitor, and checks that the one after it has all flows. Returns that one.
+pub(crate) fn check_monitor(
+    folder: &Path,
+    input: &str,
+    partitions: usize,
+    produce: impl Fn(u32),
+) -> Site {
+    let site = monitor(folder, "log", input);
+    when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
+    produce(0);
+    site.wait_for_contacts(2_000);
+    // A checkpoint has these, and their position.
+    thread::sleep(Duration::from_secs(5));
+    // What is read now may be in no checkpoint.
+    produce(1);
+    site.wait_for_contacts(4_000);
+    site.program.kill();
+    // While it is away.
+    produce(2);
+    let site = monitor(folder, "log-again", input);
+    let peers = site.peers(|peers| peers > 5_700.0);
+    assert!(peers < 6_300.0, "{peers}");
+    for line in
+        ["srlg_broker_lag_messages 0", "srlg_broker_failing 0", "srlg_broker_expired_total 0"]
+    {
+        when(|| site.get("/metrics").lines().any(|it| it == line).then_some(()));
+    }
+    site
+}
+
+/// Kills a probe with the options `input` of its input, and checks that its collector gets all flows.
+pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u32)) {
+    let folder = tempfile::tempdir().unwrap();
+    let configure = |nats: &str| {
+        let config = format!(
+            "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\n\
+             [network]\nprobes = ['a']\nbroker = '{nats}'\n{VIEW}"
+        );
+        fs::write(folder.path().join("srlg.toml"), config).unwrap();
+    };
+    configure("localhost");
+    let mut setup = Program::start(folder.path(), "setup", &["setup", "--config", "srlg.toml"]);
+    assert!(setup.0.wait().unwrap().success());
+    let nats = Nats::start(folder.path()).unwrap();
+    configure(&nats.address());
+    let collector = Site::start(folder.path(), "collector", &["collect", "--config", "srlg.toml"]);
+    let address = nats.address();
+    let start = |log| {
+        let args = [&["probe", "a", "--broker", &address], input].concat();
+        Program::start(folder.path(), log, &args)
+    };
+    let probe = start("probe");
+    let position = folder.path().join("spool/a/position");
+    let offsets = || {
+        let text = fs::read_to_string(&position).ok()?;
+        let position: Value = serde_json::from_str(&text).ok()?;
+        position["offsets"].as_object().map(Map::len)
+    };
+    when(|| offsets().filter(|offsets| *offsets == partitions));
+    produce(0);
+    collector.peers(|peers| peers > 1_900.0);
+    // The running slice is not in the spool.
+    produce(1);
+    thread::sleep(Duration::from_millis(300));
+    probe.kill();
+    produce(2);
+    let _probe = start("probe-again");
+    let peers = collector.peers(|peers| peers > 5_700.0);
+    assert!(peers < 6_300.0, "{peers}");
+}
