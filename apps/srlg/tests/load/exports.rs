@@ -1,12 +1,9 @@
-//! A monitor under load; Linux alone: its memory in an hour of traffic with attacks, and how many records of NetFlow v9 it
-//! takes over loopback, at what expense.
+//! Records of NetFlow v9 over loopback, and what they cost.
 //!
 //! `SRLG_RATES=50000,1000000` sets the rates, in records per second, and `SRLG_SECONDS=8` how long each lasts. `SRLG_RECORDS=1` sets
 //! the records of a datagram, `SRLG_EXPORTERS=8` how many exporters send, and `SRLG_RECEIVERS=2` the threads that receive.
 
-use std::fmt::Write as _;
 use std::fs;
-use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -16,138 +13,7 @@ use nix::sys::socket::{SetSockOpt, sockopt};
 use srlg_cli::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
-/// The next number that looks random, equal on every machine.
-fn next(random: &mut u64) -> u64 {
-    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-    *random
-}
-
-/// Bytes of memory that the system tells of a process as `name`: now, or the most since [`forget_peak`].
-fn memory_bytes(process: u32, name: &str) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
-}
-
-/// Seconds of the replay, and contacts in each beside attacks.
-const SECONDS: u64 = 3_600;
-const CONTACTS: u64 = 1_000;
-
-/// Seconds after which memory must be taken: windows are full, attacks of every kind have come and gone, and checkpoints of
-/// all views were written.
-const SETTLED: u64 = 1_200;
-
-/// Beginning of the traffic: some time in 2026.
-const START_MS: u64 = 1_780_000_000_000;
-
-struct Traffic {
-    random: u64,
-    lines: String,
-}
-
-impl Traffic {
-    fn next(&mut self) -> u32 {
-        (next(&mut self.random) >> 32) as u32
-    }
-
-    /// An address of the /8 that `first` names.
-    fn address(&mut self, first: u8, hosts: u32) -> String {
-        let [_, b, c, d] = (self.next() % hosts).to_be_bytes();
-        format!("{first}.{b}.{c}.{d}")
-    }
-
-    fn contact(&mut self, second: u64, from: &str, to: &str) {
-        writeln!(self.lines, "{},{from},{to}", START_MS + second * 1_000).unwrap();
-    }
-
-    /// Everybody's traffic, and every minute for 20 seconds: a flood of a new host, a scan by a new host, and of a
-    /// whole network.
-    fn second(&mut self, second: u64) {
-        self.lines.clear();
-        for _ in 0..CONTACTS {
-            let (from, to) = (self.address(80, 1 << 20), self.address(10, 1 << 12));
-            self.contact(second, &from, &to);
-        }
-        let [_, _, b, c] = ((second / 60) as u32).to_be_bytes();
-        if second % 60 < 20 {
-            for _ in 0..300 {
-                let peer = self.address(81, 1 << 24);
-                self.contact(second, &peer, &format!("10.{b}.{c}.200"));
-                let target = self.address(10, 1 << 16);
-                self.contact(second, &format!("198.{b}.{c}.9"), &target);
-            }
-            for host in 0..64 {
-                for _ in 0..80 {
-                    let peer = self.address(82, 1 << 24);
-                    self.contact(second, &peer, &format!("10.77.{c}.{host}"));
-                }
-            }
-        }
-    }
-}
-
-fn forget_peak(process: u32) {
-    fs::write(format!("/proc/{process}/clear_refs"), "5").unwrap();
-}
-
-#[test]
-fn an_hour_takes_no_more_than_its_first_minutes() {
-    let folder = tempfile::tempdir().unwrap();
-    let alerts = folder.path().join("alerts");
-    let views = ["fan-in", "fan-out", "outside"].map(|name| {
-        let [role, measure] = match name {
-            "fan-in" => ["destination", "inside"],
-            "fan-out" => ["source", "inside"],
-            _ => ["source", "outside"],
-        };
-        format!("[[view]]\nname = '{name}'\nrole = '{role}'\nmeasure = '{measure}'\npairs = 200_000\nmemory = 4_000_000\n")
-    });
-    let config = format!(
-        "inside = ['10.0.0.0/8']\nslice = '4s'\ncheckpoint = '1s'\nhttp = '127.0.0.1:0'\nstate = '{}'\n{}[[rule]]\nname = 'all'\nthresholds = {{ 60s = 1000 }}\n",
-        folder.path().join("state").display(),
-        views.concat()
-    );
-    fs::write(folder.path().join("srlg.toml"), config).unwrap();
-    let mut monitor = Command::new(env!("CARGO_BIN_EXE_srlg"))
-        // As in the unit of systemd: glibc gives back what a checkpoint took.
-        .env("MALLOC_MMAP_THRESHOLD_", "131072")
-        .args(["run", "--input", "-"])
-        .args([&"--config".into(), &folder.path().join("srlg.toml"), &"--alerts".into(), &alerts])
-        .stdin(Stdio::piped())
-        .stderr(fs::File::create(folder.path().join("log")).unwrap())
-        .spawn()
-        .unwrap();
-    let mut pipe = monitor.stdin.take().unwrap();
-    pipe.write_all(b"time_ms,src,dst\n").unwrap();
-    let mut traffic = Traffic { random: 1, lines: String::new() };
-    let mut settled = 0;
-    for second in 0..SECONDS {
-        traffic.second(second);
-        pipe.write_all(traffic.lines.as_bytes()).unwrap();
-        // Peaks are compared: a checkpoint that is being written takes memory for a moment.
-        if second == SETTLED {
-            settled = memory_bytes(monitor.id(), "VmHWM");
-            forget_peak(monitor.id());
-        }
-    }
-    let most = memory_bytes(monitor.id(), "VmHWM");
-    drop(pipe);
-    assert!(monitor.wait().unwrap().success());
-    let log = fs::read_to_string(folder.path().join("log")).unwrap();
-    let starts = fs::read_to_string(alerts).unwrap().matches("\"status\":\"start\"").count();
-    println!("{}", log.lines().take(3).collect::<Vec<_>>().join("\n"));
-    println!(
-        "\n| replayed, s | alerts | at most in the first {SETTLED} s, MB | later |\n|---|---|---|---|"
-    );
-    let [settled_mb, most_mb] = [settled, most].map(|bytes| bytes as f64 / 1e6);
-    println!("| {SECONDS} | {starts} | {settled_mb:.1} | {most_mb:.1} |");
-    // A flood, a scan and a flood of a network in each minute.
-    assert!(starts >= 3 * (SECONDS / 60) as usize - 3, "{starts}");
-    assert!(
-        most as f64 <= 1.05 * settled as f64,
-        "{most} bytes, {settled} in the first {SETTLED} s"
-    );
-}
+use crate::{memory_bytes, next, number_before};
 
 /// Records of a datagram by default, as routers fill 1,400 bytes.
 const RECORDS: u32 = 50;
@@ -244,11 +110,6 @@ fn expense(process: u32) -> (f64, u64) {
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     let ticks: f64 = fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum();
     (ticks / TICKS, memory_bytes(process, "VmRSS"))
-}
-
-fn number_before(text: &str, what: &str) -> u64 {
-    let before = text.rsplit_once(what).unwrap_or_else(|| panic!("no {what:?} in:\n{text}")).0;
-    before.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
 }
 
 #[test]

@@ -1,0 +1,102 @@
+//! What a captured packet costs, by one capture thread and by two.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::number_before;
+
+/// Frames of 64 bytes, no two between the same hosts.
+const FRAMES: u32 = 200_000;
+
+/// How often each of two senders sends all frames.
+const LOOPS: u32 = 20;
+
+/// Turns, each with one thread and with two.
+const TURNS: usize = 7;
+
+/// Runs the program in a network namespace, and writes the nanoseconds of its threads before and after two senders, each on a CPU
+/// of its own, have sent.
+const SCRIPT: &str = r#"
+set -e
+for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done
+ip link add name sending numtxqueues 2 type veth peer name listening numrxqueues 2
+for interface in sending listening; do ip link set dev $interface up; done
+"$PROGRAM" run --config srlg.toml 2> log & program=$!
+sleep 2
+cat /proc/$program/task/*/schedstat > before
+for cpu in 0 1; do
+    taskset -c $cpu tcpreplay --preload-pcap --topspeed --loop=$LOOPS --intf1 sending frames.pcap > player$cpu 2>&1 & players="$players $!"
+done
+for player in $players; do wait $player; done
+sleep 1
+cat /proc/$program/task/*/schedstat > after
+kill -INT $program
+wait $program
+"#;
+
+/// Returns a file of pcap with IPv4 and UDP.
+fn frames() -> Vec<u8> {
+    let mut file: Vec<u8> = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
+        .into_iter()
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    for number in 0..FRAMES {
+        file.extend([0, number, 64, 64].into_iter().flat_map(u32::to_le_bytes));
+        let [_, a, b, c] = number.to_be_bytes();
+        let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0];
+        frame.extend([0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 198, a, b, c, 10, 0, b, c]);
+        frame.extend([0x9c, 0x40, 0, 53, 0, 30, 0, 0]);
+        frame.resize(64, 0);
+        file.extend(frame);
+    }
+    file
+}
+
+/// Returns the nanoseconds of processors that all threads in a file of `schedstat` have had.
+fn spent_ns(file: &Path) -> u64 {
+    let text = fs::read_to_string(file).unwrap();
+    text.lines().map(|line| line.split(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+/// Returns the nanoseconds of a packet in the whole process, with `threads` capture threads.
+fn packet_ns(folder: &Path, threads: u32) -> u64 {
+    let config = format!(
+        "inside = ['10.0.0.0/8']\n[input]\ninterface = 'listening'\ncapture-threads = {threads}\n\
+         [[view]]\nname = 'fan-in'\nrole = 'destination'\n\
+         [[rule]]\nname = 'all'\nthresholds = {{ 60s = 100000 }}\n"
+    );
+    fs::write(folder.join("srlg.toml"), config).unwrap();
+    let status = Command::new("unshare")
+        .args(["--net", "bash", "-c", SCRIPT])
+        .env("PROGRAM", env!("CARGO_BIN_EXE_srlg"))
+        .env("LOOPS", LOOPS.to_string())
+        .current_dir(folder)
+        .status()
+        .unwrap();
+    let log = fs::read_to_string(folder.join("log")).unwrap();
+    assert!(status.success(), "{log}");
+    let (taken, dropped) =
+        (number_before(&log, " packets, "), number_before(&log, " packets dropped"));
+    assert_eq!(taken + dropped, u64::from(2 * LOOPS * FRAMES), "{log}");
+    assert_eq!(number_before(&log, " contacts, "), taken);
+    (spent_ns(&folder.join("after")) - spent_ns(&folder.join("before"))) / taken
+}
+
+#[test]
+#[ignore = "measures: wants the machine for itself, --release, root, tcpreplay and iproute2"]
+fn a_captured_packet_by_one_thread_and_by_two() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("frames.pcap"), frames()).unwrap();
+    println!("\n| ns a packet, one thread | two threads | of one |\n|---|---|---|");
+    let mut turns = [(); TURNS].map(|()| [1, 2].map(|threads| packet_ns(folder.path(), threads)));
+    let show =
+        |[one, two]: [u64; 2]| println!("| {one} | {two} | {:.2} |", two as f64 / one as f64);
+    turns.into_iter().for_each(show);
+    let medians = [0, 1].map(|threads| {
+        turns.sort_by_key(|turn| turn[threads]);
+        turns[TURNS / 2][threads]
+    });
+    println!("medians:");
+    show(medians);
+}

@@ -1,0 +1,128 @@
+//! Memory in an hour of traffic with attacks.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::{memory_bytes, next};
+
+/// Seconds of the replay, and contacts in each beside attacks.
+const SECONDS: u64 = 3_600;
+const CONTACTS: u64 = 1_000;
+
+/// Seconds after which memory must be taken: windows are full, attacks of every kind have come and gone, and checkpoints of
+/// all views were written.
+const SETTLED: u64 = 1_200;
+
+/// Beginning of the traffic: some time in 2026.
+const START_MS: u64 = 1_780_000_000_000;
+
+struct Traffic {
+    random: u64,
+    lines: String,
+}
+
+impl Traffic {
+    fn next(&mut self) -> u32 {
+        (next(&mut self.random) >> 32) as u32
+    }
+
+    /// An address of the /8 that `first` names.
+    fn address(&mut self, first: u8, hosts: u32) -> String {
+        let [_, b, c, d] = (self.next() % hosts).to_be_bytes();
+        format!("{first}.{b}.{c}.{d}")
+    }
+
+    fn contact(&mut self, second: u64, from: &str, to: &str) {
+        writeln!(self.lines, "{},{from},{to}", START_MS + second * 1_000).unwrap();
+    }
+
+    /// Everybody's traffic, and every minute for 20 seconds: a flood of a new host, a scan by a new host, and of a
+    /// whole network.
+    fn second(&mut self, second: u64) {
+        self.lines.clear();
+        for _ in 0..CONTACTS {
+            let (from, to) = (self.address(80, 1 << 20), self.address(10, 1 << 12));
+            self.contact(second, &from, &to);
+        }
+        let [_, _, b, c] = ((second / 60) as u32).to_be_bytes();
+        if second % 60 < 20 {
+            for _ in 0..300 {
+                let peer = self.address(81, 1 << 24);
+                self.contact(second, &peer, &format!("10.{b}.{c}.200"));
+                let target = self.address(10, 1 << 16);
+                self.contact(second, &format!("198.{b}.{c}.9"), &target);
+            }
+            for host in 0..64 {
+                for _ in 0..80 {
+                    let peer = self.address(82, 1 << 24);
+                    self.contact(second, &peer, &format!("10.77.{c}.{host}"));
+                }
+            }
+        }
+    }
+}
+
+fn forget_peak(process: u32) {
+    fs::write(format!("/proc/{process}/clear_refs"), "5").unwrap();
+}
+
+#[test]
+fn an_hour_takes_no_more_than_its_first_minutes() {
+    let folder = tempfile::tempdir().unwrap();
+    let alerts = folder.path().join("alerts");
+    let views = ["fan-in", "fan-out", "outside"].map(|name| {
+        let [role, measure] = match name {
+            "fan-in" => ["destination", "inside"],
+            "fan-out" => ["source", "inside"],
+            _ => ["source", "outside"],
+        };
+        format!("[[view]]\nname = '{name}'\nrole = '{role}'\nmeasure = '{measure}'\npairs = 200_000\nmemory = 4_000_000\n")
+    });
+    let config = format!(
+        "inside = ['10.0.0.0/8']\nslice = '4s'\ncheckpoint = '1s'\nhttp = '127.0.0.1:0'\nstate = '{}'\n{}[[rule]]\nname = 'all'\nthresholds = {{ 60s = 1000 }}\n",
+        folder.path().join("state").display(),
+        views.concat()
+    );
+    fs::write(folder.path().join("srlg.toml"), config).unwrap();
+    let mut monitor = Command::new(env!("CARGO_BIN_EXE_srlg"))
+        // As in the unit of systemd: glibc gives back what a checkpoint took.
+        .env("MALLOC_MMAP_THRESHOLD_", "131072")
+        .args(["run", "--input", "-"])
+        .args([&"--config".into(), &folder.path().join("srlg.toml"), &"--alerts".into(), &alerts])
+        .stdin(Stdio::piped())
+        .stderr(fs::File::create(folder.path().join("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let mut pipe = monitor.stdin.take().unwrap();
+    pipe.write_all(b"time_ms,src,dst\n").unwrap();
+    let mut traffic = Traffic { random: 1, lines: String::new() };
+    let mut settled = 0;
+    for second in 0..SECONDS {
+        traffic.second(second);
+        pipe.write_all(traffic.lines.as_bytes()).unwrap();
+        // Peaks are compared: a checkpoint that is being written takes memory for a moment.
+        if second == SETTLED {
+            settled = memory_bytes(monitor.id(), "VmHWM");
+            forget_peak(monitor.id());
+        }
+    }
+    let most = memory_bytes(monitor.id(), "VmHWM");
+    drop(pipe);
+    assert!(monitor.wait().unwrap().success());
+    let log = fs::read_to_string(folder.path().join("log")).unwrap();
+    let starts = fs::read_to_string(alerts).unwrap().matches("\"status\":\"start\"").count();
+    println!("{}", log.lines().take(3).collect::<Vec<_>>().join("\n"));
+    println!(
+        "\n| replayed, s | alerts | at most in the first {SETTLED} s, MB | later |\n|---|---|---|---|"
+    );
+    let [settled_mb, most_mb] = [settled, most].map(|bytes| bytes as f64 / 1e6);
+    println!("| {SECONDS} | {starts} | {settled_mb:.1} | {most_mb:.1} |");
+    // A flood, a scan and a flood of a network in each minute.
+    assert!(starts >= 3 * (SECONDS / 60) as usize - 3, "{starts}");
+    assert!(
+        most as f64 <= 1.05 * settled as f64,
+        "{most} bytes, {settled} in the first {SETTLED} s"
+    );
+}
