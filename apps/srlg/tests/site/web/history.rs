@@ -10,6 +10,7 @@ use srlg_cli::notify::notice::{Notice, Rates, WindowNotice};
 use srlg_cli::notify::store::Store;
 use srlg_cli::notify::store::series::{MINUTE_MS, Minute, Series};
 use srlg_cli::now_ms;
+use srlg_cli::origins::PeerOrigins;
 use srlg_cli::show::board::{Board, ViewBoard};
 use srlg_cli::show::open::{LiveNotice, OpenAlert};
 use srlg_cli::show::web::Web;
@@ -218,16 +219,25 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
     let (incidents, days, now) = (10_000_u64, 30_u64, now_ms());
     let template: Notice =
         serde_json::from_str(include_str!("../../../src/notify/notice/sample.json")).unwrap();
+    let origin = &template.origins.known["203.0.113.9"];
     for at in 0..incidents {
         let start_ms = now - days * 86_400_000 * (incidents - at) / incidents;
         let host =
             std::net::Ipv4Addr::from(0x0a00_0000 + (at as u32).wrapping_mul(2_654_435) % 65_536);
+        let peers =
+            (0..32).map(|peer| std::net::Ipv4Addr::from(0xcb00_0000 + 32 * at as u32 + peer));
+        let origins = PeerOrigins {
+            known: peers.clone().map(|peer| (peer.to_string(), origin.clone())).collect(),
+            top_as: vec![template.origins.top_as[0].clone(); 8],
+            ..template.origins.clone()
+        };
         let of = |status, age_ms| Notice {
             id: id(at),
             status,
             host: std::net::IpAddr::from(host).into(),
             network: None,
-            peers: vec![std::net::IpAddr::from([203, 0, 113, 255]).into(); 32],
+            peers: peers.clone().map(|peer| std::net::IpAddr::from(peer).into()).collect(),
+            origins: origins.clone(),
             start_ms,
             now_ms: start_ms + age_ms,
             until_ms: (status == Status::End).then_some(start_ms + age_ms),
