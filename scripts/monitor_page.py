@@ -171,8 +171,8 @@ async def look(socket_url, url, folder, process):
             await page.open(url)
             # Attacks of the demonstration come and go.
             for _ in range(60):
-                if await page.value("document.querySelector('#alerts summary') && document.querySelector('#timeline rect')"
-                                    " ? 1 : 0"):
+                if await page.value("['#alerts summary', '#timeline rect', '.view .scroll tbody tr']"
+                                    ".every((it) => document.querySelector(it))"):
                     break
                 await asyncio.sleep(0.5)
             await page.value("document.querySelector('#alerts summary')?.click()")
