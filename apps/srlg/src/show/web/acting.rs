@@ -187,7 +187,7 @@ pub(super) async fn act(
         Ok(Ok(act)) => act,
         Ok(Err(cause)) => {
             let text = format!(
-                "{cause}: send as {{\"act\": \"silence\", \"for\": \"2h\", \"text\": \"why\"}}"
+                "cannot read the act: {cause}; send one such as {{\"act\": \"silence\", \"for\": \"2h\", \"text\": \"why\"}}"
             );
             return error(StatusCode::BAD_REQUEST, &text);
         }
