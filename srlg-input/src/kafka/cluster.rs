@@ -2,13 +2,14 @@
 //!
 //! Shape: one client is shared by all partitions. After an error it is dropped, and the next attempt makes a new one.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rskafka::BackoffConfig;
 use rskafka::client::error::Error as KafkaError;
 use rskafka::client::partition::{PartitionClient, UnknownTopicHandling};
 use rskafka::client::{Client, ClientBuilder, Credentials, SaslConfig};
+use rskafka::{BackoffConfig, BackoffError, ConnectionError};
 use rustls::ClientConfig;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -34,12 +35,26 @@ pub(super) struct Cluster {
 /// An error of a request to a broker.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClusterError {
-    #[error(transparent)]
+    #[error("{}", cause_of(.0))]
     Kafka(#[from] KafkaError),
     #[error("no answer for {} s", PATIENCE.as_secs())]
     Silent,
     #[error("no topic {0}")]
     NoTopic(String),
+}
+
+/// Returns the error for which the client gave up, without its words about having done so.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
+    match error.downcast_ref() {
+        Some(
+            KafkaError::RetryFailed(BackoffError::DeadlineExceded { source, .. })
+            | KafkaError::Connection(ConnectionError::RetryFailed(BackoffError::DeadlineExceded {
+                source,
+                ..
+            })),
+        ) => cause_of(&**source),
+        _ => error,
+    }
 }
 
 impl Cluster {
@@ -103,12 +118,13 @@ impl Cluster {
         let mut builder = ClientBuilder::new(self.brokers.clone())
             .client_id("srlg")
             .max_message_size(MOST_BYTES)
-            // The reader itself waits, tries again and logs the error.
+            // The client tries again once or twice, which a leader that has moved needs. Then the reader logs the error, waits and tries
+            // again. The deadline holds for a request and for each connection in it.
             .backoff_config(BackoffConfig {
                 init_backoff: Duration::from_millis(100),
                 max_backoff: Duration::from_secs(1),
                 base: 2.0,
-                deadline: Some(Duration::from_secs(1)),
+                deadline: Some(Duration::from_millis(300)),
             });
         if let Some(tls) = &self.tls {
             builder = builder.tls_config(Arc::clone(tls));
@@ -126,4 +142,22 @@ pub(super) async fn patiently<T>(
     answer: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {
     timeout(PATIENCE, answer).await.unwrap_or(Err(ClusterError::Silent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_why_and_not_how_often_it_was_tried() {
+        let refused = || KafkaError::InvalidResponse("no brokers".to_owned());
+        let given_up = |source: KafkaError| BackoffError::DeadlineExceded {
+            deadline: Duration::from_millis(300),
+            source: source.into(),
+        };
+        let connection = KafkaError::from(ConnectionError::RetryFailed(given_up(refused())));
+        for error in [refused(), KafkaError::from(given_up(connection))] {
+            assert_eq!(ClusterError::from(error).to_string(), refused().to_string());
+        }
+    }
 }
