@@ -23,7 +23,7 @@ fn start(folder: &Path, name: &str, input: &str) -> Site {
         "http = '127.0.0.1:0'\nstate = '{name}'\nslice = '{SLICE_MS}ms'\n\
          [input]\n{input}\n\
          [[view]]\nname = 'in'\nrole = 'destination'\n\
-         [[rule]]\nname = 'r'\nthresholds = {{ 300s = 500 }}\nfor = 1\nof = 1\n"
+         [[rule]]\nname = 'r'\nthresholds = {{ 320s = 500 }}\nfor = 1\nof = 1\n"
     );
     fs::write(folder.join(format!("{name}.toml")), config).unwrap();
     Site::start(folder, &format!("{name}.log"), &["run", "--config", &format!("{name}.toml")])

@@ -47,7 +47,11 @@ impl Site {
             let (_, address) = log.split_once("the page is at http://")?;
             address.split_once('/')?.0.parse().ok()
         };
-        let http = when(|| address(fs::read_to_string(folder.join(log)).unwrap()));
+        let http = when(|| {
+            let log = fs::read_to_string(folder.join(log)).unwrap();
+            assert!(!log.contains("srlg: "), "{log}");
+            address(log)
+        });
         Self { program, http }
     }
 

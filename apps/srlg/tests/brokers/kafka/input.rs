@@ -265,11 +265,9 @@ fn a_schema_that_changes_is_followed_to_its_topic() {
     reading.contacts(50);
     produce("enriched-NEXTHASH", 50);
     // It is looked for every 15 s, and at first it cannot be fetched.
-    reading.until(|it| it.broker().error.is_some());
+    reading.until(|it| it.warnings() > 0);
     reading.contacts(100).until(|it| it.broker().messages == 100);
     assert_eq!(reading.peers().len(), 100);
-    // A busy broker may be warned of, too.
-    assert!(reading.warnings() >= 1);
     assert_eq!(reading.broker().error, None);
     let Status { flows, .. } = reading.input.status();
     assert_eq!(flows.unwrap().contacts, 100);
