@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# install-c.sh [PREFIX]: builds the C library, and installs it with its header and a file for pkg-config below PREFIX,
+# /usr/local by default. LIBDIR is PREFIX/lib by default. DESTDIR comes before both, as in make install. PROFILE=dev installs a
+# build for debugging.
+set -euo pipefail
+cd "$(dirname "$0")/../srlg-c"
+
+prefix=${1:-/usr/local}
+libdir=${LIBDIR:-$prefix/lib}
+to_lib=${DESTDIR:-}$libdir to_include=${DESTDIR:-}$prefix/include
+
+profile=${PROFILE:-release}
+cargo build --profile "$profile" --locked
+built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+soname=$(sed -n 's/.*-soname,\(libsrlg.so.[0-9]*\)".*/\1/p' build.rs)
+# Of the standard library: no crate of srlg links any other system library.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+private=$(rustc --print native-static-libs --crate-type staticlib --crate-name empty --out-dir "$scratch" - <<<'' 2>&1 |
+    sed -n 's/.*native-static-libs: //p')
+
+mkdir -p "$to_lib/pkgconfig" "$to_include"
+install -m 755 "$built/libsrlg.so" "$to_lib/libsrlg.so.$version"
+ln -sf "libsrlg.so.$version" "$to_lib/$soname"
+ln -sf "$soname" "$to_lib/libsrlg.so"
+install -m 644 "$built/libsrlg.a" "$to_lib/libsrlg.a"
+install -m 644 include/srlg.h "$to_include/srlg.h"
+cat >"$to_lib/pkgconfig/srlg.pc" <<END
+prefix=$prefix
+libdir=$libdir
+includedir=\${prefix}/include
+
+Name: srlg
+Description: Hosts in contact with many distinct others, in a sliding window
+Version: $version
+Libs: -L\${libdir} -lsrlg
+Libs.private: $private
+Cflags: -I\${includedir}
+END
+echo "installed srlg $version in ${DESTDIR:-}$prefix"

@@ -1,0 +1,71 @@
+//! Compares ingest from C with ingest from Rust, in turns. The argument is the program made of `examples/ingest.c`.
+//!
+//! `scripts/c.sh --measure` runs it.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::process::Command;
+use std::time::Instant;
+
+use srlg_host::{Config, Device, IpPair, SlidingDetector};
+
+const ROUNDS: usize = 7;
+const PAIRS: u32 = 10_000_000;
+
+/// Nanoseconds per pair of one call, of a feed's calls of 64 pairs and of one pair; and of a call without pairs.
+type Row = [f64; 4];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let program = std::env::args().nth(1).ok_or("give the program made of examples/ingest.c")?;
+    let pairs: Vec<IpPair> = (0..PAIRS)
+        .map(|i| IpPair { inside: i.wrapping_mul(2_654_435_761) >> 12, opposite: i })
+        .collect();
+    let (mut rust, mut c) = ([f64::INFINITY; 4], [f64::INFINITY; 4]);
+    for _ in 0..ROUNDS {
+        keep_least(&mut rust, in_rust(&pairs)?);
+        keep_least(&mut c, in_c(&program)?);
+    }
+    let names = [
+        "ns/pair, one call",
+        "ns/pair, feed, 64 a call",
+        "ns/pair, feed, 1 a call",
+        "ns/call, no pairs",
+    ];
+    println!("{:<26}{:>8}{:>8}{:>18}", "least of 7 rounds", "Rust", "C", "C's rate of Rust's");
+    for ((name, rust), c) in names.into_iter().zip(rust).zip(c) {
+        println!("{name:<26}{rust:>8.2}{c:>8.2}{:>18.3}", rust / c);
+    }
+    Ok(())
+}
+
+fn keep_least(least: &mut Row, row: Row) {
+    least.iter_mut().zip(row).for_each(|(least, new)| *least = least.min(new));
+}
+
+fn in_rust(pairs: &[IpPair]) -> Result<Row, srlg_host::Error> {
+    let new = || SlidingDetector::new(Config::default(), Device::Cpu);
+    let detector = new()?;
+    let one_call = time(|| detector.ingest(pairs))?;
+    let empty = time(|| (0..PAIRS).try_for_each(|_| detector.ingest(black_box(&pairs[..0]))))?;
+    drop(detector);
+    let in_calls_of = |count| {
+        let detector = new()?;
+        let mut feed = detector.feed(1 << 20)?;
+        time(|| pairs.chunks(count).try_for_each(|pairs| feed.ingest(black_box(pairs))))
+    };
+    Ok([one_call, in_calls_of(64)?, in_calls_of(1)?, empty])
+}
+
+/// Nanoseconds of `work`, per pair.
+fn time(work: impl FnOnce() -> Result<(), srlg_host::Error>) -> Result<f64, srlg_host::Error> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed().as_nanos() as f64 / f64::from(PAIRS))
+}
+
+fn in_c(program: &str) -> Result<Row, Box<dyn Error>> {
+    let output = Command::new(program).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let numbers: Vec<f64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    numbers.try_into().map_err(|_| format!("{program} printed {text:?}").into())
+}

@@ -1,0 +1,717 @@
+//! The functions of the header: pointers become references and slices. The only unsafe code of this crate.
+//!
+//! # Contract of a call
+//! A pointer that is not null points to memory that the call may use as its type says until it returns:
+//! a `const` one to read, which no thread writes meanwhile, another one to write, which no other thread uses meanwhile.
+//! An array has as many elements as the count beside it says. A struct with a `size` has as many bytes. Handles, numbers
+//! and the contents of structs may be anything: they are checked.
+#![allow(unsafe_code, reason = "C hands over pointers")]
+#![allow(clippy::missing_safety_doc, reason = "the contract is that of the module")]
+
+use std::ffi::c_char;
+use std::iter::repeat;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::num::NonZeroUsize;
+use std::slice;
+
+use srlg_host::ingest::{Feed as LibraryFeed, Ip6Pair};
+use srlg_host::state::{Delta, Snapshot};
+use srlg_host::{Error, IpPair, SliceReport, SlidingDetector};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::handle::Table;
+use crate::status::{Failure, Status, guard, with_last_error};
+use crate::values::{
+    Bytes, Config, Detector, Estimate, Feed, Health, Host, Peers, Report, Summary, SuperPoint,
+    Versioned, out_of_range, pair_of,
+};
+
+/// Version of this header. It grows by one with every function, member or status that is added.
+pub const SRLG_ABI_VERSION: u32 = 1;
+
+/// Bytes that the text of any address takes, with the 0 at its end.
+pub const SRLG_HOST_TEXT: usize = 46;
+
+static DETECTORS: Table<SlidingDetector> = Table::new(1, "detector");
+static FEEDS: Table<LibraryFeed> = Table::new(2, "feed");
+static REPORTS: Table<SliceReport> = Table::new(3, "report");
+static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
+
+/// More bytes than any struct of this header will ever have.
+const LARGEST_STRUCT: usize = 1 << 16;
+
+/// IPv6 pairs that are turned into the library's at a time, on the stack: 8 kB.
+const BLOCK: usize = 256;
+
+/// Rejects the pointer `argument` if it is null or not aligned.
+fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
+    if pointer.is_null() {
+        return Err(Failure::new(Status::NullPointer, format!("{argument}: the pointer is null")));
+    }
+    if !pointer.is_aligned() {
+        let align = align_of::<T>();
+        let text = format!("{argument}: give an address that {align} divides, got {pointer:p}");
+        return Err(Failure::new(Status::Argument, text));
+    }
+    Ok(())
+}
+
+/// The `count` elements at `first`, which may be null if there are none.
+///
+/// # Safety
+/// The contract of a call, for as long as `'a`.
+unsafe fn elements<'a, T: FromBytes>(
+    first: *const T,
+    count: usize,
+    argument: &str,
+) -> Result<&'a [T], Failure> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    check(first, argument)?;
+    let most = isize::MAX as usize / size_of::<T>();
+    if count > most {
+        return Err(out_of_range("count", count as u64, most as u64 + 1));
+    }
+    // SAFETY: there are as many, by the contract; the pointer and the length were checked.
+    Ok(unsafe { slice::from_raw_parts(first, count) })
+}
+
+/// The value at `pointer`.
+///
+/// # Safety
+/// The contract of a call.
+unsafe fn input<T: FromBytes + Copy>(pointer: *const T, argument: &str) -> Result<T, Failure> {
+    check(pointer, argument)?;
+    // SAFETY: the pointer was checked, and its value can be read, by the contract. Any bytes are one.
+    Ok(unsafe { pointer.read() })
+}
+
+/// The place at `pointer`, for a result.
+///
+/// # Safety
+/// The contract of a call, for as long as `'a`.
+unsafe fn output<'a, T>(
+    pointer: *mut T,
+    argument: &str,
+) -> Result<&'a mut MaybeUninit<T>, Failure> {
+    check(pointer, argument)?;
+    // SAFETY: the pointer was checked, and this call alone uses it, by the contract.
+    Ok(unsafe { &mut *pointer.cast::<MaybeUninit<T>>() })
+}
+
+/// The size that the struct at `pointer` has by itself.
+///
+/// # Safety
+/// The contract of a call.
+unsafe fn struct_size<T: Versioned>(pointer: *const T, argument: &str) -> Result<usize, Failure> {
+    check(pointer, argument)?;
+    // SAFETY: the pointer was checked, and a struct starts with its size, by the contract.
+    let size = unsafe { pointer.cast::<usize>().read() };
+    if !(T::FIRST_SIZE..=LARGEST_STRUCT).contains(&size) {
+        let least = T::FIRST_SIZE;
+        let text =
+            format!("{argument}: set size to sizeof of the struct, at least {least}, got {size}");
+        return Err(Failure::new(Status::StructSize, text));
+    }
+    Ok(size)
+}
+
+/// The struct at `pointer`. Members that its caller does not know are 0; those that this library does not know must be 0.
+///
+/// # Safety
+/// The contract of a call.
+unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Result<T, Failure> {
+    // SAFETY: the contract is the same.
+    let size = unsafe { struct_size(pointer, argument) }?;
+    // SAFETY: the struct has as many bytes, by the contract. None of them is padding.
+    let bytes = unsafe { slice::from_raw_parts(pointer.cast::<u8>(), size) };
+    let (known, unknown) = bytes.split_at(size.min(size_of::<T>()));
+    if unknown.iter().any(|byte| *byte != 0) {
+        let text = format!(
+            "{argument}: the struct has members that this library lacks: update srlg, or leave them 0"
+        );
+        return Err(Failure::new(Status::StructSize, text));
+    }
+    let mut value = T::new_zeroed();
+    value.as_mut_bytes()[..known.len()].copy_from_slice(known);
+    Ok(value)
+}
+
+/// The place of a struct of the caller's version.
+struct StructOutput<'a, T> {
+    bytes: &'a mut [MaybeUninit<u8>],
+    of: PhantomData<T>,
+}
+
+impl<T: Versioned> StructOutput<'_, T> {
+    /// Writes `value`: members that its caller does not know are left out, those that this library lacks are 0. The size
+    /// stays.
+    fn write(self, value: impl Into<T>) {
+        let value = value.into();
+        let bytes = value.as_bytes().iter().chain(repeat(&0));
+        for (place, byte) in self.bytes.iter_mut().zip(bytes).skip(size_of::<usize>()) {
+            place.write(*byte);
+        }
+    }
+}
+
+/// The place of the struct at `pointer`, for a result.
+///
+/// # Safety
+/// The contract of a call, for as long as `'a`.
+unsafe fn output_struct<'a, T: Versioned>(
+    pointer: *mut T,
+    argument: &str,
+) -> Result<StructOutput<'a, T>, Failure> {
+    // SAFETY: the contract is the same.
+    let size = unsafe { struct_size(pointer.cast_const(), argument) }?;
+    // SAFETY: the struct has as many bytes, and this call alone uses them, by the contract.
+    let bytes = unsafe { slice::from_raw_parts_mut(pointer.cast(), size) };
+    Ok(StructOutput { bytes, of: PhantomData })
+}
+
+/// The `capacity` bytes at `first`, for a result. It may be null if there are none.
+///
+/// # Safety
+/// The contract of a call, for as long as `'a`.
+unsafe fn output_bytes<'a>(
+    first: *mut u8,
+    capacity: usize,
+    argument: &str,
+) -> Result<&'a mut [MaybeUninit<u8>], Failure> {
+    if capacity == 0 {
+        return Ok(&mut []);
+    }
+    check(first, argument)?;
+    if isize::try_from(capacity).is_err() {
+        return Err(out_of_range("capacity", capacity as u64, isize::MAX as u64));
+    }
+    // SAFETY: there are as many bytes, and this call alone uses them, by the contract.
+    Ok(unsafe { slice::from_raw_parts_mut(first.cast(), capacity) })
+}
+
+/// Writes all of `from`, or nothing where there is no room for them.
+fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
+    if to.len() < from.len() {
+        let text = format!("capacity: give at least {} bytes, got {}", from.len(), to.len());
+        return Err(Failure::new(Status::Buffer, text));
+    }
+    for (place, byte) in to.iter_mut().zip(from) {
+        place.write(*byte);
+    }
+    Ok(())
+}
+
+fn ipv4(pairs: &[[u32; 2]]) -> &[IpPair] {
+    <[IpPair]>::ref_from_bytes(pairs.as_bytes()).expect("a pair is two words")
+}
+
+/// Hands `pairs` to `ingest` in blocks, until it takes less than a block. Returns how many it took.
+fn in_blocks(
+    pairs: &[[u8; 32]],
+    mut ingest: impl FnMut(&[Ip6Pair]) -> Result<usize, Error>,
+) -> Result<usize, Error> {
+    let mut block = [Ip6Pair::default(); BLOCK];
+    let mut all = 0;
+    for bytes in pairs.chunks(BLOCK) {
+        let block = &mut block[..bytes.len()];
+        block.iter_mut().zip(bytes).for_each(|(pair, bytes)| *pair = pair_of(bytes));
+        let taken = ingest(block)?;
+        all += taken;
+        if taken < block.len() {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// Returns the SRLG_ABI_VERSION of the library.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_abi_version() -> u32 {
+    SRLG_ABI_VERSION
+}
+
+/// Returns the text of the last call of this thread that failed. It is never null, and valid until the next call of
+/// this thread that fails, or the end of the thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_last_error() -> *const c_char {
+    with_last_error(|text| text.as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// Writes a random seed for a detector that hostile traffic reaches.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_random_seed(seed: *mut u64) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let seed = unsafe { output(seed, "seed") }?;
+        seed.write(srlg_host::config::random_seed()?);
+        Ok(())
+    })
+}
+
+/// Writes the host with an IPv4 address in host order: 10.0.0.1 is 0x0a000001.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { output(host, "host") }?;
+        host.write(std::net::IpAddr::V4(address.into()).into());
+        Ok(())
+    })
+}
+
+/// Writes the address of a host as text. SRLG_HOST_TEXT bytes are always enough.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_host_format(
+    host: *const Host,
+    text: *mut c_char,
+    capacity: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?;
+        let address = host.address().to_string() + "\0";
+        // SAFETY: the contract of this call; a `c_char` is a byte.
+        let text = unsafe { output_bytes(text.cast(), capacity, "text") }?;
+        copy(address.as_bytes(), text)
+    })
+}
+
+/// Opens a detector with the sizes of `config`. Slice 0 is running.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_new(
+    config: *const Config,
+    detector: *mut Detector,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let config = unsafe { input_struct(config, "config") }?;
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(detector, "detector") }?;
+        let mut detector =
+            SlidingDetector::new(config.library_config()?, config.library_device()?)?;
+        if let Some(threads) = NonZeroUsize::new(config.close_threads as usize) {
+            detector.set_close_threads(threads)?;
+        }
+        handle.write(Detector { id: DETECTORS.insert(detector)? });
+        Ok(())
+    })
+}
+
+/// Frees a detector, once no call uses it. Its feeds stay open, and their calls return SRLG_STATUS_DETECTOR_FREED.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
+    guard(|| DETECTORS.remove(detector.id).map(drop))
+}
+
+/// Records that each of `count` pairs of an inside host and its peer was in contact in the running slice. Addresses are
+/// in host order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once; all wait while a slice is closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
+    detector: Detector,
+    pairs: *const [u32; 2],
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = ipv4(unsafe { elements(pairs, count, "pairs") }?);
+        DETECTORS.read(detector.id, |detector| Ok(detector.ingest(pairs)?))
+    })
+}
+
+/// Records the same of pairs of IPv6 addresses, 16 bytes of the inside host and 16 of its peer in network order.
+/// An IPv4-mapped address is the IPv4 host.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
+    detector: Detector,
+    pairs: *const [u8; 32],
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = unsafe { elements(pairs, count, "pairs") }?;
+        DETECTORS.read(detector.id, |detector| {
+            in_blocks(pairs, |block| detector.ingest(block).map(|()| block.len()))?;
+            Ok(())
+        })
+    })
+}
+
+/// Closes the running slice: writes the report of the window that ends with it, and moves the window by one slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_close_slice(
+    detector: Detector,
+    report: *mut Report,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(report, "report") }?;
+        let report = DETECTORS.write(detector.id, |detector| Ok(detector.close_slice()?))?;
+        handle.write(Report { id: REPORTS.insert(report)? });
+        Ok(())
+    })
+}
+
+/// Writes the number of the running slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let slice = unsafe { output(slice, "slice") }?;
+        slice.write(DETECTORS.read(detector.id, |detector| Ok(detector.slice()))?);
+        Ok(())
+    })
+}
+
+/// Moves the window until `slice` is running, without a report, however far.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
+    guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))
+}
+
+/// Writes the estimated number of distinct peers of a host in the window that ends with the running slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_cardinality(
+    detector: Detector,
+    host: *const Host,
+    estimate: *mut Estimate,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?.address();
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(estimate, "estimate") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(detector.cardinality(host)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes the same estimate of the last `window` slices, the running one included. After a close the running slice is
+/// empty: ask before the close for the window of the report.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_cardinality_within(
+    detector: Detector,
+    host: *const Host,
+    window: u32,
+    estimate: *mut Estimate,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?.address();
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(estimate, "estimate") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(detector.cardinality_within(host, window)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes a sample of the peers of a host, reported or not, in the window that ends with the running slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_sample_peers(
+    detector: Detector,
+    host: *const Host,
+    peers: *mut Peers,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let host = unsafe { input(host, "host") }?.address();
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(peers, "peers") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(&*detector.sample_peers(host)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes how well the detector fared in the last slice that closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut Health) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(health, "health") }?;
+        DETECTORS.read(detector.id, |detector| {
+            out.write(detector.health());
+            Ok(())
+        })
+    })
+}
+
+/// Opens the bytes of all that the detector has seen. They hold a fingerprint of the seed, and never the seed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_snapshot(detector: Detector, bytes: *mut Bytes) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(bytes, "bytes") }?;
+        let snapshot = DETECTORS.read(detector.id, |detector| Ok(detector.snapshot()?))?;
+        handle.write(Bytes { id: BYTES.insert(snapshot.to_bytes()?)? });
+        Ok(())
+    })
+}
+
+/// Replaces all that the detector has seen, its slice included, by the `len` bytes of a snapshot.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_restore(
+    detector: Detector,
+    snapshot: *const u8,
+    len: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let bytes = unsafe { elements(snapshot, len, "snapshot") }?;
+        DETECTORS.write(detector.id, |detector| {
+            let snapshot = Snapshot::from_bytes(bytes, detector.params())?;
+            Ok(detector.restore(&snapshot)?)
+        })
+    })
+}
+
+/// Merges what another detector has seen, the `len` bytes of its snapshot. Late, repeated and in any order is the same.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_merge_snapshot(
+    detector: Detector,
+    snapshot: *const u8,
+    len: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let bytes = unsafe { elements(snapshot, len, "snapshot") }?;
+        DETECTORS.write(detector.id, |detector| {
+            let snapshot = Snapshot::from_bytes(bytes, detector.params())?;
+            Ok(detector.merge_snapshot(&snapshot)?)
+        })
+    })
+}
+
+/// Opens the bytes of what the last `slices` touched, the running one included: a small part of a snapshot.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_delta(
+    detector: Detector,
+    slices: u32,
+    bytes: *mut Bytes,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(bytes, "bytes") }?;
+        let delta = DETECTORS.write(detector.id, |detector| Ok(detector.delta(slices)?))?;
+        handle.write(Bytes { id: BYTES.insert(delta.to_bytes()?)? });
+        Ok(())
+    })
+}
+
+/// Merges what the last slices of another detector touched, the `len` bytes of its delta.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_detector_merge_delta(
+    detector: Detector,
+    delta: *const u8,
+    len: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let bytes = unsafe { elements(delta, len, "delta") }?;
+        DETECTORS.write(detector.id, |detector| {
+            let delta = Delta::from_bytes(bytes, detector.params())?;
+            Ok(detector.merge_delta(&delta)?)
+        })
+    })
+}
+
+/// Opens a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity` pairs
+/// of each address family for the next slice.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_new(
+    detector: Detector,
+    capacity: usize,
+    feed: *mut Feed,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let handle = unsafe { output(feed, "feed") }?;
+        let feed = DETECTORS.read(detector.id, |detector| Ok(detector.feed(capacity)?))?;
+        handle.write(Feed { id: FEEDS.insert(feed)? });
+        Ok(())
+    })
+}
+
+/// Frees a feed, once no call uses it. No pair is lost.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_feed_free(feed: Feed) -> Status {
+    guard(|| FEEDS.remove(feed.id).map(drop))
+}
+
+/// Records `count` pairs as srlg_detector_ingest_ipv4 does. The call waits if the buffer is full during a close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_ingest_ipv4(
+    feed: Feed,
+    pairs: *const [u32; 2],
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = ipv4(unsafe { elements(pairs, count, "pairs") }?);
+        FEEDS.write(feed.id, |feed| Ok(feed.ingest(pairs)?))
+    })
+}
+
+/// Records `count` pairs as srlg_detector_ingest_ipv6 does. The call waits if the buffer is full during a close.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
+    feed: Feed,
+    pairs: *const [u8; 32],
+    count: usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = unsafe { elements(pairs, count, "pairs") }?;
+        FEEDS.write(feed.id, |feed| {
+            in_blocks(pairs, |block| feed.ingest(block).map(|()| block.len()))?;
+            Ok(())
+        })
+    })
+}
+
+/// Records as many of `count` pairs as it can without waiting, and writes how many: all of them, unless the buffer is full
+/// during a close. The rest can be given again, or be counted as lost.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
+    feed: Feed,
+    pairs: *const [u32; 2],
+    count: usize,
+    taken: *mut usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = ipv4(unsafe { elements(pairs, count, "pairs") }?);
+        // SAFETY: the contract of this call.
+        let taken = unsafe { output(taken, "taken") }?;
+        taken.write(FEEDS.write(feed.id, |feed| Ok(feed.try_ingest(pairs)?))?);
+        Ok(())
+    })
+}
+
+/// Does the same for pairs of IPv6 addresses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
+    feed: Feed,
+    pairs: *const [u8; 32],
+    count: usize,
+    taken: *mut usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let pairs = unsafe { elements(pairs, count, "pairs") }?;
+        // SAFETY: the contract of this call.
+        let taken = unsafe { output(taken, "taken") }?;
+        let ingest = |feed: &mut LibraryFeed| Ok(in_blocks(pairs, |block| feed.try_ingest(block))?);
+        taken.write(FEEDS.write(feed.id, ingest)?);
+        Ok(())
+    })
+}
+
+/// Writes the summary of a report: its slice, and the number of its super points.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summary) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(summary, "summary") }?;
+        REPORTS.read(report.id, |report| {
+            out.write(report);
+            Ok(())
+        })
+    })
+}
+
+/// Writes super point number `index`, from 0: the largest cardinality first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_report_super_point(
+    report: Report,
+    index: u64,
+    super_point: *mut SuperPoint,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(super_point, "super_point") }?;
+        REPORTS.read(report.id, |report| {
+            out.write(super_point_of(report, index)?);
+            Ok(())
+        })
+    })
+}
+
+/// Writes the sample of the peers of super point number `index`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_report_peers(
+    report: Report,
+    index: u64,
+    peers: *mut Peers,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(peers, "peers") }?;
+        REPORTS.read(report.id, |report| {
+            out.write(&*super_point_of(report, index)?.peers);
+            Ok(())
+        })
+    })
+}
+
+fn super_point_of(report: &SliceReport, index: u64) -> Result<&srlg_host::SuperPoint, Failure> {
+    let points = &report.super_points;
+    let point = usize::try_from(index).ok().and_then(|index| points.get(index));
+    point.ok_or_else(|| {
+        let text = format!("index: the report has {} super points, got {index}", points.len());
+        Failure::new(Status::Argument, text)
+    })
+}
+
+/// Writes how well the detector fared in the slice of a report.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_report_health(report: Report, health: *mut Health) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let out = unsafe { output_struct(health, "health") }?;
+        REPORTS.read(report.id, |report| {
+            out.write(&report.health);
+            Ok(())
+        })
+    })
+}
+
+/// Frees a report, once no call uses it.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_report_free(report: Report) -> Status {
+    guard(|| REPORTS.remove(report.id).map(drop))
+}
+
+/// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is less, only `len` is written, and the
+/// status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn srlg_bytes_copy(
+    bytes: Bytes,
+    data: *mut u8,
+    capacity: usize,
+    len: *mut usize,
+) -> Status {
+    guard(|| {
+        // SAFETY: the contract of this call.
+        let data = unsafe { output_bytes(data, capacity, "data") }?;
+        // SAFETY: the contract of this call.
+        let len = unsafe { output(len, "len") }?;
+        BYTES.read(bytes.id, |bytes| {
+            len.write(bytes.len());
+            copy(bytes, data)
+        })
+    })
+}
+
+/// Frees bytes, once no call uses them.
+#[unsafe(no_mangle)]
+pub extern "C" fn srlg_bytes_free(bytes: Bytes) -> Status {
+    guard(|| BYTES.remove(bytes.id).map(drop))
+}

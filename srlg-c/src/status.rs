@@ -1,0 +1,162 @@
+//! [`Status`]: what a call returns, and the text of the last error of a thread.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use srlg_host::Error;
+
+/// Result of a call. `srlg_last_error` has the text. New statuses may be added at the end.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The call did its work.
+    Ok = 0,
+    /// A pointer is null.
+    NullPointer = 1,
+    /// A number, length, index or alignment is out of range.
+    Argument = 2,
+    /// The `size` of a struct is less than in the first version, or the struct has members that this library lacks.
+    StructSize = 3,
+    /// The handle was freed, or never was a handle of this kind.
+    Handle = 4,
+    /// The library has an error of its own, in this call or in an earlier one of the handle: free it.
+    Panic = 5,
+    /// The configuration breaks a rule.
+    Config = 6,
+    /// The system has no memory.
+    Memory = 7,
+    /// The device cannot be used, or has failed.
+    Device = 8,
+    /// The buffer is too short; the length that it needs was written.
+    Buffer = 9,
+    /// The bytes are not a snapshot or delta that this library reads.
+    Format = 10,
+    /// The snapshot or delta is of a detector of other sizes.
+    OtherSizes = 11,
+    /// The snapshot or delta is of a detector with another seed.
+    OtherSeed = 12,
+    /// The snapshot or delta is of a later slice than the running one.
+    FromFuture = 13,
+    /// The delta is of a slice that has left the window.
+    OlderThanWindow = 14,
+    /// The slice is closed already, or is the last that has a number.
+    Slice = 15,
+    /// The detector of this feed was freed; the pairs were not ingested.
+    DetectorFreed = 16,
+    /// Another error, named by its text.
+    Other = 17,
+}
+
+/// What a call could not do.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: Status,
+    text: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
+        Self { status, text: text.into() }
+    }
+
+    fn of_panic(payload: &(dyn Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("the panic has no text");
+        Self::new(Status::Panic, format!("srlg panicked, which is a bug: {text}"))
+    }
+
+    /// Keeps the text for `srlg_last_error`, and returns the status.
+    fn report(self) -> Status {
+        let text = CString::new(self.text.replace('\0', " ")).unwrap_or_default();
+        // A thread that ends may have no place for it any more; the status says enough then.
+        let _ = LAST_ERROR.try_with(|last| last.replace(text));
+        self.status
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let status = match &error {
+            Error::Config(_) => Status::Config,
+            Error::OutOfMemory { .. }
+            | Error::DeviceMemory { .. }
+            | Error::PinnedMemory { .. }
+            | Error::FeedMemory { .. }
+            | Error::Compress { .. } => Status::Memory,
+            Error::NoDriver
+            | Error::WithoutCuda
+            | Error::NoSuchDevice { .. }
+            | Error::ComputeCapability { .. }
+            | Error::UnfitDriver { .. }
+            | Error::NoPtxCompiler { .. }
+            | Error::Driver { .. }
+            | Error::DeviceLost => Status::Device,
+            Error::QueryWindow { .. } => Status::Argument,
+            Error::OtherSizes { .. } => Status::OtherSizes,
+            Error::OtherSeed { .. } => Status::OtherSeed,
+            Error::FromFuture { .. } => Status::FromFuture,
+            Error::OlderThanWindow { .. } => Status::OlderThanWindow,
+            Error::Format(_) | Error::Version { .. } | Error::FormerVersion { .. } => {
+                Status::Format
+            }
+            Error::SliceInPast { .. } | Error::LastSlice { .. } => Status::Slice,
+            Error::DetectorDropped => Status::DetectorFreed,
+            _ => Status::Other,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+thread_local! {
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// Makes a call: a failure and a panic become a status, and leave their text.
+pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
+    // What a panic may have left half done is behind a lock that it poisoned (`handle`).
+    let result = catch_unwind(AssertUnwindSafe(call));
+    match result.unwrap_or_else(|payload| Err(Failure::of_panic(&*payload))) {
+        Ok(()) => Status::Ok,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Reads the text of the last call of this thread that failed; an empty one before the first.
+pub(crate) fn with_last_error<T>(read: impl FnOnce(&CString) -> T) -> Option<T> {
+    LAST_ERROR.try_with(|last| read(&last.borrow())).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last_error() -> String {
+        with_last_error(|text| text.to_str().unwrap().to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_panic_is_a_status_with_its_text() {
+        assert_eq!(guard(|| panic!("a rule of {}", 7)), Status::Panic);
+        assert!(last_error().ends_with("a rule of 7"));
+        assert_eq!(guard(|| std::panic::panic_any(7)), Status::Panic);
+        assert!(last_error().ends_with("the panic has no text"));
+    }
+
+    #[test]
+    fn texts_are_those_of_the_library_and_of_their_thread() {
+        let error = || Error::QueryWindow { window: 7, max: 5 };
+        assert_eq!(guard(|| Err(error().into())), Status::Argument);
+        assert_eq!(guard(|| Ok(())), Status::Ok);
+        assert_eq!(last_error(), error().to_string());
+        assert_eq!(std::thread::spawn(last_error).join().unwrap(), "");
+    }
+
+    #[test]
+    fn a_text_may_hold_a_nul() {
+        assert_eq!(guard(|| Err(Failure::new(Status::Other, "a\0b"))), Status::Other);
+        assert_eq!(last_error(), "a b");
+    }
+}

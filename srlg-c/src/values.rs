@@ -1,0 +1,474 @@
+//! The structs of the header, without padding, and what they mean to the library.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::num::NonZeroU32;
+
+use srlg_host::config::HashFamily as LibraryHash;
+use srlg_host::ingest::Ip6Pair;
+use srlg_host::report::{EstimateRange, FinderFill, Overload as LibraryOverload, SamplePeer};
+use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, SliceReport, report};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::status::{Failure, Status};
+
+/// A struct that starts with its size, so that later versions can have more members at its end.
+pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
+    /// Bytes of its first version.
+    const FIRST_SIZE: usize;
+}
+
+/// Handle of a detector, the sliding window over all pairs.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detector {
+    /// Number of the handle; 0 is never a handle.
+    pub id: u64,
+}
+
+/// Handle of a feed, by which a receiving thread ingests while another thread closes slices.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Feed {
+    /// Number of the handle; 0 is never a handle.
+    pub id: u64,
+}
+
+/// Handle of the report of a closed slice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Number of the handle; 0 is never a handle.
+    pub id: u64,
+}
+
+/// Handle of the bytes of a snapshot or delta.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// Number of the handle; 0 is never a handle.
+    pub id: u64,
+}
+
+/// Family of hashes.
+#[repr(C)]
+pub enum HashFamily {
+    /// Fast. Anyone who knows the seed can choose traffic that misleads the detector.
+    Murmur = 0,
+    /// Slower, for hostile traffic. It needs a secret seed, see srlg_random_seed.
+    HalfSip13 = 1,
+}
+
+/// Device that a detector runs on. Reports are the same on all.
+#[repr(C)]
+pub enum Device {
+    /// The first NVIDIA GPU, or the CPU where no GPU can be used.
+    Auto = 0,
+    /// This process.
+    Cpu = 1,
+    /// The NVIDIA GPU whose number is `cuda_device`.
+    Cuda = 2,
+}
+
+/// Sizes of a detector. A member that is 0 has its default.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+pub struct Config {
+    /// Size of this struct.
+    pub size: usize,
+    /// Most bytes that the sizes planned for `pairs` may take; 31.6 MB if `pairs` is 0, too.
+    pub memory: u64,
+    /// Distinct pairs per window to plan for. Give both this and `memory`, or neither.
+    pub pairs: u64,
+    /// Seed of every hash. Detectors whose states are merged need the same one.
+    pub seed: u64,
+    /// Least number of peers of a reported host; 1024 by default.
+    pub threshold: u32,
+    /// Length of the window, in slices; 300 by default.
+    pub window: u32,
+    /// An srlg_hash.
+    pub hash: u32,
+    /// An srlg_device.
+    pub device: u32,
+    /// Number of the GPU, from 0, if `device` is SRLG_DEVICE_CUDA.
+    pub cuda_device: u32,
+    /// Most threads that close a slice; 1 by default.
+    pub close_threads: u32,
+}
+
+impl Versioned for Config {
+    const FIRST_SIZE: usize = 56;
+}
+
+impl Config {
+    pub(crate) fn library_config(&self) -> Result<LibraryConfig, Failure> {
+        let defaults = LibraryConfig::default();
+        let or = |number: u32, default| NonZeroU32::new(number).map_or(default, NonZeroU32::get);
+        let (threshold, window) =
+            (or(self.threshold, defaults.threshold), or(self.window, defaults.window));
+        let sizes = match (self.memory, self.pairs) {
+            (0, 0) => LibraryConfig { threshold, window, ..defaults },
+            (0, _) | (_, 0) => {
+                let text = format!(
+                    "memory, pairs: give both or neither, got {} bytes and {} pairs",
+                    self.memory, self.pairs
+                );
+                return Err(Failure::new(Status::Argument, text));
+            }
+            (memory, pairs) => {
+                let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+                let plan = LibraryConfig::for_load(threshold, window, pairs, memory);
+                plan.map_err(srlg_host::Error::from)?.config
+            }
+        };
+        Ok(LibraryConfig { hash: self.library_hash()?, seed: self.seed, ..sizes })
+    }
+
+    fn library_hash(&self) -> Result<LibraryHash, Failure> {
+        [LibraryHash::Murmur, LibraryHash::HalfSip13]
+            .into_iter()
+            .nth(self.hash as usize)
+            .ok_or_else(|| out_of_range("hash", self.hash, 2))
+    }
+
+    pub(crate) fn library_device(&self) -> Result<LibraryDevice, Failure> {
+        [LibraryDevice::Auto, LibraryDevice::Cpu, LibraryDevice::Cuda(self.cuda_device)]
+            .into_iter()
+            .nth(self.device as usize)
+            .ok_or_else(|| out_of_range("device", self.device, 3))
+    }
+}
+
+/// The failure that `name`, a number below `end`, is `got`.
+pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
+    let text = format!("{name}: give a number below {end}, got {}", got.into());
+    Failure::new(Status::Argument, text)
+}
+
+/// An address of a host: 16 bytes in network order, as of inet_pton and AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+pub struct Host {
+    /// Bytes of the address.
+    pub bytes: [u8; 16],
+}
+
+impl Host {
+    pub(crate) fn address(self) -> IpAddr {
+        IpAddr::V6(Ipv6Addr::from(self.bytes)).to_canonical()
+    }
+}
+
+impl From<IpAddr> for Host {
+    fn from(address: IpAddr) -> Self {
+        let address = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Self { bytes: address.octets() }
+    }
+}
+
+/// The pair of two addresses in `bytes`, first the inside host.
+pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
+    let [inside, opposite] = zerocopy::transmute_ref!(bytes);
+    let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
+    Ip6Pair::new(address(inside), address(opposite))
+}
+
+/// What a cardinality is.
+#[repr(C)]
+pub enum Range {
+    /// An estimate with a standard error.
+    Within = 0,
+    /// An estimate that is 0, because other hosts explain more than was seen.
+    ClampedToZero = 1,
+    /// A lower bound: the estimator is full.
+    Beyond = 2,
+    /// A range that has no name in this version.
+    Other = 255,
+}
+
+fn range(range: EstimateRange) -> u32 {
+    let range = match range {
+        EstimateRange::Within => Range::Within,
+        EstimateRange::ClampedToZero => Range::ClampedToZero,
+        EstimateRange::Beyond => Range::Beyond,
+        _ => Range::Other,
+    };
+    range as u32
+}
+
+/// Standard errors on each side of an interval that holds 95 %.
+const SIGMAS: f64 = 1.96;
+
+/// Estimated number of distinct peers of a host.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+pub struct Estimate {
+    /// Size of this struct.
+    pub size: usize,
+    /// Distinct peers.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Lower end of the 95 % interval.
+    pub lower: f64,
+    /// Upper end of the 95 % interval; infinite if `range` is SRLG_RANGE_BEYOND.
+    pub upper: f64,
+    /// An srlg_range.
+    pub range: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+impl Versioned for Estimate {
+    const FIRST_SIZE: usize = 48;
+}
+
+impl From<report::Estimate> for Estimate {
+    fn from(of: report::Estimate) -> Self {
+        Self {
+            size: size_of::<Self>(),
+            cardinality: of.cardinality,
+            std_error: of.std_error,
+            lower: of.lower(SIGMAS),
+            upper: of.upper(SIGMAS),
+            range: range(of.range),
+            reserved: 0,
+        }
+    }
+}
+
+/// A host with at least the threshold of distinct peers in the window.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+pub struct SuperPoint {
+    /// Size of this struct.
+    pub size: usize,
+    /// The inside host.
+    pub host: Host,
+    /// Distinct peers.
+    pub cardinality: f64,
+    /// Standard error of `cardinality`.
+    pub std_error: f64,
+    /// Lower end of the 95 % interval.
+    pub lower: f64,
+    /// Upper end of the 95 % interval; infinite if `range` is SRLG_RANGE_BEYOND.
+    pub upper: f64,
+    /// An srlg_range.
+    pub range: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+impl Versioned for SuperPoint {
+    const FIRST_SIZE: usize = 64;
+}
+
+impl From<&srlg_host::SuperPoint> for SuperPoint {
+    fn from(of: &srlg_host::SuperPoint) -> Self {
+        Self {
+            size: size_of::<Self>(),
+            host: of.host.into(),
+            cardinality: of.cardinality,
+            std_error: of.std_error,
+            lower: of.lower(SIGMAS),
+            upper: of.upper(SIGMAS),
+            range: range(of.range),
+            reserved: 0,
+        }
+    }
+}
+
+/// Most peers in a sample.
+pub const SRLG_PEERS: usize = 64;
+
+/// A sampled peer of a host.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+pub struct Peer {
+    /// The peer.
+    pub host: Host,
+    /// Slice of the last contact.
+    pub last_seen: u64,
+}
+
+/// A sample of the peers of an IPv4 host, the most recent contacts first. IPv6 hosts have none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+pub struct Peers {
+    /// Size of this struct.
+    pub size: usize,
+    /// Number of peers in `peers`.
+    pub count: u64,
+    /// The peers.
+    pub peers: [Peer; SRLG_PEERS],
+}
+
+impl Versioned for Peers {
+    const FIRST_SIZE: usize = 1552;
+}
+
+impl From<&[SamplePeer]> for Peers {
+    fn from(sample: &[SamplePeer]) -> Self {
+        let mut peers = [Peer::default(); SRLG_PEERS];
+        for (peer, of) in peers.iter_mut().zip(sample) {
+            *peer = Peer { host: of.host.into(), last_seen: of.last_seen };
+        }
+        Self { size: size_of::<Self>(), count: sample.len().min(SRLG_PEERS) as u64, peers }
+    }
+}
+
+/// Summary of a report.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+pub struct Summary {
+    /// Size of this struct.
+    pub size: usize,
+    /// Number of the slice that closed; the window ends with it.
+    pub slice: u64,
+    /// Number of super points.
+    pub super_points: u64,
+    /// Number of hosts whose peers were estimated.
+    pub candidates: u64,
+    /// Duration of the close, in nanoseconds.
+    pub nanoseconds: u64,
+}
+
+impl Versioned for Summary {
+    const FIRST_SIZE: usize = 40;
+}
+
+impl From<&SliceReport> for Summary {
+    fn from(of: &SliceReport) -> Self {
+        Self {
+            size: size_of::<Self>(),
+            slice: of.slice,
+            super_points: of.super_points.len() as u64,
+            candidates: of.candidates as u64,
+            nanoseconds: u64::try_from(of.stages.total().as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// What the finder of a detector could not do, because there were too many pairs.
+#[repr(C)]
+pub enum Overload {
+    /// Nothing.
+    None = 0,
+    /// More pairs than the cells can hold: small super points may be missing.
+    Crowded = 1,
+    /// More candidates than the limit: small super points may be missing.
+    Raised = 2,
+    /// Too many pairs to find any super point.
+    Saturated = 3,
+    /// An overload that has no name in this version.
+    Other = 255,
+}
+
+/// How well a detector fared in a slice.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+pub struct Health {
+    /// Size of this struct.
+    pub size: usize,
+    /// Distinct pairs of the window per recorder of the counter. Errors grow with it.
+    pub load: f64,
+    /// Share of the cells that were touched in the window.
+    pub cells_in_use: f64,
+    /// Share of the cells that IPv6 hosts hold.
+    pub cells_in_use_v6: f64,
+    /// Probability that an IPv4 host with exactly the threshold of peers, in contact evenly, is missed.
+    pub miss_probability: f64,
+    /// The same probability for an IPv6 host.
+    pub miss_probability_v6: f64,
+    /// The same probability for an IPv4 host whose contacts were all in the oldest epoch of the window.
+    pub burst_miss_probability: f64,
+    /// The same probability for an IPv6 host whose contacts were all in the oldest epoch of the window.
+    pub burst_miss_probability_v6: f64,
+    /// Number of peers from which 99 % of IPv4 hosts are found; infinite if none are found so often.
+    pub found_from: f64,
+    /// Number of peers from which 99 % of IPv6 hosts are found; infinite if none are found so often.
+    pub found_from_v6: f64,
+    /// 1 if intervals of 95 % hold the truth in 88 to 97 % of cases, otherwise 0.
+    pub errors_hold: u32,
+    /// An srlg_overload.
+    pub overload: u32,
+    /// Least number of cells of a candidate.
+    pub least_cells: u32,
+    /// Always 0.
+    pub reserved: u32,
+}
+
+impl Versioned for Health {
+    const FIRST_SIZE: usize = 96;
+}
+
+impl From<&report::Health> for Health {
+    fn from(of: &report::Health) -> Self {
+        let finder = &of.finder;
+        // Of detectors with the paper's finder, which no `Config` of this interface makes, nothing is known.
+        let (least_cells, cells_in_use, cells_in_use_v6) = match finder.fill {
+            FinderFill::Cells { c_min, in_use, in_use_v6, .. } => (c_min, in_use, in_use_v6),
+            _ => (0, f64::NAN, f64::NAN),
+        };
+        let overload = match finder.overload {
+            None => Overload::None,
+            Some(LibraryOverload::Crowded) => Overload::Crowded,
+            Some(LibraryOverload::Raised) => Overload::Raised,
+            Some(LibraryOverload::Saturated) => Overload::Saturated,
+            Some(_) => Overload::Other,
+        };
+        Self {
+            size: size_of::<Self>(),
+            load: of.load,
+            cells_in_use,
+            cells_in_use_v6,
+            miss_probability: finder.miss_probability,
+            miss_probability_v6: finder.miss_probability_v6.unwrap_or(f64::NAN),
+            burst_miss_probability: finder.burst_miss_probability,
+            burst_miss_probability_v6: finder.burst_miss_probability_v6.unwrap_or(f64::NAN),
+            found_from: finder.found_from,
+            found_from_v6: finder.found_from_v6.unwrap_or(f64::NAN),
+            errors_hold: of.errors_hold.into(),
+            overload: overload as u32,
+            least_cells,
+            reserved: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_the_first_version_are_those_of_today() {
+        fn sizes<T: Versioned>() -> (usize, usize) {
+            (size_of::<T>(), T::FIRST_SIZE)
+        }
+        let all = [
+            sizes::<Config>(),
+            sizes::<Estimate>(),
+            sizes::<SuperPoint>(),
+            sizes::<Peers>(),
+            sizes::<Summary>(),
+            sizes::<Health>(),
+        ];
+        for (today, first) in all {
+            assert_eq!(today, first);
+        }
+    }
+
+    #[test]
+    fn bytes_are_addresses_in_network_order() {
+        let mut bytes = [0; 32];
+        bytes[..16].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets());
+        bytes[26..].copy_from_slice(&[0xff, 0xff, 10, 0, 0, 1]);
+        let expected = Ip6Pair::new("2001:db8::1".parse().unwrap(), "10.0.0.1".parse().unwrap());
+        assert_eq!(pair_of(&bytes), expected);
+        let host = Host::from("10.0.0.1".parse::<IpAddr>().unwrap());
+        assert_eq!(host.bytes, bytes[16..]);
+        assert_eq!(host.address().to_string(), "10.0.0.1");
+    }
+}

@@ -1,0 +1,41 @@
+/* What the test programs in C have in common. */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <srlg.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ends the program unless `call` returns SRLG_STATUS_`expected`. */
+#define EXPECT(expected, call) expect(SRLG_STATUS_##expected, (call), #call, __LINE__)
+#define OK(call) EXPECT(OK, call)
+
+/* Ends the program unless `truth` is true. */
+#define CHECK(truth) \
+    do { \
+        if (!(truth)) { \
+            fprintf(stderr, "line %d: not true: %s\n", __LINE__, #truth); \
+            exit(1); \
+        } \
+    } while (0)
+
+static inline void expect(srlg_status expected, srlg_status status, const char *call, int line) {
+    if (status != expected) {
+        fprintf(stderr, "line %d: %s is %d instead of %d (%s)\n", line, call, status, expected, srlg_last_error());
+        exit(1);
+    }
+}
+
+/* Small enough for valgrind. */
+static inline srlg_detector new_detector(void) {
+    srlg_config config = {.size = sizeof config, .threshold = 100, .window = 5, .memory = 2000000, .pairs = 100000};
+    config.device = SRLG_DEVICE_CPU;
+    srlg_detector detector;
+    OK(srlg_detector_new(&config, &detector));
+    return detector;
+}
+
+#endif
