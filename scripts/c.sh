@@ -65,6 +65,11 @@ if has valgrind scripts/valgrind.sh; then
         cargo test --quiet --locked --test c
 fi
 
+echo "== the header in C++"
+if has c++ scripts/debian-package.sh g++ g++; then
+    c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c++ srlg-c/include/srlg.h
+fi
+
 echo "== the installed library, shared and static"
 if has pkg-config scripts/debian-package.sh pkg-config pkg-config; then
     # A build for debugging, which is there: the flags and files are the same.

@@ -12,13 +12,14 @@ use std::ffi::c_char;
 use std::iter::repeat;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::slice;
 
 use srlg_host::ingest::{Feed as LibraryFeed, Ip6Pair};
 use srlg_host::state::{Delta, Snapshot};
 use srlg_host::{Error, IpPair, SliceReport, SlidingDetector};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::{FromBytes, transmute_ref};
 
 use crate::handle::Table;
 use crate::status::{Failure, Status, guard, with_last_error};
@@ -33,9 +34,9 @@ pub const SRLG_ABI_VERSION: u32 = 1;
 /// Bytes that the text of any address takes, with the 0 at its end.
 pub const SRLG_HOST_TEXT: usize = 46;
 
-static DETECTORS: Table<SlidingDetector> = Table::new(1, "detector");
-static FEEDS: Table<LibraryFeed> = Table::new(2, "feed");
-static REPORTS: Table<SliceReport> = Table::new(3, "report");
+static DETECTORS: Table<SlidingDetector> = Table::new(1, "srlg_detector");
+static FEEDS: Table<LibraryFeed> = Table::new(2, "srlg_feed");
+static REPORTS: Table<SliceReport> = Table::new(3, "srlg_report");
 static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
 
 /// More bytes than any struct of this header will ever have.
@@ -205,7 +206,7 @@ fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
 }
 
 fn ipv4(pairs: &[[u32; 2]]) -> &[IpPair] {
-    <[IpPair]>::ref_from_bytes(pairs.as_bytes()).expect("a pair is two words")
+    transmute_ref!(pairs)
 }
 
 /// Hands `pairs` to `ingest` in blocks, until it takes less than a block. Returns how many it took.
@@ -257,7 +258,7 @@ pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> S
     guard(|| {
         // SAFETY: the contract of this call.
         let host = unsafe { output(host, "host") }?;
-        host.write(std::net::IpAddr::V4(address.into()).into());
+        host.write(IpAddr::V4(address.into()).into());
         Ok(())
     })
 }

@@ -24,8 +24,9 @@ const LAST_GENERATION: u32 = (1 << 24) - 1;
 
 /// The values of one kind.
 pub(crate) struct Table<T> {
-    /// Tells the handles of this table from those of other ones.
+    /// First byte of the handles of this table.
     kind: u8,
+    /// Name of the type in C.
     name: &'static str,
     chunks: [OnceLock<Box<[Place<T>]>>; CHUNKS],
     free: Mutex<FreePlaces>,
@@ -122,17 +123,16 @@ impl<T> Table<T> {
 
     #[cold]
     fn no_handle(&self, handle: u64) -> Failure {
-        let text = format!(
-            "{handle:#018x} is not the handle of a {}: it was freed or never opened",
-            self.name
-        );
+        let text = format!("{handle:#x} is not an {}: it was freed or never opened", self.name);
         Failure::new(Status::Handle, text)
     }
 
     #[cold]
     fn panicked(&self) -> Failure {
-        let text =
-            format!("an earlier call of this {} panicked: free it and open another one", self.name);
+        let text = format!(
+            "an earlier call of this {} panicked: free it, and open another one",
+            self.name
+        );
         Failure::new(Status::Panic, text)
     }
 }

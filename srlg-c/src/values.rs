@@ -7,7 +7,7 @@ use srlg_host::config::HashFamily as LibraryHash;
 use srlg_host::ingest::Ip6Pair;
 use srlg_host::report::{EstimateRange, FinderFill, Overload as LibraryOverload, SamplePeer};
 use srlg_host::{Config as LibraryConfig, Device as LibraryDevice, SliceReport, report};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
 
 use crate::status::{Failure, Status};
 
@@ -170,7 +170,7 @@ impl From<IpAddr> for Host {
 
 /// The pair of two addresses in `bytes`, first the inside host.
 pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
-    let [inside, opposite] = zerocopy::transmute_ref!(bytes);
+    let [inside, opposite] = transmute_ref!(bytes);
     let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
     Ip6Pair::new(address(inside), address(opposite))
 }

@@ -159,7 +159,7 @@ static void handles(srlg_detector detector) {
     EXPECT(HANDLE, srlg_detector_free((srlg_detector){report.id}));
     OK(srlg_report_free(report));
     EXPECT(HANDLE, srlg_report_free(report));
-    CHECK(strstr(srlg_last_error(), "is not the handle of a report: it was freed or never opened") != NULL);
+    CHECK(strstr(srlg_last_error(), "is not an srlg_report: it was freed or never opened") != NULL);
     srlg_report next;
     OK(srlg_detector_close_slice(detector, &next));
     CHECK(next.id != report.id);
