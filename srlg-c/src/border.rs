@@ -3,6 +3,7 @@
 //! # Contract of a call
 //! A pointer that is not null points to memory that the call may use as its type says until it returns:
 //! a `const` one to read, which no thread writes meanwhile, another one to write, which no other thread uses meanwhile.
+//! What a call writes overlaps no array that it reads, and nothing else that it writes.
 //! An array has as many elements as the count beside it says. A struct with a `size` has as many bytes. Handles, numbers
 //! and the contents of structs may be anything: they are checked.
 #![allow(unsafe_code, reason = "C hands over pointers")]
@@ -466,10 +467,9 @@ pub unsafe extern "C" fn srlg_detector_restore(
     guard(|| {
         // SAFETY: the contract of this call.
         let bytes = unsafe { elements(snapshot, len, "snapshot") }?;
-        DETECTORS.write(detector.id, |detector| {
-            let snapshot = Snapshot::from_bytes(bytes, detector.params())?;
-            Ok(detector.restore(&snapshot)?)
-        })
+        let parse = |detector: &SlidingDetector| Ok(Snapshot::from_bytes(bytes, detector.params())?);
+        let snapshot = DETECTORS.read(detector.id, parse)?;
+        DETECTORS.write(detector.id, |detector| Ok(detector.restore(&snapshot)?))
     })
 }
 
@@ -483,10 +483,9 @@ pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     guard(|| {
         // SAFETY: the contract of this call.
         let bytes = unsafe { elements(snapshot, len, "snapshot") }?;
-        DETECTORS.write(detector.id, |detector| {
-            let snapshot = Snapshot::from_bytes(bytes, detector.params())?;
-            Ok(detector.merge_snapshot(&snapshot)?)
-        })
+        let parse = |detector: &SlidingDetector| Ok(Snapshot::from_bytes(bytes, detector.params())?);
+        let snapshot = DETECTORS.read(detector.id, parse)?;
+        DETECTORS.write(detector.id, |detector| Ok(detector.merge_snapshot(&snapshot)?))
     })
 }
 
@@ -516,10 +515,9 @@ pub unsafe extern "C" fn srlg_detector_merge_delta(
     guard(|| {
         // SAFETY: the contract of this call.
         let bytes = unsafe { elements(delta, len, "delta") }?;
-        DETECTORS.write(detector.id, |detector| {
-            let delta = Delta::from_bytes(bytes, detector.params())?;
-            Ok(detector.merge_delta(&delta)?)
-        })
+        let parse = |detector: &SlidingDetector| Ok(Delta::from_bytes(bytes, detector.params())?);
+        let delta = DETECTORS.read(detector.id, parse)?;
+        DETECTORS.write(detector.id, |detector| Ok(detector.merge_delta(&delta)?))
     })
 }
 
