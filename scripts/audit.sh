@@ -24,6 +24,8 @@ need() {
 
 need deny
 cargo deny --locked check "${checks[@]}"
+# What the library for C links. Its tests run cbindgen (MPL-2.0), of which nothing is distributed.
+cargo deny --locked --manifest-path ./srlg-c/Cargo.toml --exclude-dev check --config "$PWD/deny.toml" "${checks[@]}"
 
 status=0
 while read -r crate; do

@@ -7,6 +7,9 @@ cd "$(dirname "$0")/../srlg-c"
 
 prefix=${1:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
+for path in "$prefix" "$libdir"; do
+    [[ $path == /* ]] || { echo "PREFIX and LIBDIR: give absolute paths, got $path" >&2; exit 2; }
+done
 to_lib=${DESTDIR:-}$libdir to_include=${DESTDIR:-}$prefix/include
 
 profile=${PROFILE:-release}
