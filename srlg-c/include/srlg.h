@@ -37,7 +37,7 @@ typedef enum {
   SRLG_STATUS_PANIC = 5,
   // The configuration breaks a rule.
   SRLG_STATUS_CONFIG = 6,
-  // The system has no memory.
+  // The system has no memory for recorders, or for the buffer of a feed.
   SRLG_STATUS_MEMORY = 7,
   // The device cannot be used, or has failed.
   SRLG_STATUS_DEVICE = 8,
@@ -55,7 +55,7 @@ typedef enum {
   SRLG_STATUS_OLDER_THAN_WINDOW = 14,
   // The slice is closed already, or is the last that has a number.
   SRLG_STATUS_SLICE = 15,
-  // The detector of this feed was freed; the pairs were not ingested.
+  // The detector of this feed was freed, or its close panicked; the pairs were not ingested.
   SRLG_STATUS_DETECTOR_FREED = 16,
   // Another error, named by its text.
   SRLG_STATUS_OTHER = 17,
@@ -362,7 +362,7 @@ srlg_status srlg_feed_ingest_ipv6(srlg_feed feed,
                                   size_t count);
 
 // Records as many of `count` pairs as it can without waiting, and writes how many: all of them, unless the buffer is full
-// during a close. The rest can be given again, or be counted as lost.
+// during a close, or another thread empties it at that moment. The rest can be given again, or be counted as lost.
 srlg_status srlg_feed_try_ingest_ipv4(srlg_feed feed,
                                       const uint32_t (*pairs)[2],
                                       size_t count,

@@ -467,7 +467,8 @@ pub unsafe extern "C" fn srlg_detector_restore(
     guard(|| {
         // SAFETY: the contract of this call.
         let bytes = unsafe { elements(snapshot, len, "snapshot") }?;
-        let parse = |detector: &SlidingDetector| Ok(Snapshot::from_bytes(bytes, detector.params())?);
+        let parse =
+            |detector: &SlidingDetector| Ok(Snapshot::from_bytes(bytes, detector.params())?);
         let snapshot = DETECTORS.read(detector.id, parse)?;
         DETECTORS.write(detector.id, |detector| Ok(detector.restore(&snapshot)?))
     })
@@ -483,7 +484,8 @@ pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     guard(|| {
         // SAFETY: the contract of this call.
         let bytes = unsafe { elements(snapshot, len, "snapshot") }?;
-        let parse = |detector: &SlidingDetector| Ok(Snapshot::from_bytes(bytes, detector.params())?);
+        let parse =
+            |detector: &SlidingDetector| Ok(Snapshot::from_bytes(bytes, detector.params())?);
         let snapshot = DETECTORS.read(detector.id, parse)?;
         DETECTORS.write(detector.id, |detector| Ok(detector.merge_snapshot(&snapshot)?))
     })
@@ -576,7 +578,7 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
 }
 
 /// Records as many of `count` pairs as it can without waiting, and writes how many: all of them, unless the buffer is full
-/// during a close. The rest can be given again, or be counted as lost.
+/// during a close, or another thread empties it at that moment. The rest can be given again, or be counted as lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     feed: Feed,
@@ -713,4 +715,51 @@ pub unsafe extern "C" fn srlg_bytes_copy(
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_bytes_free(bytes: Bytes) -> Status {
     guard(|| BYTES.remove(bytes.id).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use srlg_host::{Config as LibraryConfig, Device as LibraryDevice};
+
+    use super::*;
+
+    #[test]
+    fn blocks_are_all_pairs_in_their_order() {
+        let pairs: Vec<[u8; 32]> = (0..3 * BLOCK as u32 + 1)
+            .map(|number| {
+                let mut bytes = [0x20; 32];
+                bytes[28..].copy_from_slice(&number.to_be_bytes());
+                bytes
+            })
+            .collect();
+        let mut got = Vec::new();
+        let all = in_blocks(&pairs, |block| {
+            got.extend_from_slice(block);
+            Ok(block.len())
+        });
+        assert_eq!(all.unwrap(), pairs.len());
+        assert_eq!(got, pairs.iter().map(pair_of).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_feed_takes_what_its_buffer_holds_while_a_slice_is_closed() {
+        const CAPACITY: usize = BLOCK + 44;
+        let sizes = LibraryConfig::for_load(100, 5, 100_000, 2_000_000).unwrap();
+        let mut detector = SlidingDetector::new(sizes.config, LibraryDevice::Cpu).unwrap();
+        let feed = Feed { id: FEEDS.insert(detector.feed(CAPACITY).unwrap()).unwrap() };
+        let closing = detector.begin_close().unwrap();
+        let (v4, v6) = ([[7; 2]; 1000], [[7; 32]; 1000]);
+        let mut taken = [0; 2];
+        // SAFETY: each pointer is of an array with as many elements, or of a number.
+        let status =
+            unsafe { srlg_feed_try_ingest_ipv4(feed, v4.as_ptr(), 1000, &raw mut taken[0]) };
+        assert_eq!(status, Status::Ok);
+        // SAFETY: the same.
+        let status =
+            unsafe { srlg_feed_try_ingest_ipv6(feed, v6.as_ptr(), 1000, &raw mut taken[1]) };
+        assert_eq!(status, Status::Ok);
+        assert_eq!(taken, [CAPACITY; 2]);
+        closing.end().unwrap();
+        assert_eq!(srlg_feed_free(feed), Status::Ok);
+    }
 }

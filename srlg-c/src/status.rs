@@ -25,7 +25,7 @@ pub enum Status {
     Panic = 5,
     /// The configuration breaks a rule.
     Config = 6,
-    /// The system has no memory.
+    /// The system has no memory for recorders, or for the buffer of a feed.
     Memory = 7,
     /// The device cannot be used, or has failed.
     Device = 8,
@@ -43,7 +43,7 @@ pub enum Status {
     OlderThanWindow = 14,
     /// The slice is closed already, or is the last that has a number.
     Slice = 15,
-    /// The detector of this feed was freed; the pairs were not ingested.
+    /// The detector of this feed was freed, or its close panicked; the pairs were not ingested.
     DetectorFreed = 16,
     /// Another error, named by its text.
     Other = 17,
@@ -116,7 +116,8 @@ thread_local! {
 
 /// Makes a call: a failure and a panic become a status, and leave their text.
 pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // What a panic may have left half done is behind a lock that it poisoned (`handle`).
+    // A panic poisons the lock of a value that its call could change (`handle`). Calls that share a value leave it to the
+    // locks and atomic integers of the library, as panics do in Rust.
     let result = catch_unwind(AssertUnwindSafe(call));
     match result.unwrap_or_else(|payload| Err(Failure::of_panic(&*payload))) {
         Ok(()) => Status::Ok,

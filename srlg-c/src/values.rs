@@ -461,6 +461,25 @@ mod tests {
     }
 
     #[test]
+    fn members_of_a_config_reach_the_library() {
+        let config = Config {
+            seed: 5,
+            threshold: 100,
+            window: 7,
+            hash: HashFamily::HalfSip13 as u32,
+            device: Device::Cuda as u32,
+            cuda_device: 3,
+            ..Config::default()
+        };
+        let LibraryConfig { seed, threshold, window, hash, .. } = config.library_config().unwrap();
+        assert_eq!((seed, threshold, window, hash), (5, 100, 7, LibraryHash::HalfSip13));
+        assert_eq!(config.library_device().unwrap(), LibraryDevice::Cuda(3));
+        let config = Config { pairs: 100_000, memory: 2_000_000, ..config };
+        let LibraryConfig { seed, threshold, window, hash, .. } = config.library_config().unwrap();
+        assert_eq!((seed, threshold, window, hash), (5, 100, 7, LibraryHash::HalfSip13));
+    }
+
+    #[test]
     fn bytes_are_addresses_in_network_order() {
         let mut bytes = [0; 32];
         bytes[..16].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets());

@@ -214,6 +214,12 @@ static void states(void) {
     OK(srlg_detector_new(&config, &other));
     EXPECT(OTHER_SEED, srlg_detector_merge_delta(other, delta, len));
     OK(srlg_detector_free(other));
+    config.seed = 0;
+    config.hash = SRLG_HASH_HALF_SIP13;
+    OK(srlg_detector_new(&config, &other));
+    EXPECT(OTHER_SIZES, srlg_detector_merge_delta(other, delta, len));
+    OK(srlg_detector_free(other));
+    config.hash = SRLG_HASH_MURMUR;
     config.window = 6;
     OK(srlg_detector_new(&config, &other));
     EXPECT(OTHER_SIZES, srlg_detector_merge_snapshot(other, snapshot, snapshot_len));
@@ -241,6 +247,44 @@ static void states(void) {
     OK(srlg_detector_free(centre));
 }
 
+/* The peers of 10.0.0.1 in a new detector that has merged the bytes of `site`. */
+static double peers_after(srlg_status (*merge)(srlg_detector, const uint8_t *, size_t), srlg_bytes bytes) {
+    srlg_detector centre = new_detector();
+    OK(srlg_detector_skip_to(centre, 1));
+    size_t len;
+    uint8_t *data = take(bytes, &len);
+    OK(merge(centre, data, len));
+    free(data);
+    srlg_host host;
+    OK(srlg_host_from_ipv4(0x0a000001, &host));
+    srlg_estimate estimate = {.size = sizeof estimate};
+    OK(srlg_detector_cardinality(centre, &host, &estimate));
+    OK(srlg_detector_free(centre));
+    return estimate.cardinality;
+}
+
+/* Contacts of slice 0 are in a snapshot and in the delta of two slices, and not in that of one. */
+static void slices_of_a_delta(void) {
+    srlg_detector site = new_detector();
+    for (uint32_t i = 0; i < 3000; i++) {
+        pairs[i][0] = 0x0a000001;
+        pairs[i][1] = i;
+    }
+    OK(srlg_detector_ingest_ipv4(site, pairs, 3000));
+    OK(srlg_detector_skip_to(site, 1));
+    srlg_bytes bytes;
+    OK(srlg_detector_delta(site, 1, &bytes));
+    CHECK(peers_after(srlg_detector_merge_delta, bytes) < 100);
+    OK(srlg_detector_delta(site, 2, &bytes));
+    double all = peers_after(srlg_detector_merge_delta, bytes);
+    CHECK(all > 2500 && all < 3500);
+    OK(srlg_detector_snapshot(site, &bytes));
+    CHECK(peers_after(srlg_detector_merge_snapshot, bytes) == all);
+    OK(srlg_detector_snapshot(site, &bytes));
+    CHECK(peers_after(srlg_detector_restore, bytes) == all);
+    OK(srlg_detector_free(site));
+}
+
 int main(void) {
     CHECK(strcmp(srlg_last_error(), "") == 0);
     CHECK(srlg_abi_version() == SRLG_ABI_VERSION);
@@ -254,6 +298,7 @@ int main(void) {
     structs(detector);
     handles(detector);
     states();
+    slices_of_a_delta();
     srlg_feed feed;
     OK(srlg_feed_new(detector, 16, &feed));
     OK(srlg_detector_free(detector));
