@@ -739,6 +739,13 @@ mod tests {
         });
         assert_eq!(all.unwrap(), pairs.len());
         assert_eq!(got, pairs.iter().map(pair_of).collect::<Vec<_>>());
+        // After pairs that were not taken none is offered, so that the number taken tells which are left.
+        let mut calls = 0;
+        let taken = in_blocks(&pairs, |block| {
+            calls += 1;
+            Ok(if calls == 2 { 7 } else { block.len() })
+        });
+        assert_eq!((taken.unwrap(), calls), (BLOCK + 7, 2));
     }
 
     #[test]
