@@ -1,0 +1,84 @@
+"""Compares the rates of Python with those of Rust in one run, in turn: `python benches/rates.py`.
+
+Each line shows the median seconds of both, and the rate of Python as a share of that of Rust.
+"""
+
+import json
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy
+import polars
+import pyarrow
+
+import srlg
+
+ROWS = 10_000_000
+ROWS_PER_SLICE = 500_000
+RUNS = 7
+
+rows = numpy.arange(ROWS, dtype=numpy.uint32)
+inside = numpy.uint32(0x0A000000) + (rows * numpy.uint32(0x9E3779B1) >> numpy.uint32(16))
+opposite = numpy.uint32(0xC0000000) + rows
+times = rows.astype(numpy.int64) * 1_000_000_000 // ROWS_PER_SLICE
+
+
+def ingest() -> None:
+    detector = srlg.Detector(device="cpu")
+    start = time.perf_counter()
+    detector.ingest(inside, opposite)
+    took.append(time.perf_counter() - start)
+
+
+def scan(data: srlg._ArrowStream) -> None:
+    detector = srlg.Detector(device="cpu")
+    start = time.perf_counter()
+    reports = srlg.scan(
+        data,
+        time="time",
+        source="source",
+        destination="destination",
+        inside=["10.0.0.0/8"],
+        detector=detector,
+    )
+    count = sum(1 for _ in reports)
+    took.append(time.perf_counter() - start)
+    assert count == ROWS // ROWS_PER_SLICE
+
+
+def rust(what: str) -> float:
+    return float(subprocess.check_output([program, what]))
+
+
+def compare(name: str, what: str, run: Callable[[], None]) -> None:
+    took.clear()
+    of_rust = []
+    for _ in range(RUNS):
+        of_rust.append(rust(what))
+        run()
+    ratio = statistics.median(a / b for a, b in zip(of_rust, took, strict=True))
+    print(
+        f"{name:24} Rust {statistics.median(of_rust):.3f} s, Python {statistics.median(took):.3f} s, rate {ratio:.2f}"
+    )
+
+
+folder = Path(__file__).parent.parent
+build = ["cargo", "build", "--release", "--example", "rates", "--message-format=json"]
+messages = subprocess.check_output(build, cwd=folder, text=True, stderr=subprocess.DEVNULL)
+programs = [json.loads(line).get("executable") for line in messages.splitlines()]
+program = next(path for path in programs if path)
+took: list[float] = []
+frame = polars.DataFrame(
+    {
+        "time": polars.Series(times).cast(polars.Datetime("ns")),
+        "source": inside,
+        "destination": opposite,
+    }
+)
+table = pyarrow.table(frame)
+compare("ingest from numpy", "ingest", ingest)
+compare("scan of a polars frame", "scan", lambda: scan(frame))
+compare("scan of a pyarrow table", "scan", lambda: scan(table))

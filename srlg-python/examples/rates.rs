@@ -1,0 +1,84 @@
+//! Measures what benches/rates.py compares Python with: `rates ingest` and `rates scan` print the seconds of one run.
+//!
+//! `cargo run --release --example rates -- ingest`
+
+use std::time::{Duration, Instant};
+
+use srlg_host::ingest::PairBatch;
+use srlg_host::time::{SliceClock, SliceSink, Slicer};
+use srlg_host::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg_input::contact::Host;
+use srlg_input::{Contact, View, ViewOptions};
+
+const ROWS: u32 = 10_000_000;
+/// Rows of a slice of one second.
+const ROWS_PER_SLICE: u32 = 500_000;
+
+/// Distinct pairs, as each has another peer, of 65,536 inside hosts.
+fn pair(number: u32) -> IpPair {
+    let inside = 0x0a00_0000 + (number.wrapping_mul(0x9e37_79b1) >> 16);
+    IpPair { inside, opposite: 0xc000_0000_u32.wrapping_add(number) }
+}
+
+struct Reports {
+    detector: SlidingDetector,
+    count: u32,
+}
+
+impl SliceSink for Reports {
+    type Error = Error;
+
+    fn start(&mut self, slice: u64) -> Result<(), Error> {
+        self.detector.skip_to(slice)
+    }
+
+    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
+        pairs.ingest_late(&self.detector, slices_late)
+    }
+
+    fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
+        self.detector.advance_to(slice, |_| {
+            self.count += 1;
+            Ok(())
+        })
+    }
+}
+
+fn ingest(detector: &SlidingDetector) -> Result<Duration, Error> {
+    let pairs: Vec<IpPair> = (0..ROWS).map(pair).collect();
+    let start = Instant::now();
+    detector.ingest(&pairs)?;
+    Ok(start.elapsed())
+}
+
+fn scan(detector: SlidingDetector) -> Result<Duration, Error> {
+    let times: Vec<u64> =
+        (0..ROWS).map(|row| u64::from(row) * 1_000_000_000 / u64::from(ROWS_PER_SLICE)).collect();
+    let sources: Vec<u32> = (0..ROWS).map(|row| pair(row).inside).collect();
+    let destinations: Vec<u32> = (0..ROWS).map(|row| pair(row).opposite).collect();
+    let inside = vec!["10.0.0.0/8".parse().expect("a network")];
+    let view = View::new(&ViewOptions { inside, ..ViewOptions::default() }).expect("a view");
+    let clock = SliceClock::new(Duration::from_secs(1), 299, Duration::MAX)?;
+    let (mut slicer, mut reports) = (Slicer::new(clock), Reports { detector, count: 0 });
+    let start = Instant::now();
+    for ((&time_ns, &source), &destination) in times.iter().zip(&sources).zip(&destinations) {
+        let contact = Contact::new(time_ns, Host::v4(source), Host::v4(destination));
+        slicer.take(time_ns, view.pairs(&contact), &mut reports)?;
+    }
+    slicer.finish(&mut reports)?;
+    reports.detector.close_slice()?;
+    let took = start.elapsed();
+    assert_eq!(reports.count + 1, ROWS / ROWS_PER_SLICE);
+    Ok(took)
+}
+
+fn main() -> Result<(), Error> {
+    let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
+    let took = match std::env::args().nth(1).as_deref() {
+        Some("ingest") => ingest(&detector)?,
+        Some("scan") => scan(detector)?,
+        other => panic!("give ingest or scan, got {other:?}"),
+    };
+    println!("{}", took.as_secs_f64());
+    Ok(())
+}

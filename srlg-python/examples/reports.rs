@@ -1,0 +1,53 @@
+//! Prints what the library reports of pairs that tests/pairs.py makes, too: a line for each super point, floats as bits.
+//!
+//! `cargo run --release --example reports`
+
+use srlg_host::ingest::Ip6Pair;
+use srlg_host::{Config, Device, Error, IpPair, SlidingDetector};
+
+const SLICES: u64 = 8;
+const PAIRS: u64 = 60_000;
+
+/// The output of SplitMix64 for the counter `number`.
+fn mix(number: u64) -> u64 {
+    let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The pair of that number: one of 64 inside hosts, with up to 5,000 peers.
+fn pair(number: u64) -> IpPair {
+    let bits = mix(number);
+    let (host, peer) = ((bits >> 32) % 64, bits % (1 + (bits >> 32) % 64 * 80));
+    IpPair { inside: 0x0a00_0000 + host as u32, opposite: 0xc000_0000 + peer as u32 }
+}
+
+/// The same hosts in 2001:db8::/32.
+fn pair_v6(number: u64) -> Ip6Pair {
+    let IpPair { inside, opposite } = pair(number);
+    let [inside, opposite] = [inside, opposite].map(|bits| [0x2001_0db8, 0, 0, bits]);
+    Ip6Pair { inside, opposite }
+}
+
+fn main() -> Result<(), Error> {
+    let config = Config { threshold: 512, window: 4, ..Config::default() };
+    let mut detector = SlidingDetector::new(config, Device::Cpu)?;
+    for slice in 0..SLICES {
+        let numbers = slice * PAIRS..(slice + 1) * PAIRS;
+        detector.ingest(&numbers.clone().map(pair).collect::<Vec<_>>())?;
+        detector.ingest(&numbers.map(pair_v6).collect::<Vec<_>>())?;
+        let report = detector.close_slice()?;
+        for point in &report.super_points {
+            let (cardinality, std_error) = (point.cardinality.to_bits(), point.std_error.to_bits());
+            let peers = point.peers.iter().map(|peer| format!("{}@{}", peer.host, peer.last_seen));
+            let peers: Vec<String> = peers.collect();
+            println!(
+                "{slice} {} {cardinality:016x} {std_error:016x} {}",
+                point.host,
+                peers.join(",")
+            );
+        }
+    }
+    Ok(())
+}

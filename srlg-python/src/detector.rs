@@ -1,0 +1,289 @@
+//! The class `Detector`.
+//!
+//! A `RwLock` lets threads ingest and ask at once. A call that changes the detector as a whole also takes the mutex
+//! `exclusive`, and raises `BusyError` instead of waiting for another call of this kind. Locks are only taken without Python.
+
+use std::sync::{Mutex, RwLock, TryLockError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use srlg_host::config::{ConfigError as SizeError, HashFamily};
+use srlg_host::state::{Delta, FormatError, Snapshot};
+use srlg_host::{Config, Device, Error, SlidingDetector};
+
+use crate::error::{ConfigError, broken, busy, raised};
+use crate::hosts::{Column, HostArgument, Pairs};
+use crate::report::{Estimate, Health, Peer, Report};
+
+/// Pairs that are copied while Python waits, and then ingested without it.
+const BLOCK: usize = 1 << 15;
+
+/// A detector of hosts in contact with at least `threshold` others within the last `window` slices.
+///
+/// Without `pairs` it takes 31.6 MB, for up to some 20 million distinct pairs per window. With `pairs`, the number of
+/// distinct pairs per window to plan for, it takes at most `memory` bytes, by default 31.6 MB.
+///
+/// `seed` is a secret number below 2**64 that selects keyed hashes, for traffic that an attacker may choose. Detectors that
+/// are merged need the same sizes and the same seed. Pickles contain the seed.
+///
+/// `device` is "auto" (the first NVIDIA GPU, else the CPU), "cpu", "cuda" or "cuda:N".
+#[pyclass(frozen, module = "srlg")]
+pub(crate) struct Detector {
+    arguments: Arguments,
+    exclusive: Mutex<()>,
+    detector: RwLock<SlidingDetector>,
+}
+
+/// The arguments that a detector was made with.
+#[derive(Clone, IntoPyObject)]
+struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
+
+#[pymethods]
+impl Detector {
+    #[new]
+    #[pyo3(signature = (threshold=1024, window=300, memory=None, pairs=None, seed=None, device="auto".to_owned()))]
+    fn new(
+        py: Python<'_>,
+        threshold: u32,
+        window: u32,
+        memory: Option<usize>,
+        pairs: Option<u64>,
+        seed: Option<u64>,
+        device: String,
+    ) -> PyResult<Self> {
+        let sizes = sizes(threshold, window, memory, pairs)?;
+        let config = match seed {
+            Some(seed) => Config { hash: HashFamily::HalfSip13, seed, ..sizes },
+            None => sizes,
+        };
+        let place: Device = device.parse().map_err(raised)?;
+        let detector = py.detach(|| SlidingDetector::new(config, place)).map_err(raised)?;
+        Ok(Self {
+            arguments: Arguments(threshold, window, memory, pairs, seed, device),
+            exclusive: Mutex::new(()),
+            detector: RwLock::new(detector),
+        })
+    }
+
+    /// The number of the running slice: 0 at first, one more with every close.
+    #[getter]
+    fn slice(&self, py: Python<'_>) -> PyResult<u64> {
+        self.ask(py, |detector| Ok(detector.slice()))
+    }
+
+    /// The number of distinct peers from which on a host is reported.
+    #[getter]
+    fn threshold(&self) -> u32 {
+        self.arguments.0
+    }
+
+    /// The length of the window, in slices.
+    #[getter]
+    fn window(&self) -> u32 {
+        self.arguments.1
+    }
+
+    /// The number of bytes that hold what the detector has seen, fixed at creation.
+    #[getter]
+    fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.ask(py, |detector| Ok(detector.memory_bytes()))
+    }
+
+    /// The device that the detector runs on: "cpu" or "cuda:N".
+    #[getter]
+    fn device(&self, py: Python<'_>) -> PyResult<String> {
+        self.ask(py, |detector| Ok(detector.device().to_string()))
+    }
+
+    /// How well the detector fared in the last slice that closed.
+    #[getter]
+    fn health(&self, py: Python<'_>) -> PyResult<Health> {
+        self.ask(py, |detector| Ok(Health::from(detector.health())))
+    }
+
+    /// Records that each host of `inside` was in contact with the host at the same place of `opposite`.
+    ///
+    /// A column is an array of uint32 (IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001), an array of uint8[n, 16] (IPv6
+    /// addresses in network order), or a list of str or of addresses of ipaddress. Any number of threads may ingest at once.
+    /// Pairs that remain when another thread closes the slice are counted in the next one.
+    fn ingest(&self, inside: &Bound<'_, PyAny>, opposite: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = inside.py();
+        let (inside, opposite) =
+            (Column::new("inside", inside)?, Column::new("opposite", opposite)?);
+        let (count, other) = (inside.len()?, opposite.len()?);
+        if count != other {
+            return Err(PyValueError::new_err(format!(
+                "cannot ingest pairs: inside has {count} hosts, opposite {other}; give the same number"
+            )));
+        }
+        for start in (0..count).step_by(BLOCK) {
+            let rows = start..count.min(start + BLOCK);
+            let (inside, opposite) = (inside.block(&rows)?, opposite.block(&rows)?);
+            self.ask(py, move |detector| match Pairs::of(&inside, &opposite) {
+                Pairs::V4(pairs) => detector.ingest(&pairs),
+                Pairs::V6(pairs) => detector.ingest(&pairs),
+            })?;
+            py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    /// Closes the running slice, and returns the super points of the window that ends with it.
+    ///
+    /// Raises BusyError while another thread closes it.
+    fn close_slice(&self, py: Python<'_>) -> PyResult<Report> {
+        let report = self.change(py, SlidingDetector::close_slice)?;
+        Ok(Report::new(report, None))
+    }
+
+    /// Moves the window until `slice` is running, without any report.
+    fn skip_to(&self, py: Python<'_>, slice: u64) -> PyResult<()> {
+        self.change(py, |detector| detector.skip_to(slice))
+    }
+
+    /// Estimates the number of distinct peers of `host` in the window that ends with the running slice.
+    fn cardinality(&self, py: Python<'_>, host: HostArgument) -> PyResult<Estimate> {
+        self.ask(py, |detector| detector.cardinality(host.0)).map(Estimate)
+    }
+
+    /// Estimates the number of distinct peers of `host` in the last `slices` slices, the running one included.
+    ///
+    /// After a close the running slice is empty: ask for one slice more.
+    fn within(&self, py: Python<'_>, host: HostArgument, slices: u32) -> PyResult<Estimate> {
+        self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
+    }
+
+    /// Returns up to 64 peers of `host` in the window, those of the most recent contacts first; none of an IPv6 host.
+    fn sample_peers(&self, py: Python<'_>, host: HostArgument) -> PyResult<Vec<Peer>> {
+        let peers = self.ask(py, |detector| detector.sample_peers(host.0))?;
+        Ok(peers.into_iter().map(Peer).collect())
+    }
+
+    /// Returns all that the detector has seen, as bytes.
+    ///
+    /// They contain addresses, and a fingerprint of the seed by which a guess of the seed can be tested.
+    fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.ask(py, |detector| detector.snapshot()?.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Replaces all that the detector has seen, and the running slice, by those of a snapshot.
+    fn restore(&self, py: Python<'_>, snapshot: &[u8]) -> PyResult<()> {
+        self.change(py, |detector| {
+            let snapshot = Snapshot::from_bytes(snapshot, detector.params())?;
+            detector.restore(&snapshot)
+        })
+    }
+
+    /// Returns what the last `slices` slices changed, the running one included, as bytes.
+    #[pyo3(signature = (slices=1))]
+    fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.change(py, |detector| detector.delta(slices)?.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Adds what another detector has seen: a snapshot or a delta, late, repeated or in any order.
+    fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
+        self.change(py, |detector| match Delta::from_bytes(state, detector.params()) {
+            Err(Error::Format(FormatError::Kind { .. })) => {
+                let snapshot = Snapshot::from_bytes(state, detector.params())?;
+                detector.merge_snapshot(&snapshot)
+            }
+            delta => detector.merge_delta(&delta?),
+        })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (py.get_type::<Self>(), self.arguments.clone(), self.snapshot(py)?).into_pyobject(py)
+    }
+
+    fn __setstate__(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
+        self.restore(py, state)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let Arguments(threshold, window, ..) = self.arguments;
+        self.ask(py, |detector| {
+            let (slice, device) = (detector.slice(), detector.device());
+            Ok(format!(
+                "<srlg.Detector threshold={threshold} window={window} slice={slice} device={device}>"
+            ))
+        })
+    }
+}
+
+impl Detector {
+    /// Returns the length of the window, in slices.
+    pub(crate) fn slices(&self) -> u32 {
+        self.arguments.1
+    }
+
+    /// Makes a detector with the default arguments.
+    pub(crate) fn default_one(py: Python<'_>) -> PyResult<Self> {
+        let Config { threshold, window, .. } = Config::default();
+        Self::new(py, threshold, window, None, None, None, Device::Auto.to_string())
+    }
+
+    /// Lets `work` read the detector, or ingest, after calls that change it.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&SlidingDetector) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let detector = self.detector.read().map_err(|_| broken("detector"))?;
+            work(&detector).map_err(raised)
+        })
+    }
+
+    /// Lets `work` change the detector, unless another thread does so now.
+    fn change<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut SlidingDetector) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| self.change_alone(|detector| work(detector).map_err(raised)))
+    }
+
+    /// The same, called without Python.
+    pub(crate) fn change_alone<T>(
+        &self,
+        work: impl FnOnce(&mut SlidingDetector) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let _exclusive = self.exclusive.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => busy("detector"),
+            TryLockError::Poisoned(_) => broken("detector"),
+        })?;
+        work(&mut *self.detector.write().map_err(|_| broken("detector"))?)
+    }
+}
+
+/// Returns the sizes for these arguments, with the default hashes.
+fn sizes(
+    threshold: u32,
+    window: u32,
+    memory: Option<usize>,
+    pairs: Option<u64>,
+) -> PyResult<Config> {
+    let preset = Config::default();
+    let raised = |error: SizeError| ConfigError::new_err(error.to_string());
+    match (pairs, memory) {
+        (None, None) => {
+            // A very large threshold needs a longer linear estimator, of whole lines.
+            let least = threshold.div_ceil(2).next_multiple_of(32);
+            let linear_width = preset.linear_width.max(least);
+            Ok(Config { threshold, window, linear_width, ..preset })
+        }
+        (None, Some(memory)) => Err(ConfigError::new_err(format!(
+            "memory: give the distinct pairs per window, too, as pairs; got memory {memory} alone"
+        ))),
+        (Some(pairs), memory) => {
+            let default = || preset.validate().map(|sizes| sizes.recorder_bytes());
+            let memory = memory.map_or_else(default, Ok).map_err(raised)?;
+            Config::for_load(threshold, window, pairs, memory)
+                .map(|plan| plan.config)
+                .map_err(raised)
+        }
+    }
+}

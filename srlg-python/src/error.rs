@@ -1,0 +1,74 @@
+//! The exceptions of the module, with the texts of the library.
+
+use std::fmt::Display;
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use srlg_host::Error as LibraryError;
+
+create_exception!(srlg, Error, PyException, "The base of all exceptions of this module.");
+create_exception!(
+    srlg,
+    ConfigError,
+    Error,
+    "A size, a device name or a query window breaks a rule."
+);
+create_exception!(srlg, DeviceError, Error, "A GPU cannot be used, or it failed.");
+create_exception!(
+    srlg,
+    StateError,
+    Error,
+    "A snapshot or a delta is damaged, or does not fit the detector."
+);
+create_exception!(srlg, InputError, Error, "A file cannot be read.");
+create_exception!(srlg, BusyError, Error, "Another thread has exclusive use of the same object.");
+
+/// Returns the exception for `error`, by what a caller can do about it.
+#[expect(clippy::needless_pass_by_value, reason = "it is a conversion, for map_err")]
+pub(crate) fn raised(error: LibraryError) -> PyErr {
+    use LibraryError::*;
+    let text = error.to_string();
+    match error {
+        Config(_) | DeviceName { .. } | QueryWindow { .. } | SliceLength { .. } => {
+            ConfigError::new_err(text)
+        }
+        OtherSizes { .. }
+        | OtherSeed { .. }
+        | FromFuture { .. }
+        | OlderThanWindow { .. }
+        | Format(_)
+        | Version { .. }
+        | FormerVersion { .. } => StateError::new_err(text),
+        NoDriver
+        | WithoutCuda
+        | NoSuchDevice { .. }
+        | ComputeCapability { .. }
+        | UnfitDriver { .. }
+        | NoPtxCompiler { .. }
+        | DeviceMemory { .. }
+        | PinnedMemory { .. }
+        | Driver { .. }
+        | DeviceLost => DeviceError::new_err(text),
+        _ => Error::new_err(text),
+    }
+}
+
+/// Returns the exception for what an input reports.
+pub(crate) fn unreadable(error: impl Display) -> PyErr {
+    InputError::new_err(error.to_string())
+}
+
+/// Returns the exception for `object` while another thread has exclusive use of it.
+pub(crate) fn busy(object: &str) -> PyErr {
+    BusyError::new_err(format!(
+        "cannot use the {object}: a call of another thread changes it; wait for that call, or use one {object} per thread"
+    ))
+}
+
+/// Returns the exception for `object` after a panic in an earlier call.
+pub(crate) fn broken(object: &str) -> PyErr {
+    Error::new_err(format!(
+        "cannot use the {object}: an earlier call panicked (this is a bug); make a new one"
+    ))
+}

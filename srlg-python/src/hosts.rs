@@ -1,0 +1,181 @@
+//! Arguments that are hosts: single ones, and columns of them.
+//!
+//! A column of an array is copied block by block through `memoryview`, so that strides do not matter, and so that no Rust
+//! reference exists to memory that another thread may write.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::ops::Range;
+
+use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyMemoryView, PySlice, PyString};
+use srlg_host::IpPair;
+use srlg_host::ingest::Ip6Pair;
+
+/// A host as text or as an object of `ipaddress`.
+pub(crate) struct HostArgument(pub(crate) IpAddr);
+
+impl<'py> FromPyObject<'_, 'py> for HostArgument {
+    type Error = PyErr;
+
+    fn extract(host: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        address(&host, "host").map(Self)
+    }
+}
+
+/// Reads the address `host` of the argument `name`.
+fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
+    if !host.is_instance_of::<PyString>() && !host.hasattr(intern!(host.py(), "packed"))? {
+        let kind = host.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "{name}: give a str or an address of ipaddress, got {kind}"
+        )));
+    }
+    host.extract().map_err(|_| {
+        PyValueError::new_err(format!("{name}: give an IPv4 or IPv6 address, got {host}"))
+    })
+}
+
+/// A column of hosts as it was given.
+pub(crate) enum Column<'py> {
+    /// An array of `uint32`, the addresses of IPv4 hosts in host order.
+    Words(Bound<'py, PyMemoryView>),
+    /// An array of `uint8[n, 16]`, the addresses of IPv6 hosts in network order.
+    Octets(Bound<'py, PyMemoryView>),
+    /// A list, which was converted.
+    List(Block),
+}
+
+/// A copy of some hosts of a column.
+#[derive(Clone)]
+pub(crate) enum Block {
+    /// Addresses of IPv4 hosts.
+    V4(Vec<u32>),
+    /// Addresses of hosts of both families in network order, IPv4 ones as IPv4-mapped addresses.
+    V6(Vec<u8>),
+}
+
+impl<'py> Column<'py> {
+    /// Makes a column of the argument `hosts`, which is called `name`.
+    pub(crate) fn new(name: &str, hosts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
+            let view = PyMemoryView::from(hosts)?;
+            return match (buffer.as_typed::<u32>(), buffer.as_typed::<u8>(), buffer.shape()) {
+                (Ok(_), _, [_]) => Ok(Self::Words(view)),
+                (_, Ok(_), [_, 16]) => Ok(Self::Octets(view)),
+                (_, _, shape) => {
+                    let format = buffer.format().to_string_lossy();
+                    Err(PyTypeError::new_err(format!(
+                        "{name}: give an array of uint32[n] or uint8[n, 16], got one of format {format:?} and shape {shape:?}"
+                    )))
+                }
+            };
+        }
+        let (false, Ok(items)) = (hosts.is_instance_of::<PyString>(), hosts.try_iter()) else {
+            let kind = hosts.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "{name}: give an array or a list of hosts, got {kind}"
+            )));
+        };
+        let addresses = items.enumerate();
+        let addresses =
+            addresses.map(|(index, item)| address(&item?, format_args!("{name}[{index}]")));
+        addresses.collect::<PyResult<Vec<_>>>().map(|addresses| Self::List(Block::of(&addresses)))
+    }
+
+    /// Returns the number of hosts.
+    pub(crate) fn len(&self) -> PyResult<usize> {
+        match self {
+            Self::Words(view) | Self::Octets(view) => view.len(),
+            Self::List(hosts) => Ok(hosts.len()),
+        }
+    }
+
+    /// Copies the hosts in `rows`.
+    pub(crate) fn block(&self, rows: &Range<usize>) -> PyResult<Block> {
+        match self {
+            Self::Words(view) => copy(view, rows, 1).map(Block::V4),
+            Self::Octets(view) => copy(view, rows, 16).map(Block::V6),
+            Self::List(Block::V4(words)) => Ok(Block::V4(words[rows.clone()].to_vec())),
+            Self::List(Block::V6(octets)) => {
+                Ok(Block::V6(octets[16 * rows.start..16 * rows.end].to_vec()))
+            }
+        }
+    }
+}
+
+/// Copies `rows` of `view`, which have `width` elements each.
+fn copy<T: pyo3::buffer::Element + Default>(
+    view: &Bound<'_, PyMemoryView>,
+    rows: &Range<usize>,
+    width: usize,
+) -> PyResult<Vec<T>> {
+    let py = view.py();
+    // A Python object has no more than isize::MAX items.
+    let part = view.get_item(PySlice::new(py, rows.start as isize, rows.end as isize, 1))?;
+    let mut elements = vec![T::default(); width * rows.len()];
+    PyBuffer::<T>::get(&part)?.copy_to_slice(py, &mut elements)?;
+    Ok(elements)
+}
+
+impl Block {
+    fn of(addresses: &[IpAddr]) -> Self {
+        let v4 = |address: &IpAddr| match address.to_canonical() {
+            IpAddr::V4(address) => Some(address.to_bits()),
+            IpAddr::V6(_) => None,
+        };
+        let octets = |address: &IpAddr| match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => address.octets(),
+        };
+        let words: Option<Vec<u32>> = addresses.iter().map(v4).collect();
+        match words {
+            Some(words) => Self::V4(words),
+            None => Self::V6(addresses.iter().flat_map(octets).collect()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::V4(words) => words.len(),
+            Self::V6(octets) => octets.len() / 16,
+        }
+    }
+
+    /// The hosts as the words of their IPv6 addresses.
+    fn limbs(&self) -> Vec<[u32; 4]> {
+        match self {
+            Self::V4(words) => words.iter().map(|&word| [0, 0, 0xffff, word]).collect(),
+            Self::V6(octets) => {
+                let words = octets.as_chunks::<4>().0.iter().map(|&word| u32::from_be_bytes(word));
+                let words: Vec<u32> = words.collect();
+                words.as_chunks::<4>().0.to_vec()
+            }
+        }
+    }
+}
+
+/// The pairs of two blocks.
+pub(crate) enum Pairs {
+    /// Pairs of two IPv4 hosts.
+    V4(Vec<IpPair>),
+    /// Pairs of any two hosts.
+    V6(Vec<Ip6Pair>),
+}
+
+impl Pairs {
+    /// Makes the pairs of the hosts in `inside` and `opposite`, one by one.
+    pub(crate) fn of(inside: &Block, opposite: &Block) -> Self {
+        if let (Block::V4(inside), Block::V4(opposite)) = (inside, opposite) {
+            let pairs = inside.iter().zip(opposite);
+            return Self::V4(
+                pairs.map(|(&inside, &opposite)| IpPair { inside, opposite }).collect(),
+            );
+        }
+        let pairs = inside.limbs().into_iter().zip(opposite.limbs());
+        Self::V6(pairs.map(|(inside, opposite)| Ip6Pair { inside, opposite }).collect())
+    }
+}

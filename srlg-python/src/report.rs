@@ -1,0 +1,339 @@
+//! Reports and what is in them, as classes, dicts and HTML.
+
+use std::fmt::{Debug, Write};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList};
+use srlg_host::SliceReport;
+use srlg_host::report::{self, FinderFill};
+
+use crate::capsule;
+use crate::table;
+
+/// Standard errors on either side of an estimate that hold the truth in 95 % of cases.
+pub(crate) const SIGMAS: f64 = 1.96;
+
+/// Rows of a report that a notebook shows.
+const SHOWN: usize = 50;
+
+/// An estimated number of distinct peers.
+#[pyclass(frozen, module = "srlg")]
+pub(crate) struct Estimate(pub(crate) report::Estimate);
+
+#[pymethods]
+impl Estimate {
+    /// The number of distinct peers; see `range` for what it means.
+    #[getter]
+    fn cardinality(&self) -> f64 {
+        self.0.cardinality
+    }
+
+    /// The standard error of `cardinality`.
+    #[getter]
+    fn std_error(&self) -> f64 {
+        self.0.std_error
+    }
+
+    /// "within": an estimate; "clamped-to-zero": no peer can be told from noise; "beyond": a lower bound.
+    #[getter]
+    fn range(&self) -> String {
+        kebab_case(self.0.range)
+    }
+
+    /// Returns `sigmas` standard errors below the cardinality, by default the lower end of a band of 95 %.
+    #[pyo3(signature = (sigmas=SIGMAS))]
+    fn lower(&self, sigmas: f64) -> f64 {
+        self.0.lower(sigmas)
+    }
+
+    /// Returns `sigmas` standard errors above the cardinality, by default the upper end of a band of 95 %.
+    #[pyo3(signature = (sigmas=SIGMAS))]
+    fn upper(&self, sigmas: f64) -> f64 {
+        self.0.upper(sigmas)
+    }
+
+    fn __repr__(&self) -> String {
+        let Self(report::Estimate { cardinality, std_error, .. }) = self;
+        format!("<srlg.Estimate {cardinality:.0} ± {std_error:.0} ({})>", self.range())
+    }
+}
+
+/// A sampled peer of a host.
+#[pyclass(frozen, module = "srlg")]
+pub(crate) struct Peer(pub(crate) report::SamplePeer);
+
+#[pymethods]
+impl Peer {
+    /// The address of the peer.
+    #[getter]
+    fn host(&self) -> String {
+        self.0.host.to_string()
+    }
+
+    /// The slice of the last contact.
+    #[getter]
+    fn last_seen(&self) -> u64 {
+        self.0.last_seen
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<srlg.Peer {} last_seen={}>", self.0.host, self.0.last_seen)
+    }
+}
+
+/// A host whose estimated number of distinct peers reaches the threshold.
+#[pyclass(frozen, module = "srlg")]
+pub(crate) struct SuperPoint(srlg_host::SuperPoint);
+
+#[pymethods]
+impl SuperPoint {
+    /// The address of the host.
+    #[getter]
+    fn host(&self) -> String {
+        self.0.host.to_string()
+    }
+
+    /// The estimated number of distinct peers.
+    #[getter]
+    fn cardinality(&self) -> f64 {
+        self.0.cardinality
+    }
+
+    /// The standard error of `cardinality`.
+    #[getter]
+    fn std_error(&self) -> f64 {
+        self.0.std_error
+    }
+
+    /// "within": an estimate; "beyond": a lower bound.
+    #[getter]
+    fn range(&self) -> String {
+        kebab_case(self.0.range)
+    }
+
+    /// Up to 64 peers, those of the most recent contacts first; none of an IPv6 host.
+    #[getter]
+    fn peers(&self) -> Vec<Peer> {
+        self.0.peers.iter().copied().map(Peer).collect()
+    }
+
+    /// Returns `sigmas` standard errors below the cardinality, by default the lower end of a band of 95 %.
+    #[pyo3(signature = (sigmas=SIGMAS))]
+    fn lower(&self, sigmas: f64) -> f64 {
+        self.0.lower(sigmas)
+    }
+
+    /// Returns `sigmas` standard errors above the cardinality, by default the upper end of a band of 95 %.
+    #[pyo3(signature = (sigmas=SIGMAS))]
+    fn upper(&self, sigmas: f64) -> f64 {
+        self.0.upper(sigmas)
+    }
+
+    fn __repr__(&self) -> String {
+        let srlg_host::SuperPoint { host, cardinality, std_error, .. } = &self.0;
+        format!("<srlg.SuperPoint {host} {cardinality:.0} ± {std_error:.0}>")
+    }
+}
+
+/// How well a detector fared in the last slice that closed.
+#[pyclass(frozen, get_all, module = "srlg")]
+pub(crate) struct Health {
+    /// Distinct pairs of the window for each recorder of the counter. Errors grow with it.
+    load: f64,
+    /// Whether bands of 95 % hold the truth in 88 to 97 % of cases.
+    errors_hold: bool,
+    /// The share of the finder's cells that were touched in the window.
+    cells_in_use: Option<f64>,
+    /// The probability that the finder missed an IPv4 host with exactly `threshold` peers.
+    miss_probability: f64,
+    /// The same probability for an IPv6 host.
+    miss_probability_v6: Option<f64>,
+    /// The same probability for an IPv4 host whose contacts were all in the oldest part of the window.
+    burst_miss_probability: f64,
+    /// The same probability for an IPv6 host whose contacts were all in the oldest part of the window.
+    burst_miss_probability_v6: Option<f64>,
+    /// The least number of peers from which 99 % of the IPv4 hosts are found.
+    found_from: f64,
+    /// The same number for IPv6 hosts.
+    found_from_v6: Option<f64>,
+    /// "crowded", "raised" or "saturated" if there were too many pairs for the finder.
+    overload: Option<String>,
+}
+
+impl From<&report::Health> for Health {
+    fn from(health: &report::Health) -> Self {
+        let finder = &health.finder;
+        Self {
+            load: health.load,
+            errors_hold: health.errors_hold,
+            cells_in_use: match finder.fill {
+                FinderFill::Cells { in_use, .. } => Some(in_use),
+                _ => None,
+            },
+            miss_probability: finder.miss_probability,
+            miss_probability_v6: finder.miss_probability_v6,
+            burst_miss_probability: finder.burst_miss_probability,
+            burst_miss_probability_v6: finder.burst_miss_probability_v6,
+            found_from: finder.found_from,
+            found_from_v6: finder.found_from_v6,
+            overload: finder.overload.map(kebab_case),
+        }
+    }
+}
+
+#[pymethods]
+impl Health {
+    fn __repr__(&self) -> String {
+        let Self { load, errors_hold, overload, .. } = self;
+        let errors_hold = if *errors_hold { "True" } else { "False" };
+        let overload = overload.as_deref().unwrap_or("None");
+        format!("<srlg.Health load={load:.2} errors_hold={errors_hold} overload={overload}>")
+    }
+}
+
+/// The super points of the window that ends with one slice, the largest first.
+///
+/// A report is an Arrow table, too: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
+#[pyclass(frozen, eq, module = "srlg")]
+#[derive(PartialEq)]
+pub(crate) struct Report {
+    report: SliceReport,
+    /// The start of the slice, nanoseconds since the Unix epoch, if it was closed by time stamps.
+    start_ns: Option<i64>,
+}
+
+impl Report {
+    pub(crate) fn new(report: SliceReport, start_ns: Option<i64>) -> Self {
+        Self { report, start_ns }
+    }
+}
+
+#[pymethods]
+impl Report {
+    /// The number of the slice that closed.
+    #[getter]
+    fn slice(&self) -> u64 {
+        self.report.slice
+    }
+
+    /// The start of the slice, if it was closed by time stamps: a datetime in UTC.
+    #[getter]
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.start_ns.map(|start_ns| datetime(py, start_ns)).transpose()
+    }
+
+    /// The number of hosts that were looked at.
+    #[getter]
+    fn candidates(&self) -> usize {
+        self.report.candidates
+    }
+
+    /// How well the detector fared.
+    #[getter]
+    fn health(&self) -> Health {
+        Health::from(&self.report.health)
+    }
+
+    /// The super points, the largest first.
+    #[getter]
+    fn super_points(&self) -> Vec<SuperPoint> {
+        self.report.super_points.iter().cloned().map(SuperPoint).collect()
+    }
+
+    /// Returns a dict for each super point, with the columns of `to_arrow` as keys.
+    fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let start = self.start(py)?;
+        let dict = |point: &srlg_host::SuperPoint| {
+            let peers = PyList::empty(py);
+            for peer in &point.peers {
+                let dict = PyDict::new(py);
+                dict.set_item("host", peer.host.to_string())?;
+                dict.set_item("last_seen", peer.last_seen)?;
+                peers.append(dict)?;
+            }
+            let dict = PyDict::new(py);
+            dict.set_item("slice", self.report.slice)?;
+            dict.set_item("start", &start)?;
+            dict.set_item("host", point.host.to_string())?;
+            dict.set_item("cardinality", point.cardinality)?;
+            dict.set_item("std_error", point.std_error)?;
+            dict.set_item("lower", point.lower(SIGMAS))?;
+            dict.set_item("upper", point.upper(SIGMAS))?;
+            dict.set_item("range", kebab_case(point.range))?;
+            dict.set_item("peers", peers)?;
+            Ok(dict)
+        };
+        self.report.super_points.iter().map(dict).collect()
+    }
+
+    /// Returns the super points as a `pyarrow.Table`, one row each.
+    fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("pyarrow")?.call_method1("table", (slf,))
+    }
+
+    /// Returns the super points as an Arrow stream of one batch.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        drop(requested_schema); // A producer may ignore it.
+        capsule::export(py, table::reader(&self.report, self.start_ns)?)
+    }
+
+    fn _repr_html_(&self) -> String {
+        let SliceReport { slice, super_points, health, .. } = &self.report;
+        let mut html = format!("<p>Slice {slice}: {} super points", super_points.len());
+        if let Some(overload) = health.finder.overload {
+            write!(html, ". Overload: {overload}").expect("a String takes all");
+        }
+        html.push_str(
+            "</p><table><thead><tr><th>host</th><th>peers</th><th>95 % band</th><th>some peers</th></tr></thead><tbody>",
+        );
+        for point in super_points.iter().take(SHOWN) {
+            let (lower, upper) = (point.lower(SIGMAS), point.upper(SIGMAS));
+            let peers: Vec<String> =
+                point.peers.iter().take(3).map(|peer| peer.host.to_string()).collect();
+            write!(
+                html,
+                "<tr><td>{}</td><td>{:.0}</td><td>{lower:.0} to {upper:.0}</td><td>{}</td></tr>",
+                point.host,
+                point.cardinality,
+                peers.join(", ")
+            )
+            .expect("a String takes all");
+        }
+        html.push_str("</tbody></table>");
+        if super_points.len() > SHOWN {
+            write!(html, "<p>and {} more</p>", super_points.len() - SHOWN)
+                .expect("a String takes all");
+        }
+        html
+    }
+
+    fn __repr__(&self) -> String {
+        let SliceReport { slice, super_points, .. } = &self.report;
+        format!("<srlg.Report slice={slice} super_points={}>", super_points.len())
+    }
+}
+
+/// Returns `ns` nanoseconds since the Unix epoch as a datetime in UTC, to the microsecond.
+fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
+    let module = py.import("datetime")?;
+    let utc = module.getattr("timezone")?.getattr("utc")?;
+    let epoch = module.getattr("datetime")?.call_method1("fromtimestamp", (0, utc))?;
+    epoch.add(module.getattr("timedelta")?.call1((0, 0, ns.div_euclid(1000)))?)
+}
+
+/// Returns the name of a variant without fields as `kebab-case`.
+pub(crate) fn kebab_case(variant: impl Debug) -> String {
+    let mut name = String::new();
+    for letter in format!("{variant:?}").chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.extend(letter.to_lowercase());
+    }
+    name
+}

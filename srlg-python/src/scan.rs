@@ -1,0 +1,310 @@
+//! `scan`: reports of an Arrow table, by its time column.
+//!
+//! A step reads a block of rows, or feeds rows of it to the detector until a report is there. So a scan has one block and
+//! the reports of one move of its clock in memory, whatever the table is.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use srlg_host::ingest::PairBatch;
+use srlg_host::time::{SliceClock, SliceSink, Slicer};
+use srlg_host::{Error, SliceReport, SlidingDetector};
+use srlg_input::contact::parse_network;
+use srlg_input::{Contact, View, ViewOptions};
+
+use crate::capsule;
+use crate::columns::{Columns, Rows};
+use crate::detector::Detector;
+use crate::error::{broken, busy, raised, unreadable};
+use crate::report::Report;
+
+/// Rows that are read at once.
+const BLOCK: usize = 1 << 14;
+
+/// Yields the reports of all slices of a table of contacts, in their order.
+///
+/// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`, `source` and
+/// `destination` are names of its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows should be in
+/// the order of time: a row that is late by less than the window is counted in its own slice, from the next report on.
+///
+/// Every host in one of the networks `inside` is counted, by default every host. A slice is `slice` long, such as "500ms",
+/// "1s" or "5m". Slice n starts n lengths after the Unix epoch. A long silence has no reports.
+///
+/// `detector` takes the pairs; between two reports it may be asked. `progress` shows a progress bar, which needs tqdm; by
+/// default in notebooks that have it.
+#[pyfunction]
+#[pyo3(signature = (data, *, time, source, destination, inside=Vec::new(), slice="1s", detector=None, progress=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+pub(crate) fn scan(
+    data: &Bound<'_, PyAny>,
+    time: &str,
+    source: &str,
+    destination: &str,
+    inside: Vec<String>,
+    slice: &str,
+    detector: Option<Py<Detector>>,
+    progress: Option<bool>,
+) -> PyResult<Scan> {
+    let py = data.py();
+    let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("inside: {error}"));
+    let networks = inside.iter().map(|network| parse_network(network));
+    let inside = networks.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
+    let view = View::new(&ViewOptions { inside, ..ViewOptions::default() })
+        .map_err(|error| invalid(&error))?;
+    let detector = match detector {
+        Some(detector) => detector,
+        None => Py::new(py, Detector::default_one(py)?)?,
+    };
+    let late = detector.get().slices() - 1;
+    let clock = SliceClock::new(length(slice)?, late, Duration::MAX).map_err(raised)?;
+    let bar = progress_bar(data, progress)?;
+    let reader = capsule::import(data)?;
+    let columns = Columns::new(&reader.schema(), time, source, destination)?;
+    let input = Table { reader, columns, batch: None, rows: 0 };
+    let state = State {
+        table: Some(input),
+        block: Rows::default(),
+        next: 0,
+        view,
+        slicer: Slicer::new(clock),
+        reports: VecDeque::new(),
+        rows: 0,
+    };
+    Ok(Scan { detector, state: Mutex::new(state), bar })
+}
+
+/// An iterator over the reports of a scan.
+#[pyclass(frozen, module = "srlg")]
+pub(crate) struct Scan {
+    /// The detector that takes the pairs.
+    #[pyo3(get)]
+    detector: Py<Detector>,
+    state: Mutex<State>,
+    bar: Option<Py<PyAny>>,
+}
+
+struct State {
+    /// The table, until its end.
+    table: Option<Table>,
+    block: Rows,
+    /// The row of the block that comes next.
+    next: usize,
+    view: View,
+    slicer: Slicer,
+    reports: VecDeque<SliceReport>,
+    /// Rows that were taken.
+    rows: u64,
+}
+
+/// A table that is being read.
+struct Table {
+    reader: RecordBatchStreamReader,
+    columns: Columns,
+    /// What is left of the current batch.
+    batch: Option<RecordBatch>,
+    /// Rows that were read.
+    rows: u64,
+}
+
+#[pymethods]
+impl Scan {
+    /// The number of rows that were taken so far.
+    #[getter]
+    fn rows(&self) -> PyResult<u64> {
+        Ok(self.lock()?.rows)
+    }
+
+    /// The number of rows that were left out because they were late by a whole window or more.
+    #[getter]
+    fn too_late(&self) -> PyResult<u64> {
+        Ok(self.lock()?.slicer.clock().too_late())
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Report>> {
+        let mut state = self.lock()?;
+        loop {
+            if let Some(report) = state.reports.pop_front() {
+                let start = state.slicer.clock().bounds(report.slice).start;
+                return Ok(Some(Report::new(report, i64::try_from(start).ok())));
+            }
+            if state.is_at_end() {
+                if let Some(bar) = &self.bar {
+                    bar.call_method0(py, "close")?;
+                }
+                return Ok(None);
+            }
+            let (before, detector) = (state.rows, self.detector.get());
+            let advanced = {
+                let state: &mut State = &mut state;
+                py.detach(|| state.advance(detector))
+            };
+            if advanced.is_err() {
+                state.table = None;
+                state.block = Rows::default();
+            }
+            advanced?;
+            if let Some(bar) = &self.bar {
+                bar.call_method1(py, "update", (state.rows - before,))?;
+            }
+            py.check_signals()?;
+        }
+    }
+}
+
+impl Scan {
+    fn lock(&self) -> PyResult<MutexGuard<'_, State>> {
+        self.state.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => busy("scan"),
+            TryLockError::Poisoned(_) => broken("scan"),
+        })
+    }
+}
+
+impl State {
+    fn is_at_end(&self) -> bool {
+        self.table.is_none() && self.next >= self.block.times.len()
+    }
+
+    /// Takes a step: reads a block, feeds rows of it, or ends the last slice.
+    fn advance(&mut self, detector: &Detector) -> PyResult<()> {
+        if self.next < self.block.times.len() {
+            return detector.change_alone(|detector| self.feed(detector).map_err(raised));
+        }
+        let Some(table) = &mut self.table else { return Ok(()) };
+        self.next = 0;
+        self.block = Rows::default();
+        match table.next_block()? {
+            Some(block) => {
+                self.block = block;
+                Ok(())
+            }
+            None => {
+                self.table = None;
+                detector.change_alone(|detector| self.finish(detector).map_err(raised))
+            }
+        }
+    }
+
+    /// Feeds rows of the block to the detector until a report is there.
+    fn feed(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
+        let Self { block, next, view, slicer, reports, .. } = self;
+        let mut sink = Reports { detector, reports };
+        let Rows { times, sources, destinations } = &*block;
+        let rows = times.iter().zip(sources).zip(destinations).skip(*next);
+        let first = *next;
+        for ((&time_ns, &source), &destination) in rows {
+            *next += 1;
+            let contact = Contact::new(time_ns, source, destination);
+            slicer.take(time_ns, view.pairs(&contact), &mut sink)?;
+            if !sink.reports.is_empty() {
+                break;
+            }
+        }
+        self.rows += (self.next - first) as u64;
+        Ok(())
+    }
+
+    /// Closes the last slice, if there was any row.
+    fn finish(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
+        if self.slicer.clock().is_running() {
+            self.slicer.finish(&mut Reports { detector, reports: &mut self.reports })?;
+            self.reports.push_back(detector.close_slice()?);
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    /// Reads the next rows; `None` at the end.
+    fn next_block(&mut self) -> PyResult<Option<Rows>> {
+        loop {
+            let Some(batch) = self.batch.take().filter(|batch| batch.num_rows() > 0) else {
+                match self.reader.next() {
+                    None => return Ok(None),
+                    Some(batch) => self.batch = Some(batch.map_err(unreadable)?),
+                }
+                continue;
+            };
+            let count = batch.num_rows().min(BLOCK);
+            let rows = self.columns.read(&batch.slice(0, count), self.rows)?;
+            self.batch = Some(batch.slice(count, batch.num_rows() - count));
+            self.rows += count as u64;
+            return Ok(Some(rows));
+        }
+    }
+}
+
+/// A detector whose reports are kept.
+struct Reports<'a> {
+    detector: &'a mut SlidingDetector,
+    reports: &'a mut VecDeque<SliceReport>,
+}
+
+impl SliceSink for Reports<'_> {
+    type Error = Error;
+
+    fn start(&mut self, slice: u64) -> Result<(), Error> {
+        self.detector.skip_to(slice)
+    }
+
+    fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Error> {
+        pairs.ingest_late(self.detector, slices_late)
+    }
+
+    fn advance_to(&mut self, slice: u64) -> Result<(), Error> {
+        self.detector.advance_to(slice, |report| {
+            self.reports.push_back(report);
+            Ok(())
+        })
+    }
+}
+
+/// Returns the progress bar of `data`, if one is asked for, or if this is a notebook that has tqdm.
+fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Option<Py<PyAny>>> {
+    let py = data.py();
+    let is_notebook = py.import("sys")?.getattr("modules")?.contains("ipykernel")?;
+    let module = match progress.unwrap_or(is_notebook) {
+        false => return Ok(None),
+        true => py.import("tqdm.auto"),
+    };
+    let module = match module {
+        Err(_) if progress.is_none() => return Ok(None),
+        module => module?,
+    };
+    let options = PyDict::new(py);
+    options.set_item("total", data.len().ok())?;
+    options.set_item("unit", "row")?;
+    options.set_item("unit_scale", true)?;
+    Ok(Some(module.getattr("tqdm")?.call((), Some(&options))?.unbind()))
+}
+
+/// Reads a length of time such as "500ms".
+fn length(text: &str) -> PyResult<Duration> {
+    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let unit_ns = match unit {
+        "ns" => Some(1),
+        "us" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        "m" => Some(60_000_000_000),
+        "h" => Some(3_600_000_000_000),
+        _ => None,
+    };
+    let length = number.parse::<u64>().ok().zip(unit_ns);
+    let length = length.and_then(|(number, unit_ns): (u64, u64)| number.checked_mul(unit_ns));
+    length.map(Duration::from_nanos).ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "slice: give a whole number of ns, us, ms, s, m or h, such as 500ms; got {text:?}"
+        ))
+    })
+}

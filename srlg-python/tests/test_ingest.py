@@ -1,0 +1,158 @@
+"""What can be ingested, and what is rejected."""
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+from pairs import HOST, Words, address, assert_close, exact, octets, one_host, pairs
+
+import srlg
+
+
+def closed(inside: Any, opposite: Any) -> srlg.Report:
+    detector = srlg.Detector(threshold=512, device="cpu")
+    detector.ingest(inside, opposite)
+    return detector.close_slice()
+
+
+def test_reports_match_exact_sets() -> None:
+    inside, opposite = pairs(range(200_000))
+    report = closed(inside, opposite)
+    assert_close(report.super_points, exact(inside, opposite), 512)
+    assert len(report.super_points) > 40
+
+
+def test_every_form_of_the_same_pairs_gives_the_same_report() -> None:
+    inside, opposite = one_host(2000)
+    expected = closed(inside, opposite)
+    texts = [[address(int(word)) for word in column] for column in (inside, opposite)]
+    objects = [[ipaddress.ip_address(text) for text in column] for column in texts]
+    mapped = [octets("00000000000000000000ffff", column) for column in (inside, opposite)]
+    assert closed(*texts) == expected
+    assert closed(*objects) == expected
+    assert closed(tuple(texts[0]), iter(texts[1])) == expected
+    assert closed(inside, texts[1]) == expected
+    assert closed(memoryview(inside), opposite) == expected
+    assert closed(*mapped).super_points[0].cardinality == expected.super_points[0].cardinality
+    assert closed(mapped[0], opposite).super_points[0].host == "10.0.0.1"
+
+
+def test_ipv6_hosts_and_mixed_families() -> None:
+    inside, opposite = one_host(2000)
+    v6 = octets("20010db80000000000000000", inside)
+    for peers in (octets("20010db80000000000000001", opposite), opposite):
+        point = closed(v6, peers).super_points[0]
+        assert point.host == "2001:db8::a00:1"
+        assert point.lower(5) <= 2000 <= point.upper(5)
+        assert point.peers == []
+    texts = [str(ipaddress.IPv6Address(bytes(row))) for row in v6]
+    assert closed(texts, opposite) == closed(v6, opposite)
+
+
+def test_strides_do_not_matter() -> None:
+    inside, opposite = pairs(range(100_000))
+    expected = closed(inside, opposite)
+    rows = numpy.stack([inside, opposite], axis=1)
+    assert not rows[:, 0].flags.c_contiguous
+    assert closed(rows[:, 0], rows[:, 1]) == expected
+    assert closed(inside[::-1], opposite[::-1]) == expected
+    columns = numpy.asfortranarray(octets("20010db80000000000000000", inside))
+    assert closed(columns, opposite) == closed(numpy.ascontiguousarray(columns), opposite)
+
+
+def test_read_only_arrays_are_ingested() -> None:
+    inside, opposite = one_host(2000)
+    expected = closed(inside, opposite)
+    inside.flags.writeable = False
+    assert closed(inside, opposite) == expected
+    assert closed(numpy.frombuffer(inside.tobytes(), dtype=numpy.uint32), opposite) == expected
+
+
+def test_nothing_is_ingested_of_empty_columns() -> None:
+    empty = numpy.empty(0, dtype=numpy.uint32)
+    for inside, opposite in ((empty, empty), ([], []), (numpy.empty((0, 16), dtype=numpy.uint8), [])):
+        report = closed(inside, opposite)
+        assert (report.super_points, report.candidates) == ([], 0)
+
+
+def test_huge_arrays_take_no_more_memory_than_a_block() -> None:
+    # 2^32 pairs would take 32 GB; a stride of 0 makes an array of them in 4 bytes. The first of them is ingested, as is
+    # the last, before the error of the second column is met.
+    many = numpy.lib.stride_tricks.as_strided(
+        numpy.array([HOST], dtype=numpy.uint32), shape=(1 << 22,), strides=(0,)
+    )
+    assert closed(many, many).super_points == []
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        numpy.array([1], dtype=numpy.int64),
+        numpy.array([1], dtype=numpy.int32),
+        numpy.array([1], dtype=numpy.uint64),
+        numpy.array([1], dtype=">u4"),
+        numpy.array([1.0]),
+        numpy.array([True]),
+        numpy.array([[1]], dtype=numpy.uint32),
+        numpy.array(1, dtype=numpy.uint32),
+        numpy.zeros((1, 4), dtype=numpy.uint8),
+        numpy.zeros((1, 17), dtype=numpy.uint8),
+        numpy.zeros((1, 16), dtype=numpy.int8),
+        numpy.zeros(16, dtype=numpy.uint8),
+        b"0123",
+        "10.0.0.1",
+        7,
+        None,
+        [7],
+        [None],
+        [b"1234"],
+        [["10.0.0.1"]],
+        [ipaddress.ip_network("10.0.0.0/8")],
+    ],
+)
+def test_other_types_are_rejected(column: Any) -> None:
+    detector = srlg.Detector(device="cpu")
+    for arguments in ((column, ["10.0.0.1"]), (["10.0.0.1"], column)):
+        with pytest.raises(TypeError):
+            detector.ingest(*arguments)
+
+
+@pytest.mark.parametrize("text", ["", "10.0.0", "10.0.0.256", "::g", "10.0.0.1/32", "host", "fe80::1%eth0"])
+def test_other_texts_are_rejected(text: str) -> None:
+    detector = srlg.Detector(device="cpu")
+    calls: list[Callable[[], object]] = [
+        lambda: detector.ingest([text], ["10.0.0.1"]),
+        lambda: detector.cardinality(text),
+        lambda: detector.sample_peers(text),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_columns_have_one_length() -> None:
+    inside, opposite = one_host(3)
+    with pytest.raises(ValueError):
+        srlg.Detector(device="cpu").ingest(inside, opposite[:2])
+
+
+def test_an_array_may_be_written_while_it_is_ingested() -> None:
+    import threading
+
+    inside, opposite = one_host(1_000_000)
+    stop = threading.Event()
+
+    def write(column: Words) -> None:
+        while not stop.is_set():
+            column[:] = column[0]
+
+    thread = threading.Thread(target=write, args=(inside,))
+    thread.start()
+    try:
+        report = closed(inside, opposite)
+    finally:
+        stop.set()
+        thread.join()
+    assert [point.host for point in report.super_points] == ["10.0.0.1"]

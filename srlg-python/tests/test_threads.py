@@ -1,0 +1,135 @@
+"""Calls of several threads at once."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy
+import polars
+import pytest
+from pairs import one_host, pairs
+
+import srlg
+
+
+def test_threads_ingest_at_once() -> None:
+    together, alone = (srlg.Detector(threshold=512, device="cpu") for _ in range(2))
+    parts = [pairs(range(start, start + 50_000)) for start in range(0, 400_000, 50_000)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda part: together.ingest(*part), parts))
+    for part in parts:
+        alone.ingest(*part)
+    assert together.close_slice() == alone.close_slice()
+
+
+def test_python_runs_while_pairs_are_ingested() -> None:
+    # Of a thread that counts while another one ingests: it would not count at all if that kept Python to itself.
+    detector = srlg.Detector(device="cpu")
+    columns = one_host(2_000_000)
+    counted, done = 0, threading.Event()
+
+    def ingest() -> None:
+        detector.ingest(*columns)
+        done.set()
+
+    thread = threading.Thread(target=ingest)
+    thread.start()
+    while not done.is_set():
+        counted += 1
+        time.sleep(0)
+    thread.join()
+    assert counted > 10
+
+
+def test_pairs_ingested_during_closes_are_all_counted() -> None:
+    detector = srlg.Detector(threshold=512, device="cpu")
+    inside, opposite = one_host(400_000)
+    opposite %= numpy.uint32(5000)
+    stop = threading.Event()
+
+    def close() -> None:
+        while not stop.is_set():
+            detector.close_slice()
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    detector.ingest(inside, opposite)
+    stop.set()
+    thread.join()
+    point = detector.close_slice().super_points[0]
+    assert point.lower(5) <= 5000 <= point.upper(5)
+
+
+def at_once(call: Callable[[], object]) -> list[BaseException | None]:
+    """Makes the same call in two threads at once, again and again, until one of them failed or 10,000 calls went well."""
+    outcomes: list[BaseException | None] = []
+    failed = threading.Event()
+    barrier = threading.Barrier(2)
+
+    def work() -> None:
+        barrier.wait()
+        for _ in range(5000):
+            if failed.is_set():
+                return
+            try:
+                call()
+                outcomes.append(None)
+            except srlg.BusyError as error:
+                outcomes.append(error)
+                failed.set()
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+        assert not thread.is_alive(), "a call blocks"
+    return outcomes
+
+
+def test_two_closes_at_once_raise() -> None:
+    detector = srlg.Detector(device="cpu")
+    outcomes = at_once(detector.close_slice)
+    assert any(isinstance(outcome, srlg.BusyError) for outcome in outcomes)
+    assert detector.slice == outcomes.count(None)
+    detector.close_slice()
+
+
+def test_two_threads_cannot_take_reports_of_one_scan() -> None:
+    rows = 2_000_000
+    frame = polars.DataFrame(
+        {
+            "time": polars.Series(numpy.arange(rows) * 500).cast(polars.Datetime("us")),
+            "source": numpy.full(rows, 7, dtype=numpy.uint32),
+            "destination": numpy.arange(rows, dtype=numpy.uint32),
+        }
+    )
+    scan = srlg.scan(frame, time="time", source="source", destination="destination")
+    outcomes = at_once(lambda: next(scan, None))
+    assert any(isinstance(outcome, srlg.BusyError) for outcome in outcomes)
+
+
+def test_a_thread_may_ask_while_another_closes() -> None:
+    detector = srlg.Detector(threshold=512, device="cpu")
+    detector.ingest(*one_host(1000))
+    with ThreadPoolExecutor(2) as pool:
+        closes = pool.submit(lambda: [detector.close_slice() for _ in range(50)])
+        while not closes.done():
+            assert detector.cardinality("10.0.0.1").cardinality > 900
+            assert len(detector.snapshot()) > 1000
+        assert len(closes.result()) == 50
+
+
+def test_an_interrupt_ends_a_long_call() -> None:
+    import _thread
+
+    detector = srlg.Detector(device="cpu")
+    many = numpy.lib.stride_tricks.as_strided(
+        numpy.array([7], dtype=numpy.uint32), shape=(1 << 40,), strides=(0,)
+    )
+    timer = threading.Timer(0.2, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        detector.ingest(many, many)
+    timer.join()
