@@ -1,6 +1,6 @@
 """Hosts in contact with many distinct others within a sliding window, in fixed memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from ipaddress import IPv4Address, IPv6Address
 from os import PathLike
@@ -29,7 +29,13 @@ __all__ = [
 ]
 
 _Host: TypeAlias = str | IPv4Address | IPv6Address
-_Hosts: TypeAlias = ReadableBuffer | Sequence[_Host]
+
+# Arrays of numpy, which are buffers to type checkers from Python 3.12 on.
+class _Array(Protocol):
+    @property
+    def __array_interface__(self) -> dict[str, Any]: ...
+
+_Hosts: TypeAlias = ReadableBuffer | _Array | Iterable[_Host]
 _Range: TypeAlias = Literal["within", "clamped-to-zero", "beyond"]
 
 class _ArrowStream(Protocol):

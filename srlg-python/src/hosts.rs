@@ -63,8 +63,10 @@ impl<'py> Column<'py> {
     pub(crate) fn new(name: &str, hosts: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
             let view = PyMemoryView::from(hosts)?;
+            // PyO3 0.30 takes words in network order for words in host order.
+            let is_swapped = cfg!(target_endian = "little") && buffer.format().to_bytes() == b">I";
             return match (buffer.as_typed::<u32>(), buffer.as_typed::<u8>(), buffer.shape()) {
-                (Ok(_), _, [_]) => Ok(Self::Words(view)),
+                (Ok(_), _, [_]) if !is_swapped => Ok(Self::Words(view)),
                 (_, Ok(_), [_, 16]) => Ok(Self::Octets(view)),
                 (_, _, shape) => {
                     let format = buffer.format().to_string_lossy();

@@ -17,7 +17,8 @@ pub(crate) const SIGMAS: f64 = 1.96;
 const SHOWN: usize = 50;
 
 /// An estimated number of distinct peers.
-#[pyclass(frozen, module = "srlg")]
+#[pyclass(frozen, eq, module = "srlg")]
+#[derive(PartialEq)]
 pub(crate) struct Estimate(pub(crate) report::Estimate);
 
 #[pymethods]
@@ -59,7 +60,8 @@ impl Estimate {
 }
 
 /// A sampled peer of a host.
-#[pyclass(frozen, module = "srlg")]
+#[pyclass(frozen, eq, module = "srlg")]
+#[derive(PartialEq)]
 pub(crate) struct Peer(pub(crate) report::SamplePeer);
 
 #[pymethods]
@@ -82,7 +84,8 @@ impl Peer {
 }
 
 /// A host whose estimated number of distinct peers reaches the threshold.
-#[pyclass(frozen, module = "srlg")]
+#[pyclass(frozen, eq, module = "srlg")]
+#[derive(PartialEq)]
 pub(crate) struct SuperPoint(srlg_host::SuperPoint);
 
 #[pymethods]
@@ -136,7 +139,8 @@ impl SuperPoint {
 }
 
 /// How well a detector fared in the last slice that closed.
-#[pyclass(frozen, get_all, module = "srlg")]
+#[pyclass(frozen, eq, get_all, module = "srlg")]
+#[derive(PartialEq)]
 pub(crate) struct Health {
     /// Distinct pairs of the window for each recorder of the counter. Errors grow with it.
     load: f64,
@@ -193,13 +197,19 @@ impl Health {
 
 /// The super points of the window that ends with one slice, the largest first.
 ///
-/// A report is an Arrow table, too: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
+/// A report is an Arrow table, too: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`. Two
+/// reports are equal if they say the same of the same slice.
 #[pyclass(frozen, eq, module = "srlg")]
-#[derive(PartialEq)]
 pub(crate) struct Report {
     report: SliceReport,
     /// The start of the slice, nanoseconds since the Unix epoch, if it was closed by time stamps.
     start_ns: Option<i64>,
+}
+
+impl PartialEq for Report {
+    fn eq(&self, other: &Self) -> bool {
+        self.report == other.report
+    }
 }
 
 impl Report {

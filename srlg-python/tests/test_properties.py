@@ -2,6 +2,8 @@
 
 import ipaddress
 import pickle
+import random
+from typing import TypeAlias
 
 import numpy
 from hypothesis import given, settings
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from pairs import address
 
 import srlg
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 WORDS = st.integers(0, 2**32 - 1)
 FEW = st.integers(0, 40)
@@ -37,23 +41,25 @@ def test_arrays_and_texts_touch_the_same(pairs: list[tuple[int, int]]) -> None:
 
 
 @given(st.lists(st.tuples(FEW, FEW, st.integers(0, 5))), st.randoms(use_true_random=False))
-def test_order_and_repetition_do_not_matter(pairs: list[tuple[int, int, int]], random: object) -> None:
+def test_order_and_repetition_do_not_matter(
+    pairs: list[tuple[int, int, int]], order: random.Random
+) -> None:
     first, second = detector(), detector()
     first.ingest(array([pair[0] for pair in pairs]), array([pair[1] for pair in pairs]))
     repeated = [pair for pair in pairs for _ in range(pair[2] + 1)]
-    random.shuffle(repeated)  # type: ignore[attr-defined]
+    order.shuffle(repeated)
     for inside, opposite, _ in repeated:
         second.ingest(array([inside]), array([opposite]))
     assert first.snapshot() == second.snapshot()
 
 
 @given(st.lists(st.tuples(ADDRESSES, ADDRESSES), min_size=1, max_size=100))
-def test_a_host_of_any_family_has_its_peers(pairs: list[tuple[object, object]]) -> None:
+def test_a_host_of_any_family_has_its_peers(pairs: list[tuple[Address, Address]]) -> None:
     host = pairs[0][0]
     peers = {peer for _, peer in pairs}
     one = detector()
-    one.ingest([host] * len(pairs), [peer for _, peer in pairs])  # type: ignore[list-item]
-    estimate = one.cardinality(str(host))
+    one.ingest([host] * len(pairs), [peer for _, peer in pairs])
+    estimate = one.cardinality(host)
     # Few peers collide in their recorders, which five standard errors of the estimate cover, and one peer more.
     assert estimate.lower(5) - 1 <= len(peers) <= estimate.upper(5) + 1
 

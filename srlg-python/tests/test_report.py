@@ -56,10 +56,11 @@ def test_tables_of_all_libraries_say_the_same(detector: srlg.Detector) -> None:
     assert table.to_pylist() == dicts
     assert pyarrow.table(report).equals(table)
     assert polars.DataFrame(report).to_dicts() == dicts
-    assert pandas.DataFrame.from_arrow(report)["host"].tolist() == ["0.0.0.1", "0.0.0.2"]  # type: ignore[arg-type]
-    assert duckdb.sql("select sum(cardinality) from report").fetchall() == [
-        (sum(point.cardinality for point in report.super_points),)
-    ]
+    frame = pandas.DataFrame.from_arrow(report)  # type: ignore[attr-defined]
+    assert frame["host"].tolist() == ["0.0.0.1", "0.0.0.2"]
+    relation = duckdb.sql("select host from report")
+    assert relation is not None
+    assert relation.fetchall() == [("0.0.0.1",), ("0.0.0.2",)]
     # A report may be read any number of times.
     assert report.to_arrow().equals(table)
 
@@ -142,7 +143,6 @@ class Rejected:
         Rejected({"window": 65_535}, srlg.ConfigError),
         Rejected({"memory": 1_000_000}, srlg.ConfigError),
         Rejected({"memory": 1_000, "pairs": 100_000}, srlg.ConfigError),
-        Rejected({"pairs": 0}, srlg.ConfigError),
         Rejected({"device": "gpu"}, srlg.ConfigError),
         Rejected({"threshold": -1}, OverflowError),
         Rejected({"threshold": 1 << 32}, OverflowError),

@@ -27,7 +27,9 @@ def test_rust_reports_the_same_bits() -> None:
         detector.ingest(*columns)
         detector.ingest(*(octets("20010db80000000000000000", column) for column in columns))
         for point in detector.close_slice().super_points:
-            bits = [struct.pack(">d", value).hex() for value in (point.cardinality, point.std_error)]
+            bits = [
+                struct.pack(">d", value).hex() for value in (point.cardinality, point.std_error)
+            ]
             peers = ",".join(f"{peer.host}@{peer.last_seen}" for peer in point.peers)
             lines.append(f"{slice} {point.host} {bits[0]} {bits[1]} {peers}")
     assert len(lines) > 500

@@ -68,7 +68,14 @@ def test_every_library_gives_the_same_reports() -> None:
     reader = pyarrow.RecordBatchReader.from_batches(
         arrow.schema, iter(arrow.to_batches(max_chunksize=999))
     )
-    for data in (frame, arrow.to_pandas(), duckdb.sql("from arrow"), chunked, reader, arrow.to_batches()[0]):
+    for data in (
+        frame,
+        arrow.to_pandas(),
+        duckdb.sql("from arrow"),
+        chunked,
+        reader,
+        arrow.to_batches()[0],
+    ):
         if hasattr(data, "__arrow_c_stream__"):
             assert list(scan(data)) == expected, type(data)
         else:
@@ -139,7 +146,9 @@ def test_slices_of_several_lengths(text: str, count: int) -> None:
     assert len(list(scan(table(), slice=text))) == count
 
 
-@pytest.mark.parametrize("text", ["", "s", "1", "1.5s", "-1s", "1 s", "1d", "0s", "99999999999999999999s"])
+@pytest.mark.parametrize(
+    "text", ["", "s", "1", "1.5s", "-1s", "1 s", "1d", "0s", "99999999999999999999s"]
+)
 def test_other_lengths_are_rejected(text: str) -> None:
     with pytest.raises((ValueError, srlg.ConfigError)):
         scan(table(), slice=text)
@@ -150,7 +159,9 @@ def test_late_rows_are_counted_in_their_slice_and_too_late_ones_are_stated() -> 
     times = numpy.full(2000, 20 * SECOND)
     times[1000:1500] = 15 * SECOND
     times[1500:] = 5 * SECOND
-    data = pyarrow.table({"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite})
+    data = pyarrow.table(
+        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
+    )
     reports = scan(data)
     (report,) = reports
     assert (reports.rows, reports.too_late) == (2000, 500)
@@ -161,11 +172,13 @@ def test_late_rows_are_counted_in_their_slice_and_too_late_ones_are_stated() -> 
 def test_a_long_silence_has_no_reports() -> None:
     times = numpy.array([0] * 1000 + [10**9 * 10**9], dtype=numpy.int64)
     inside, opposite = one_host(1001)
-    data = pyarrow.table({"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite})
+    data = pyarrow.table(
+        {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
+    )
     reports = list(scan(data))
-    # The window of 10 slices, one silent slice, and the last one.
-    assert [report.slice for report in reports] == [*range(11), 10**9]
-    assert [len(report.super_points) for report in reports] == [1] * 10 + [0, 0]
+    # The window of 10 slices, one in which its host is looked at once more, a silent one, and the last one.
+    assert [report.slice for report in reports] == [*range(12), 10**9]
+    assert [len(report.super_points) for report in reports] == [1] * 10 + [0, 0, 0]
 
 
 def test_reports_come_lazily_and_the_detector_can_be_asked_between_them() -> None:
@@ -256,7 +269,9 @@ def test_the_row_of_an_error_is_that_of_the_table() -> None:
         (pyarrow.chunked_array([[1, 2]]), {}, ValueError),
     ],
 )
-def test_other_arguments_are_rejected(data: Any, options: dict[str, Any], error: type[Exception]) -> None:
+def test_other_arguments_are_rejected(
+    data: Any, options: dict[str, Any], error: type[Exception]
+) -> None:
     with pytest.raises(error):
         scan(data, **options)
 
@@ -270,8 +285,32 @@ def test_an_error_of_the_producer_ends_the_scan() -> None:
     reports = scan(reader)
     with pytest.raises(srlg.InputError, match="the disk is gone"):
         list(reports)
+
+
+def test_a_stream_is_taken_once() -> None:
+    class Once:
+        capsule = table().__arrow_c_stream__()
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return self.capsule
+
+    assert len(list(scan(Once()))) == 6
     with pytest.raises(ValueError):
-        scan(reader)
+        scan(Once())
+
+
+def test_a_capsule_of_another_kind_is_rejected() -> None:
+    class Schema:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return table().schema.__arrow_c_schema__()
+
+    class Nothing:
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return None
+
+    for data in (Schema(), Nothing()):
+        with pytest.raises((ValueError, TypeError)):
+            scan(data)
 
 
 def test_progress_is_shown_if_it_is_asked_for(

@@ -87,7 +87,11 @@ def test_state_of_others_is_rejected() -> None:
             first.restore(state)
     with pytest.raises(srlg.StateError):
         first.restore(delta)
-    for other in (detector(seed=1), detector(threshold=1 << 16), srlg.Detector(window=5, device="cpu")):
+    for other in (
+        detector(seed=1),
+        detector(threshold=1 << 16),
+        srlg.Detector(window=5, device="cpu"),
+    ):
         for state in (snapshot, delta):
             with pytest.raises(srlg.StateError):
                 other.merge(state)
