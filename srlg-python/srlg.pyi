@@ -225,7 +225,7 @@ def scan(
     time: str,
     source: str,
     destination: str,
-    inside: Sequence[str] = (),
+    inside: Sequence[str] | None = None,
     slice: str = "1s",
     detector: Detector | None = None,
     progress: bool | None = None,

@@ -3,6 +3,8 @@
 Each line shows the median seconds of both, and the rate of Python as a share of that of Rust.
 """
 
+from __future__ import annotations
+
 import json
 import statistics
 import subprocess

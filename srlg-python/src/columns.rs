@@ -76,12 +76,11 @@ impl Column {
     /// The array of the column, which has no nulls.
     fn array<'a>(&self, batch: &'a RecordBatch, first: u64) -> PyResult<&'a dyn Array> {
         let array = batch.column(self.place);
-        let null =
-            (0..array.len()).find(|&row| array.is_null(row)).filter(|_| array.null_count() > 0);
-        match null {
-            Some(row) => Err(self.bad_row(first, row, "null; drop rows with nulls before")),
-            None => Ok(array),
+        if array.null_count() == 0 {
+            return Ok(array);
         }
+        let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or_default();
+        Err(self.bad_row(first, row, "null; drop rows with nulls before"))
     }
 
     fn times(&self, batch: &RecordBatch, first: u64) -> PyResult<Vec<u64>> {

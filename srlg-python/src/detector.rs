@@ -42,7 +42,7 @@ struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
 #[pymethods]
 impl Detector {
     #[new]
-    #[pyo3(signature = (threshold=1024, window=300, memory=None, pairs=None, seed=None, device="auto".to_owned()))]
+    #[pyo3(signature = (threshold=1024, window=300, memory=None, pairs=None, seed=None, device="auto"))]
     fn new(
         py: Python<'_>,
         threshold: u32,
@@ -50,7 +50,7 @@ impl Detector {
         memory: Option<usize>,
         pairs: Option<u64>,
         seed: Option<u64>,
-        device: String,
+        device: &str,
     ) -> PyResult<Self> {
         let sizes = sizes(threshold, window, memory, pairs)?;
         let config = match seed {
@@ -60,7 +60,7 @@ impl Detector {
         let place: Device = device.parse().map_err(raised)?;
         let detector = py.detach(|| SlidingDetector::new(config, place)).map_err(raised)?;
         Ok(Self {
-            arguments: Arguments(threshold, window, memory, pairs, seed, device),
+            arguments: Arguments(threshold, window, memory, pairs, seed, device.to_owned()),
             exclusive: Mutex::new(()),
             detector: RwLock::new(detector),
         })
@@ -222,7 +222,7 @@ impl Detector {
     /// Makes a detector with the default arguments.
     pub(crate) fn default_one(py: Python<'_>) -> PyResult<Self> {
         let Config { threshold, window, .. } = Config::default();
-        Self::new(py, threshold, window, None, None, None, Device::Auto.to_string())
+        Self::new(py, threshold, window, None, None, None, "auto")
     }
 
     /// Lets `work` read the detector, or ingest, after calls that change it.

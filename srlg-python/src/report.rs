@@ -42,13 +42,13 @@ impl Estimate {
     }
 
     /// Returns `sigmas` standard errors below the cardinality, by default the lower end of a band of 95 %.
-    #[pyo3(signature = (sigmas=SIGMAS))]
+    #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
     /// Returns `sigmas` standard errors above the cardinality, by default the upper end of a band of 95 %.
-    #[pyo3(signature = (sigmas=SIGMAS))]
+    #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
     }
@@ -121,13 +121,13 @@ impl SuperPoint {
     }
 
     /// Returns `sigmas` standard errors below the cardinality, by default the lower end of a band of 95 %.
-    #[pyo3(signature = (sigmas=SIGMAS))]
+    #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
     /// Returns `sigmas` standard errors above the cardinality, by default the upper end of a band of 95 %.
-    #[pyo3(signature = (sigmas=SIGMAS))]
+    #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
     }

@@ -24,8 +24,8 @@ use crate::detector::Detector;
 use crate::error::{broken, busy, raised, unreadable};
 use crate::report::Report;
 
-/// Rows that are read at once.
-const BLOCK: usize = 1 << 14;
+/// Rows that are read at once, which stay in the cache until they are fed.
+const BLOCK: usize = 1 << 12;
 
 /// Yields the reports of all slices of a table of contacts, in their order.
 ///
@@ -39,21 +39,21 @@ const BLOCK: usize = 1 << 14;
 /// `detector` takes the pairs; between two reports it may be asked. `progress` shows a progress bar, which needs tqdm; by
 /// default in notebooks that have it.
 #[pyfunction]
-#[pyo3(signature = (data, *, time, source, destination, inside=Vec::new(), slice="1s", detector=None, progress=None))]
+#[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
 pub(crate) fn scan(
     data: &Bound<'_, PyAny>,
     time: &str,
     source: &str,
     destination: &str,
-    inside: Vec<String>,
+    inside: Option<Vec<String>>,
     slice: &str,
     detector: Option<Py<Detector>>,
     progress: Option<bool>,
 ) -> PyResult<Scan> {
     let py = data.py();
     let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("inside: {error}"));
-    let networks = inside.iter().map(|network| parse_network(network));
+    let networks = inside.iter().flatten().map(|network| parse_network(network));
     let inside = networks.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
     let view = View::new(&ViewOptions { inside, ..ViewOptions::default() })
         .map_err(|error| invalid(&error))?;

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Tests the Python module: formats and lints its Rust code, builds the wheel and the source distribution, installs each in a fresh
+# virtual environment, and runs the tests there, those of the wheel with mypy.
+#
+#   scripts/python.sh [--wheel]
+#
+# --wheel leaves the source distribution out, which compiles everything a second time. Needs Rust, Python 3.11 or later (PYTHON
+# names it, by default python3), and a package index that pip can reach.
+set -euo pipefail
+cd "$(dirname "$0")/../srlg-python"
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    echo "$python is too old: install Python 3.11 or later, or name one by PYTHON" >&2
+    exit 1
+}
+kinds=(wheel sdist)
+[ "${1:-}" != --wheel ] || kinds=(wheel)
+
+cargo fmt --check
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$python" -m venv "$work/build"
+"$work/build/bin/pip" install --quiet 'maturin>=1.16,<2'
+export PYO3_PYTHON="$work/build/bin/python"
+cargo clippy --locked --all-targets -- -D warnings
+"$work/build/bin/maturin" build --quiet --release --locked --sdist --out "$work/dist"
+
+# Installs the file $2, called $1, with what the tests need, in a fresh virtual environment, and runs them there.
+check() {
+    local kind=$1 file=$2 bin="$work/$1/bin"
+    echo "== $kind: $(basename "$file")"
+    "$python" -m venv "$work/$kind"
+    "$bin/pip" install --quiet "$file"
+    # Before the tests bring their packages: the module itself needs none.
+    "$bin/python" -c 'import srlg; srlg.Detector(device="cpu").close_slice()'
+    "$bin/pip" install --quiet 'pip>=25.1'
+    "$bin/pip" install --quiet --group test
+    "$bin/python" -m pytest -q
+}
+
+for kind in "${kinds[@]}"; do
+    case $kind in
+        wheel) check wheel "$work"/dist/*.whl ;;
+        sdist) check sdist "$work"/dist/*.tar.gz ;;
+    esac
+done
+"$work/wheel/bin/mypy"
+# The module of the wheel is a package, of which srlg.srlg is the library.
+"$work/wheel/bin/python" -m mypy.stubtest srlg --allowlist <(echo srlg.srlg)
+
+[ "${#kinds[@]}" = 2 ] || echo "skipped: the source distribution"
+echo "skipped: free-threaded Python, unless $python is one ($("$python" -c 'import sysconfig; print("yes" if sysconfig.get_config_var("Py_GIL_DISABLED") else "no")'))"
