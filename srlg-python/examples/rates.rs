@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-use srlg_host::ingest::PairBatch;
-use srlg_host::time::{SliceClock, SliceSink, Slicer};
-use srlg_host::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::ingest::PairBatch;
+use srlg::time::{SliceClock, SliceSink, Slicer};
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 use srlg_input::contact::Host;
 use srlg_input::{Contact, View, ViewOptions};
 

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release --example reports`
 
-use srlg_host::ingest::Ip6Pair;
-use srlg_host::{Config, Device, Error, IpPair, SlidingDetector};
+use srlg::ingest::Ip6Pair;
+use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
 const SLICES: u64 = 8;
 const PAIRS: u64 = 60_000;

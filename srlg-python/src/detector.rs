@@ -8,9 +8,9 @@ use std::sync::{Mutex, RwLock, TryLockError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use srlg_host::config::{ConfigError as SizeError, HashFamily};
-use srlg_host::state::{Delta, FormatError, Snapshot};
-use srlg_host::{Config, Device, Error, SlidingDetector};
+use srlg::config::{ConfigError as SizeError, HashFamily};
+use srlg::state::{Delta, FormatError, Snapshot};
+use srlg::{Config, Device, Error, SlidingDetector};
 
 use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use srlg_host::Error as LibraryError;
+use srlg::Error as LibraryError;
 
 create_exception!(srlg, Error, PyException, "The base of all exceptions of this module.");
 create_exception!(

@@ -12,8 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PySlice, PyString};
-use srlg_host::IpPair;
-use srlg_host::ingest::Ip6Pair;
+use srlg::IpPair;
+use srlg::ingest::Ip6Pair;
 
 /// A host as text or as an object of `ipaddress`.
 pub(crate) struct HostArgument(pub(crate) IpAddr);

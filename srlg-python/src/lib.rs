@@ -1,4 +1,4 @@
-//! The Python module `srlg`: the detector of srlg-host and the inputs of srlg-input.
+//! The Python module `srlg`: the detector of the crate srlg and the inputs of srlg-input.
 //!
 //! | file | contents |
 //! |---|---|
@@ -25,8 +25,8 @@ mod table;
 use pyo3::prelude::pymodule;
 
 /// Hosts in contact with many distinct others within a sliding window, in fixed memory.
-#[pymodule(gil_used = false)]
-mod srlg {
+#[pymodule(gil_used = false, name = "srlg")]
+mod module {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "its name in Python")]
     const __version__: &str = env!("CARGO_PKG_VERSION");

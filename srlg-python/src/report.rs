@@ -4,8 +4,8 @@ use std::fmt::{Debug, Write};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
-use srlg_host::SliceReport;
-use srlg_host::report::{self, FinderFill};
+use srlg::SliceReport;
+use srlg::report::{self, FinderFill};
 
 use crate::capsule;
 use crate::table;
@@ -86,7 +86,7 @@ impl Peer {
 /// A host whose estimated number of distinct peers reaches the threshold.
 #[pyclass(frozen, eq, module = "srlg")]
 #[derive(PartialEq)]
-pub(crate) struct SuperPoint(srlg_host::SuperPoint);
+pub(crate) struct SuperPoint(srlg::SuperPoint);
 
 #[pymethods]
 impl SuperPoint {
@@ -133,7 +133,7 @@ impl SuperPoint {
     }
 
     fn __repr__(&self) -> String {
-        let srlg_host::SuperPoint { host, cardinality, std_error, .. } = &self.0;
+        let srlg::SuperPoint { host, cardinality, std_error, .. } = &self.0;
         format!("<srlg.SuperPoint {host} {cardinality:.0} ± {std_error:.0}>")
     }
 }
@@ -253,7 +253,7 @@ impl Report {
     /// Returns a dict for each super point, with the columns of `to_arrow` as keys.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let start = self.start(py)?;
-        let dict = |point: &srlg_host::SuperPoint| {
+        let dict = |point: &srlg::SuperPoint| {
             let peers = PyList::empty(py);
             for peer in &point.peers {
                 let dict = PyDict::new(py);

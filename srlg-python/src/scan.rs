@@ -12,9 +12,9 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use srlg_host::ingest::PairBatch;
-use srlg_host::time::{SliceClock, SliceSink, Slicer};
-use srlg_host::{Error, SliceReport, SlidingDetector};
+use srlg::ingest::PairBatch;
+use srlg::time::{SliceClock, SliceSink, Slicer};
+use srlg::{Error, SliceReport, SlidingDetector};
 use srlg_input::contact::parse_network;
 use srlg_input::{Contact, View, ViewOptions};
 

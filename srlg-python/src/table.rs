@@ -9,7 +9,7 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, Field, Schema};
 use pyo3::PyResult;
-use srlg_host::{SliceReport, SuperPoint};
+use srlg::{SliceReport, SuperPoint};
 
 use crate::error::Error;
 use crate::report::{SIGMAS, kebab_case};
