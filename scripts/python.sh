@@ -26,7 +26,7 @@ trap 'rm -rf "$work"' EXIT
 export PYO3_PYTHON="$work/build/bin/python" CARGO_TARGET_DIR="$PWD/target"
 cargo clippy --locked --all-targets -- -D warnings
 "$work/build/bin/maturin" build --quiet --release --locked --out "$work/dist"
-"$work/build/bin/maturin" sdist --quiet --out "$work/dist"
+"$work/build/bin/maturin" sdist --out "$work/dist"
 
 # Installs the file $2, called $1, with what the tests need, in a fresh virtual environment, and runs them there.
 check() {
