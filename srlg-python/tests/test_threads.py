@@ -24,7 +24,7 @@ def test_threads_ingest_at_once() -> None:
 
 
 def test_python_runs_while_pairs_are_ingested() -> None:
-    # Of a thread that counts while another one ingests: it would not count at all if that kept Python to itself.
+    # One thread counts while another one ingests. It could not count if that thread kept Python to itself.
     detector = srlg.Detector(device="cpu")
     columns = one_host(2_000_000)
     counted, done = 0, threading.Event()
