@@ -21,7 +21,7 @@ use srlg_input::{Contact, View, ViewOptions};
 use crate::capsule;
 use crate::columns::{Columns, Rows};
 use crate::detector::Detector;
-use crate::error::{broken, busy, raised, unreadable};
+use crate::error::{BusyError, broken, busy, raised, unreadable};
 use crate::report::Report;
 
 /// Rows that are read at once, which stay in the cache until they are fed.
@@ -66,15 +66,16 @@ pub(crate) fn scan(
     let bar = progress_bar(data, progress)?;
     let reader = capsule::import(data)?;
     let columns = Columns::new(&reader.schema(), time, source, destination)?;
-    let input = Table { reader, columns, batch: None, rows: 0 };
+    let table = Table { reader, columns, batch: None, rows: 0 };
     let state = State {
-        table: Some(input),
+        table: Some(table),
         block: Rows::default(),
         next: 0,
         view,
         slicer: Slicer::new(clock),
         reports: VecDeque::new(),
         rows: 0,
+        is_finished: false,
     };
     Ok(Scan { detector, state: Mutex::new(state), bar })
 }
@@ -100,6 +101,8 @@ struct State {
     reports: VecDeque<SliceReport>,
     /// Rows that were taken.
     rows: u64,
+    /// Whether the last slice was closed, or an error ended the scan.
+    is_finished: bool,
 }
 
 /// A table that is being read.
@@ -137,7 +140,7 @@ impl Scan {
                 let start = state.slicer.clock().bounds(report.slice).start;
                 return Ok(Some(Report::new(report, i64::try_from(start).ok())));
             }
-            if state.is_at_end() {
+            if state.is_finished {
                 if let Some(bar) = &self.bar {
                     bar.call_method0(py, "close")?;
                 }
@@ -148,11 +151,13 @@ impl Scan {
                 let state: &mut State = &mut state;
                 py.detach(|| state.advance(detector))
             };
-            if advanced.is_err() {
-                state.table = None;
-                state.block = Rows::default();
+            if let Err(error) = advanced {
+                // A scan whose detector was busy goes on with the next call.
+                if !error.is_instance_of::<BusyError>(py) {
+                    state.end();
+                }
+                return Err(error);
             }
-            advanced?;
             if let Some(bar) = &self.bar {
                 bar.call_method1(py, "update", (state.rows - before,))?;
             }
@@ -171,28 +176,29 @@ impl Scan {
 }
 
 impl State {
-    fn is_at_end(&self) -> bool {
-        self.table.is_none() && self.next >= self.block.times.len()
+    /// Leaves out all that was not read.
+    fn end(&mut self) {
+        self.table = None;
+        self.block = Rows::default();
+        self.is_finished = true;
     }
 
-    /// Takes a step: reads a block, feeds rows of it, or ends the last slice.
+    /// Takes a step: feeds rows of the block, reads another one, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
         if self.next < self.block.times.len() {
             return detector.change_alone(|detector| self.feed(detector).map_err(raised));
         }
-        let Some(table) = &mut self.table else { return Ok(()) };
-        self.next = 0;
-        self.block = Rows::default();
-        match table.next_block()? {
-            Some(block) => {
-                self.block = block;
-                Ok(())
-            }
-            None => {
-                self.table = None;
-                detector.change_alone(|detector| self.finish(detector).map_err(raised))
-            }
+        let Some(table) = &mut self.table else {
+            detector.change_alone(|detector| self.finish(detector).map_err(raised))?;
+            self.end();
+            return Ok(());
+        };
+        let block = table.next_block()?;
+        if block.is_none() {
+            self.table = None;
         }
+        (self.block, self.next) = (block.unwrap_or_default(), 0);
+        Ok(())
     }
 
     /// Feeds rows of the block to the detector until a report is there.

@@ -2,6 +2,7 @@
 
 import datetime
 import ipaddress
+import threading
 from typing import Any
 
 import duckdb
@@ -211,6 +212,35 @@ def test_a_second_scan_continues_with_the_detector_of_the_first() -> None:
     assert reports == list(scan(data))
     with pytest.raises(srlg.Error):
         next(scan(data, detector=detector))
+
+
+def test_a_scan_goes_on_after_its_detector_was_busy() -> None:
+    detector = srlg.Detector(threshold=512, window=10, device="cpu")
+    reports, found, busy = scan(table(200_000, 2000), detector=detector), [], 0
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            try:
+                detector.delta()
+            except srlg.BusyError:
+                pass
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    while True:
+        try:
+            report = next(reports, None)
+        except srlg.BusyError:
+            busy += 1
+            continue
+        if report is None:
+            break
+        found.append(report)
+    stop.set()
+    thread.join()
+    assert busy > 0
+    assert found == list(scan(table(200_000, 2000)))
 
 
 def test_the_detector_is_made_if_none_is_given() -> None:
