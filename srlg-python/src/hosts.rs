@@ -34,7 +34,10 @@ fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
             "{name}: give a str or an address of ipaddress, got {kind}"
         )));
     }
-    host.extract().map_err(|_| {
+    // A zone is a link, not a host. Text with a zone is not an address, either.
+    let zone = host.getattr_opt(intern!(host.py(), "scope_id"))?;
+    let address = host.extract().ok().filter(|_| zone.is_none_or(|zone| zone.is_none()));
+    address.ok_or_else(|| {
         PyValueError::new_err(format!("{name}: give an IPv4 or IPv6 address, got {host}"))
     })
 }
@@ -64,7 +67,8 @@ impl<'py> Column<'py> {
         if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
             let view = PyMemoryView::from(hosts)?;
             // PyO3 0.30 takes words in network order for words in host order.
-            let is_swapped = cfg!(target_endian = "little") && buffer.format().to_bytes() == b">I";
+            let is_swapped = cfg!(target_endian = "little")
+                && matches!(buffer.format().to_bytes(), [b'>' | b'!', ..]);
             return match (buffer.as_typed::<u32>(), buffer.as_typed::<u8>(), buffer.shape()) {
                 (Ok(_), _, [_]) if !is_swapped => Ok(Self::Words(view)),
                 (_, Ok(_), [_, 16]) => Ok(Self::Octets(view)),

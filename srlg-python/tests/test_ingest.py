@@ -145,6 +145,24 @@ def test_other_texts_are_rejected(text: str) -> None:
             call()
 
 
+def test_words_of_other_orders_are_rejected() -> None:
+    # numpy writes the order of words as "<" or ">" alone; other libraries may write "!".
+    buffers = pytest.importorskip("_testbuffer")
+    for form in (">I", ">L", "!I", "!L"):
+        column = buffers.ndarray([1, 2], shape=[2], format=form)
+        with pytest.raises(TypeError):
+            srlg.Detector(device="cpu").ingest(column, ["10.0.0.1"] * 2)
+
+
+def test_addresses_with_a_zone_are_rejected() -> None:
+    zoned = ipaddress.ip_address("fe80::1%eth0")
+    detector = srlg.Detector(device="cpu")
+    with pytest.raises(ValueError):
+        detector.ingest([zoned], ["10.0.0.1"])
+    with pytest.raises(ValueError):
+        detector.cardinality(zoned)
+
+
 def test_columns_have_one_length() -> None:
     inside, opposite = one_host(3)
     with pytest.raises(ValueError):
