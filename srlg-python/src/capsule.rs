@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 
 use arrow_array::RecordBatchReader;
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -24,7 +24,9 @@ pub(crate) fn export(
 }
 
 /// Takes the stream of `data`, an object with the method `__arrow_c_stream__`.
-pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
+///
+/// The stream has arrays, not batches: as a batch, an array of structs would lose its nulls.
+pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let py = data.py();
     let Some(method) = data.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
         let kind = data.get_type().name()?;
@@ -38,6 +40,6 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReade
     // stream interface. The interface says so of a capsule of this name, which `pointer_checked` has compared, and the
     // pointer is not null. Nobody else uses the stream meanwhile: the capsule is new, and `capsule` keeps it until the end
     // of this function. What is left in the capsule is a released stream, so that nothing is released twice.
-    let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr()) };
+    let reader = unsafe { ArrayStreamReader::from_raw(pointer.as_ptr()) };
     reader.map_err(|error| PyValueError::new_err(format!("cannot read data: {error}")))
 }

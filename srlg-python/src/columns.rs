@@ -8,8 +8,8 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt32Type,
 };
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::{DataType, Schema, TimeUnit};
+use arrow_array::{Array, BinaryArray, LargeBinaryArray, RecordBatch};
+use arrow_schema::{DataType, Fields, TimeUnit};
 use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use srlg_input::contact::Host;
@@ -36,17 +36,16 @@ pub(crate) struct Rows {
 }
 
 impl Columns {
-    /// Finds the columns in a table of `schema` by their names.
+    /// Finds the columns among `fields`, those of a table, by their names.
     pub(crate) fn new(
-        schema: &Schema,
+        fields: &Fields,
         time: &str,
         source: &str,
         destination: &str,
     ) -> PyResult<Self> {
         let find = |option: &str, name: &str| {
-            let place = schema.index_of(name).map_err(|_| {
-                let names: Vec<&str> =
-                    schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let (place, _) = fields.find(name).ok_or_else(|| {
+                let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
                 PyValueError::new_err(format!(
                     "{option}: give a column of the data ({}), got {name}",
                     names.join(", ")
@@ -109,10 +108,14 @@ impl Column {
 
     fn hosts(&self, batch: &RecordBatch, first: u64) -> PyResult<Vec<Host>> {
         let array = self.array(batch, first)?;
-        let text = |(row, text): (usize, Option<&str>)| {
-            // There are no nulls.
+        // There are no nulls. Text is read as bytes, because libraries do not check that text from a file is UTF-8.
+        let text = |(row, text): (usize, Option<&[u8]>)| {
             let text = text.unwrap_or_default();
-            text.parse().map_err(|_| self.bad_row(first, row, format!("{text:?}, not an address")))
+            let host = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+            host.ok_or_else(|| {
+                let text = String::from_utf8_lossy(text);
+                self.bad_row(first, row, format!("{text:?}, not an address"))
+            })
         };
         let octets = |(row, octets): (usize, Option<&[u8]>)| {
             let octets = octets.unwrap_or_default();
@@ -125,9 +128,18 @@ impl Column {
                 let values = array.as_primitive::<UInt32Type>().values();
                 Ok(values.iter().map(|&bits| Host::v4(bits)).collect())
             }
-            DataType::Utf8 => array.as_string::<i32>().iter().enumerate().map(text).collect(),
-            DataType::LargeUtf8 => array.as_string::<i64>().iter().enumerate().map(text).collect(),
-            DataType::Utf8View => array.as_string_view().iter().enumerate().map(text).collect(),
+            DataType::Utf8 => {
+                let bytes = BinaryArray::from(array.as_string::<i32>().clone());
+                bytes.iter().enumerate().map(text).collect()
+            }
+            DataType::LargeUtf8 => {
+                let bytes = LargeBinaryArray::from(array.as_string::<i64>().clone());
+                bytes.iter().enumerate().map(text).collect()
+            }
+            DataType::Utf8View => {
+                let bytes = array.as_string_view().clone().to_binary_view();
+                bytes.iter().enumerate().map(text).collect()
+            }
             DataType::FixedSizeBinary(_) => {
                 array.as_fixed_size_binary().iter().enumerate().map(octets).collect()
             }

@@ -7,8 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::ArrayStreamReader;
+use arrow_array::{Array, ArrayReader, RecordBatch};
+use arrow_schema::DataType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,7 +23,7 @@ use srlg_input::{Contact, View, ViewOptions};
 use crate::capsule;
 use crate::columns::{Columns, Rows};
 use crate::detector::Detector;
-use crate::error::{BusyError, broken, busy, raised, unreadable};
+use crate::error::{BusyError, Error as ModuleError, broken, busy, raised, unreadable};
 use crate::report::Report;
 
 /// Rows that are read at once, which stay in the cache until they are fed.
@@ -36,8 +38,8 @@ const BLOCK: usize = 1 << 12;
 /// Every host in one of the networks `inside` is counted, by default every host. A slice is `slice` long, such as "500ms",
 /// "1s" or "5m". Slice n starts n lengths after the Unix epoch. A long silence has no reports.
 ///
-/// `detector` takes the pairs; between two reports it may be asked. `progress` shows a progress bar, which needs tqdm; by
-/// default in notebooks that have it.
+/// `detector` takes the pairs. Between two reports it may be asked, but only the scan may close its slices. `progress` shows
+/// a progress bar, which needs tqdm; by default in notebooks that have it.
 #[pyfunction]
 #[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
@@ -65,7 +67,12 @@ pub(crate) fn scan(
     let clock = SliceClock::new(length(slice)?, late, Duration::MAX).map_err(raised)?;
     let bar = progress_bar(data, progress)?;
     let reader = capsule::import(data)?;
-    let columns = Columns::new(&reader.schema(), time, source, destination)?;
+    let field = reader.field();
+    let DataType::Struct(fields) = field.data_type() else {
+        let kind = field.data_type();
+        return Err(PyValueError::new_err(format!("data: give a table, got a column of {kind}")));
+    };
+    let columns = Columns::new(fields, time, source, destination)?;
     let table = Table { reader, columns, batch: None, rows: 0 };
     let state = State {
         table: Some(table),
@@ -75,6 +82,7 @@ pub(crate) fn scan(
         slicer: Slicer::new(clock),
         reports: VecDeque::new(),
         rows: 0,
+        running: None,
         is_finished: false,
     };
     Ok(Scan { detector, state: Mutex::new(state), bar })
@@ -101,13 +109,15 @@ struct State {
     reports: VecDeque<SliceReport>,
     /// Rows that were taken.
     rows: u64,
+    /// The slice that ran in the detector after the last step.
+    running: Option<u64>,
     /// Whether the last slice was closed, or an error ended the scan.
     is_finished: bool,
 }
 
 /// A table that is being read.
 struct Table {
-    reader: RecordBatchStreamReader,
+    reader: ArrayStreamReader,
     columns: Columns,
     /// What is left of the current batch.
     batch: Option<RecordBatch>,
@@ -186,10 +196,10 @@ impl State {
     /// Takes a step: feeds rows of the block, reads another one, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
         if self.next < self.block.times.len() {
-            return detector.change_alone(|detector| self.feed(detector).map_err(raised));
+            return self.change(detector, Self::feed);
         }
         let Some(table) = &mut self.table else {
-            detector.change_alone(|detector| self.finish(detector).map_err(raised))?;
+            self.change(detector, Self::finish)?;
             self.end();
             return Ok(());
         };
@@ -199,6 +209,25 @@ impl State {
         }
         (self.block, self.next) = (block.unwrap_or_default(), 0);
         Ok(())
+    }
+
+    /// Lets `work` change the detector, unless another caller has moved its slices: rows would be counted in other slices.
+    fn change(
+        &mut self,
+        detector: &Detector,
+        work: impl FnOnce(&mut Self, &mut SlidingDetector) -> Result<(), Error>,
+    ) -> PyResult<()> {
+        detector.change_alone(|detector| {
+            let (running, expected) = (detector.slice(), self.running);
+            if let Some(expected) = expected.filter(|&expected| expected != running) {
+                return Err(ModuleError::new_err(format!(
+                    "cannot continue the scan: its detector is at slice {running} instead of {expected}; only the scan may move the slices of the detector"
+                )));
+            }
+            work(self, detector).map_err(raised)?;
+            self.running = Some(detector.slice());
+            Ok(())
+        })
     }
 
     /// Feeds rows of the block to the detector until a report is there.
@@ -237,7 +266,7 @@ impl Table {
             let Some(batch) = self.batch.take().filter(|batch| batch.num_rows() > 0) else {
                 match self.reader.next() {
                     None => return Ok(None),
-                    Some(batch) => self.batch = Some(batch.map_err(unreadable)?),
+                    Some(batch) => self.batch = Some(self.whole(&batch.map_err(unreadable)?)?),
                 }
                 continue;
             };
@@ -247,6 +276,16 @@ impl Table {
             self.rows += count as u64;
             return Ok(Some(rows));
         }
+    }
+
+    /// Returns `structs` as a batch, if no row is null as a whole.
+    fn whole(&self, structs: &dyn Array) -> PyResult<RecordBatch> {
+        if structs.null_count() > 0 {
+            let row = (0..structs.len()).find(|&row| structs.is_null(row)).unwrap_or_default();
+            let row = self.rows + row as u64;
+            return Err(PyValueError::new_err(format!("row {row}: null; drop nulls before")));
+        }
+        Ok(structs.as_struct().clone().into())
     }
 }
 

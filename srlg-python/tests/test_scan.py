@@ -57,8 +57,16 @@ def test_rows_in_another_direction_count_for_the_inside_host() -> None:
     data = table().rename_columns(["t", "dst", "src"])
     assert list(scan(data)) == list(scan(table()))
     assert list(scan(table(), inside=["11.0.0.0/8"]))[-1].super_points == []
-    both = list(scan(table(), inside=[]))[-1]
-    assert any(point.host.startswith("192.") for point in both.super_points) is False
+
+
+def test_both_ends_are_counted_without_inside_networks() -> None:
+    host, peers = one_host(1000)
+    times = pyarrow.array([0] * 1000, pyarrow.timestamp("s"))
+    for sources, destinations in ((host, peers), (peers, host)):
+        data = pyarrow.table({"t": times, "src": sources, "dst": destinations})
+        for inside in ([], None):
+            (report,) = scan(data, inside=inside)
+            assert [point.host for point in report.super_points] == ["10.0.0.1"]
 
 
 def test_every_library_gives_the_same_reports() -> None:
@@ -267,6 +275,10 @@ def replaced(name: str, array: Any) -> pyarrow.Table:
         ("src", pyarrow.nulls(1000), TypeError),
         ("src", pyarrow.array(["10.0.0.1"] * 999 + ["?"]), ValueError),
         ("src", pyarrow.array(["10.0.0.1"] * 1000).dictionary_encode(), TypeError),
+        # Text that is not UTF-8. Other libraries do not check that of files.
+        ("src", pyarrow.array([b"10.0.0.1\xc0"] * 1000).view(pyarrow.string()), ValueError),
+        ("src", pyarrow.array([b"\xff"] * 1000).cast("large_binary").view("large_string"), ValueError),
+        ("src", pyarrow.array([b"\xc0" * 20] * 1000, "binary_view").view("string_view"), ValueError),
         ("dst", pyarrow.array([b"12345"] * 1000), ValueError),
         ("dst", pyarrow.array([b"1234567"] * 1000, pyarrow.binary(7)), ValueError),
     ],
@@ -277,6 +289,35 @@ def test_other_columns_are_rejected(name: str, array: Any, error: type[Exception
         next(reports)
     assert name in str(caught.value)
     assert list(reports) == []
+
+
+def test_rows_that_are_null_as_a_whole_are_rejected() -> None:
+    data = table(6000)
+    mask = numpy.zeros(6000, dtype=bool)
+    mask[5001] = True
+    columns = [column.combine_chunks() for column in data.columns]
+    for array in (
+        pyarrow.StructArray.from_arrays(columns, names=data.column_names, mask=pyarrow.array(mask)),
+        polars.DataFrame(data).to_struct().set(polars.Series(mask), None),
+    ):
+        if isinstance(array, pyarrow.Array):
+            array = pyarrow.chunked_array([array[:1000], array[1000:]])
+        with pytest.raises(ValueError, match="row 5001"):
+            list(scan(array))
+    whole = pyarrow.chunked_array([pyarrow.StructArray.from_arrays(columns, data.column_names)])
+    assert list(scan(whole)) == list(scan(data))
+
+
+def test_a_detector_that_others_moved_ends_the_scan() -> None:
+    for slices in (1, 2):
+        detector = srlg.Detector(threshold=512, window=10, device="cpu")
+        reports = scan(table(), detector=detector)
+        first = next(reports)
+        detector.skip_to(first.slice + 1 + slices)
+        with pytest.raises(srlg.Error):
+            next(reports)
+        assert list(reports) == []
+        assert detector.slice == first.slice + 1 + slices
 
 
 def test_the_row_of_an_error_is_that_of_the_table() -> None:
