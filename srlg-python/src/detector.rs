@@ -1,7 +1,7 @@
 //! The class `Detector`.
 //!
 //! A `RwLock` lets threads ingest and ask at once. A call that changes the detector as a whole also takes the mutex
-//! `exclusive`, and raises `BusyError` instead of waiting for another call of this kind. Locks are only taken without Python.
+//! `exclusive`, and raises `BusyError` instead of waiting for another call of this kind. Both are only taken without Python.
 
 use std::sync::{Mutex, RwLock, TryLockError};
 

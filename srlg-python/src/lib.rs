@@ -10,7 +10,8 @@
 //! | `capsule` | Arrow streams from and to other libraries, the only unsafe code |
 //! | `error` | the exceptions |
 //!
-//! No call holds a lock while it waits for Python, and none holds Python while it waits for a lock.
+//! No call waits for a lock while it holds Python, except the reader of a file, whose lock is held without Python. No call waits
+//! for Python while it holds a lock that others wait for. A scan holds its own lock, but nobody waits for that.
 
 mod capsule;
 mod columns;

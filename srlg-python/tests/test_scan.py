@@ -64,8 +64,8 @@ def test_both_ends_are_counted_without_inside_networks() -> None:
     times = pyarrow.array([0] * 1000, pyarrow.timestamp("s"))
     for sources, destinations in ((host, peers), (peers, host)):
         data = pyarrow.table({"t": times, "src": sources, "dst": destinations})
-        for inside in ([], None):
-            (report,) = scan(data, inside=inside)
+        for options in ({"inside": []}, {"inside": None}):
+            (report,) = scan(data, **options)
             assert [point.host for point in report.super_points] == ["10.0.0.1"]
 
 
@@ -277,8 +277,16 @@ def replaced(name: str, array: Any) -> pyarrow.Table:
         ("src", pyarrow.array(["10.0.0.1"] * 1000).dictionary_encode(), TypeError),
         # Text that is not UTF-8. Other libraries do not check that of files.
         ("src", pyarrow.array([b"10.0.0.1\xc0"] * 1000).view(pyarrow.string()), ValueError),
-        ("src", pyarrow.array([b"\xff"] * 1000).cast("large_binary").view("large_string"), ValueError),
-        ("src", pyarrow.array([b"\xc0" * 20] * 1000, "binary_view").view("string_view"), ValueError),
+        (
+            "src",
+            pyarrow.array([b"\xff"] * 1000).cast("large_binary").view("large_string"),
+            ValueError,
+        ),
+        (
+            "src",
+            pyarrow.array([b"\xc0" * 20] * 1000, "binary_view").view("string_view"),
+            ValueError,
+        ),
         ("dst", pyarrow.array([b"12345"] * 1000), ValueError),
         ("dst", pyarrow.array([b"1234567"] * 1000, pyarrow.binary(7)), ValueError),
     ],
