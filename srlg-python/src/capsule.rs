@@ -38,8 +38,9 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
     // SAFETY: `from_raw` asks for a pointer that is valid for reads and writes, and that points to a stream of the Arrow C
     // stream interface. The interface says so of a capsule of this name, which `pointer_checked` has compared, and the
-    // pointer is not null. Nobody else uses the stream meanwhile: the capsule is new, and `capsule` keeps it until the end
-    // of this function. What is left in the capsule is a released stream, so that nothing is released twice.
+    // pointer is not null. No other thread uses the stream meanwhile: the interface allows one consumer of a capsule, and
+    // `capsule` keeps it until the end of this function. A released stream is left in the capsule, so that nothing is
+    // released twice, and that a later consumer gets an error.
     let reader = unsafe { ArrayStreamReader::from_raw(pointer.as_ptr()) };
     reader.map_err(|error| PyValueError::new_err(format!("cannot read data: {error}")))
 }

@@ -65,6 +65,12 @@ impl<'py> Column<'py> {
     /// Makes a column of the argument `hosts`, which is called `name`.
     pub(crate) fn new(name: &str, hosts: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
+            // The buffer of a masked array of numpy has the masked elements, too.
+            if hosts.hasattr(intern!(hosts.py(), "mask"))? {
+                return Err(PyTypeError::new_err(format!(
+                    "{name}: give an array without a mask, such as the compressed() one"
+                )));
+            }
             let view = PyMemoryView::from(hosts)?;
             // PyO3 0.30 takes words in network order for words in host order.
             let is_swapped = cfg!(target_endian = "little")

@@ -105,6 +105,7 @@ def test_huge_arrays_take_no_more_memory_than_a_block() -> None:
         numpy.array([1], dtype=numpy.uint64),
         numpy.array([1], dtype=">u4"),
         numpy.array([1.0]),
+        numpy.ma.array([1, 2], mask=[True, False], dtype=numpy.uint32),
         numpy.array([True]),
         numpy.array([[1]], dtype=numpy.uint32),
         numpy.array(1, dtype=numpy.uint32),

@@ -64,7 +64,8 @@ def test_both_ends_are_counted_without_inside_networks() -> None:
     times = pyarrow.array([0] * 1000, pyarrow.timestamp("s"))
     for sources, destinations in ((host, peers), (peers, host)):
         data = pyarrow.table({"t": times, "src": sources, "dst": destinations})
-        for options in ({"inside": []}, {"inside": None}):
+        without: list[dict[str, Any]] = [{"inside": []}, {"inside": None}]
+        for options in without:
             (report,) = scan(data, **options)
             assert [point.host for point in report.super_points] == ["10.0.0.1"]
 
