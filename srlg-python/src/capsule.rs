@@ -41,6 +41,11 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     // pointer is not null. No other thread uses the stream meanwhile: the interface allows one consumer of a capsule, and
     // `capsule` keeps it until the end of this function. A released stream is left in the capsule, so that nothing is
     // released twice, and that a later consumer gets an error.
-    let reader = unsafe { ArrayStreamReader::from_raw(pointer.as_ptr()) };
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+    // Without this callback the reader would panic. A released stream has none, and is rejected below.
+    if stream.release().is_some() && stream.get_next().is_none() {
+        return Err(PyValueError::new_err("cannot read data: its stream has no callback get_next"));
+    }
+    let reader = ArrayStreamReader::try_new(stream);
     reader.map_err(|error| PyValueError::new_err(format!("cannot read data: {error}")))
 }

@@ -1,5 +1,6 @@
 """Scans of tables by their time column."""
 
+import ctypes
 import datetime
 import ipaddress
 import threading
@@ -377,6 +378,25 @@ def test_a_stream_is_taken_once() -> None:
     assert len(list(scan(Once()))) == 6
     with pytest.raises(ValueError):
         scan(Once())
+
+
+def test_a_stream_without_a_callback_is_rejected() -> None:
+    names = ("get_schema", "get_next", "get_last_error", "release", "private_data")
+
+    class Stream(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_void_p) for name in names]
+
+    class Incomplete:
+        capsule = table().__arrow_c_stream__()
+
+        def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+            return self.capsule
+
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    Stream.from_address(pointer(Incomplete.capsule, b"arrow_array_stream")).get_next = None
+    with pytest.raises(ValueError):
+        scan(Incomplete())
 
 
 def test_a_capsule_of_another_kind_is_rejected() -> None:
