@@ -79,7 +79,7 @@ typedef enum {
   SRLG_DEVICE_CUDA = 2,
 } srlg_device;
 
-// What a cardinality is.
+// Meaning of a cardinality.
 typedef enum {
   // An estimate with a standard error.
   SRLG_RANGE_WITHIN = 0,
@@ -91,7 +91,7 @@ typedef enum {
   SRLG_RANGE_OTHER = 255,
 } srlg_range;
 
-// What the finder of a detector could not do, because there were too many pairs.
+// Failure of the finder of a detector to find all super points, because there were too many pairs.
 typedef enum {
   // Nothing.
   SRLG_OVERLOAD_NONE = 0,

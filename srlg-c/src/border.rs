@@ -3,7 +3,7 @@
 //! # Contract of a call
 //! A pointer that is not null points to memory that the call may use as its type says until it returns:
 //! a `const` one to read, which no thread writes meanwhile, another one to write, which no other thread uses meanwhile.
-//! What a call writes overlaps no array that it reads, and nothing else that it writes.
+//! The memory that a call writes overlaps no array that it reads, and nothing else that it writes.
 //! An array has as many elements as the count beside it says. A struct with a `size` has as many bytes. Handles, numbers
 //! and the contents of structs may be anything: they are checked.
 #![allow(unsafe_code, reason = "C hands over pointers")]

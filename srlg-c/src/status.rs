@@ -49,7 +49,7 @@ pub enum Status {
     Other = 17,
 }
 
-/// What a call could not do.
+/// The failure of a call: its status, and a text for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: Status,

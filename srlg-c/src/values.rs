@@ -175,7 +175,7 @@ pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
     Ip6Pair::new(address(inside), address(opposite))
 }
 
-/// What a cardinality is.
+/// Meaning of a cardinality.
 #[repr(C)]
 pub enum Range {
     /// An estimate with a standard error.
@@ -351,7 +351,7 @@ impl From<&SliceReport> for Summary {
     }
 }
 
-/// What the finder of a detector could not do, because there were too many pairs.
+/// Failure of the finder of a detector to find all super points, because there were too many pairs.
 #[repr(C)]
 pub enum Overload {
     /// Nothing.

@@ -162,7 +162,7 @@ impl Scan {
                 py.detach(|| state.advance(detector))
             };
             if let Err(error) = advanced {
-                // A scan whose detector was busy goes on with the next call.
+                // A scan whose detector was busy continues with the next call.
                 if !error.is_instance_of::<BusyError>(py) {
                     state.end();
                 }

@@ -1,4 +1,4 @@
-//! What a captured packet costs, by one capture thread and by two.
+//! The processor time of a captured packet, by one capture thread and by two.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! A monitor under load; Linux alone: its memory in an hour of traffic with attacks, how many records of NetFlow v9 it takes over
-//! loopback, and what a captured packet costs.
+//! loopback, and the processor time of a captured packet.
 
 #[cfg(feature = "live")]
 mod capture;
@@ -14,7 +14,7 @@ fn next(random: &mut u64) -> u64 {
     *random
 }
 
-/// Bytes of memory that the system tells of a process as `name`: now, or the most since its peak was forgotten.
+/// Returns the bytes of memory that the system reports of a process as `name`: now, or the most since its peak was forgotten.
 fn memory_bytes(process: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
