@@ -9,15 +9,7 @@ use std::thread::Builder;
 /// do its share.
 pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
-    let take = || {
-        loop {
-            let piece = next.fetch_add(1, Relaxed);
-            if piece >= pieces {
-                break;
-            }
-            work(piece);
-        }
-    };
+    let take = || take(&next, pieces, &work);
     std::thread::scope(|scope| {
         for _ in 1..threads.min(pieces) {
             if Builder::new().spawn_scoped(scope, take).is_err() {
@@ -26,6 +18,17 @@ pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
         }
         take();
     });
+}
+
+/// Does pieces of work from number `next` on, until none of `pieces` is left. Other threads may take some of them.
+pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + Sync)) {
+    loop {
+        let piece = next.fetch_add(1, Relaxed);
+        if piece >= pieces {
+            break;
+        }
+        work(piece);
+    }
 }
 
 /// Does `work` once with each chunk of `len` items of `items`, and with the number of its first

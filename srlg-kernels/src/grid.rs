@@ -20,11 +20,17 @@ pub struct Grid {
 }
 
 impl Grid {
+    /// Returns the number of the thread in its launch.
+    #[inline(always)]
+    #[must_use]
+    pub fn number(self) -> usize {
+        self.block as usize * self.threads as usize + self.thread as usize
+    }
+
     /// Returns the share of this thread of `0..len`, shared out among all threads.
     #[inline(always)]
     pub fn of_all(self, len: usize) -> impl Iterator<Item = usize> {
-        let first = self.block as usize * self.threads as usize + self.thread as usize;
-        stride(first, self.blocks as usize * self.threads as usize, len)
+        stride(self.number(), self.blocks as usize * self.threads as usize, len)
     }
 
     /// Returns the share of this block of `0..len`, shared out among the blocks: all of its threads

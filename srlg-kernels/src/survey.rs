@@ -8,8 +8,9 @@ use srlg_core::finder::Rsra;
 /// Number of weights that a rough estimator can have: 0 to 8.
 pub const WEIGHTS: usize = 9;
 
-/// Sums per row that [`Count`] leaves: were there one, all threads would wait for it.
-pub const SUMS: usize = 64;
+/// Sums per row that [`Count`] leaves. A device adds to one word one thread after the other, and to the words of neighbouring
+/// threads at once.
+pub const SUMS: usize = 4096;
 
 impl Body for Survey<Slices<'_>> {
     #[inline(always)]
@@ -33,7 +34,7 @@ impl<R: KernelRecorder> Body for Count<Slices<'_>, R> {
         for (row, sums) in self.sums.chunks_exact(SUMS).enumerate() {
             let is_below = |at: usize| self.recorders[row * row_len + at].word() < limit;
             let below = grid.of_all(row_len).map(|at| u32::from(is_below(at))).sum();
-            sums[grid.block as usize % SUMS].fetch_add(below, Relaxed);
+            sums[grid.number() % SUMS].fetch_add(below, Relaxed);
         }
     }
 }

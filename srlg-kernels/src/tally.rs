@@ -9,7 +9,7 @@ use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
 
 /// Positions of one host that a block looks at: hosts are few, blocks are many.
-const PART: usize = 1024;
+const PART: usize = 4096;
 
 /// Returns into how many parts the `positions` of one host are split, each for a block.
 #[inline(always)]

@@ -10,7 +10,7 @@ use std::ops::Range;
 use srlg_core::finder::cells::Owner;
 use srlg_core::finder::cells::chance::least_v6;
 use srlg_core::finder::{CellsFinder, CellsParams, Finder};
-use srlg_core::{ArrayParams, FINDER, HostId, Span};
+use srlg_core::{ArrayParams, FINDER, HostId, Params, Span};
 use srlg_kernels::cells::{KEPT, KeptHost};
 use srlg_kernels::{CountCells, ListHeld, ListHolders, ListKept, owners};
 use zerocopy::IntoBytes;
@@ -47,12 +47,11 @@ impl<G: Gpu> GpuCellSearch<G> {
     pub(super) fn new(ctx: GpuCtx<'_, G>) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *CellsFinder::params(ctx.params.finder()));
         let (cells, table) = (params.recorders(), owners::entries(&params));
-        let ages = 2 * params.most_ages() as usize * size_of::<u32>();
         let counts = |count: usize| gpu.allocate(count * size_of::<u32>());
         let words = |count: usize| gpu.allocate(count * size_of::<u64>());
         let search = Self {
             params,
-            ages: gpu.allocate(ages + sums_bytes(ctx.params))?,
+            ages: gpu.allocate(count_bytes(ctx.params))?,
             keys: words(table)?,
             counts: counts(table)?,
             entries: words(cells + LIST_ROOM)?,
@@ -197,6 +196,12 @@ impl<G: Gpu> GpuCellSearch<G> {
         let owned = |(place, word)| (self.params.owner(place, word), place, word);
         Ok(places.into_iter().zip(words).map(owned).collect())
     }
+}
+
+/// Returns the bytes that [`GpuCellSearch::count`] brings, at most.
+pub(super) fn count_bytes(params: &Params) -> usize {
+    let ages = CellsFinder::params(params.finder()).most_ages() as usize;
+    2 * ages * size_of::<u32>() + sums_bytes(params)
 }
 
 /// The hosts of a list.

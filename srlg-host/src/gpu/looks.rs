@@ -16,14 +16,16 @@ use srlg_core::{FINDER, Span, Tally};
 use srlg_kernels::{Glimpse, Reach, Record, Regroup};
 use zerocopy::IntoBytes;
 
+use super::cells::count_bytes;
 use super::ctx::GpuCtx;
 use super::device::{Gpu, HostMemory, Memory, Part};
-use super::questions::{LIST_ROOM, Threads};
+use super::questions::LIST_ROOM;
 use super::records::{
     HostRecord, PART, Records, TOTALS_BYTES, Total, Totals, Turn, bin_bytes, record_bytes,
     record_parts, records_in,
 };
 use super::scheme::{List, start_bins};
+use super::threads::share;
 use crate::backend::{HostTallies, TallyVisitor};
 use crate::error::Error;
 
@@ -33,7 +35,6 @@ const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 /// Memory of looks.
 pub(super) struct LookMemory<G: Gpu> {
     params: TaggedParams,
-    pub(super) threads: Threads,
     /// All numbers below [`LIST_ROOM`].
     numbers: G::Memory,
     totals: G::Memory,
@@ -59,10 +60,10 @@ impl<G: Gpu> LookMemory<G> {
         // A window of fewer ages may have more groups.
         let groups = bin_bytes(Grouping::most_for_bound(longest));
         let numbers = |count: usize| gpu.allocate(count * size_of::<u32>());
-        let copy = || gpu.pin(records_in(longest, PART).end + LIST_ROOM * ENTRY_BYTES);
+        let answer = records_in(longest, PART).end + LIST_ROOM * ENTRY_BYTES;
+        let copy = || gpu.pin(answer.max(count_bytes(ctx.params)));
         let memory = Self {
             params,
-            threads: Threads::available(),
             numbers: numbers(LIST_ROOM)?,
             totals: gpu.allocate(TOTALS_BYTES)?,
             glimpses: gpu.allocate(LIST_ROOM * groups)?,
@@ -151,7 +152,7 @@ impl<G: Gpu> HostLook<'_, G> {
             let count = turn.records.min(reached - turn.first);
             copies[copy].read(|bytes| {
                 let records = Records::new(bytes, self.span, turn.records);
-                self.memory.threads.share(count, |number| {
+                share(count, |number| {
                     self.pass(hosts, &records.get(number), &giants, visit);
                 });
             })?;

@@ -45,6 +45,7 @@
 //   records.rs        the layout of totals and records
 //   paper.rs          a close of the paper's scheme
 //   questions.rs      tallies of hosts that the host names: queries, giants, candidates of the paper's scheme
+//   threads.rs        the threads that make the estimates
 //   transfer.rs       words of recorders for snapshots, deltas and merging
 
 mod cells;
@@ -60,6 +61,7 @@ mod records;
 mod scheme;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod transfer;
 mod upload;
 

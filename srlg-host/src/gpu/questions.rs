@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::slice::from_ref;
 use std::sync::Mutex;
-use std::thread::available_parallelism;
 
 use srlg_core::{HostId, Params, Span, Tally};
 use srlg_kernels::survey::SUMS;
@@ -12,8 +11,8 @@ use zerocopy::IntoBytes;
 use super::ctx::GpuCtx;
 use super::device::{Gpu, HostMemory, Memory, values};
 use super::scheme::{List, answer_bytes, start_count, start_tallies, tally};
+use super::threads::share;
 use crate::error::Error;
-use crate::share::share;
 
 /// Hosts whose tallies are brought back together.
 const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 512 };
@@ -27,15 +26,8 @@ const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 /// Bytes of answers on the device: the recorders of a delta of some 250,000 pairs are listed there at once.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
-/// Fewer tallies are not worth a thread: each takes some three microseconds, and to start a thread some ten.
-const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 32 };
-
-/// Threads that look at tallies, at most.
-const MOST_THREADS: usize = 8;
-
 /// Memory for hosts that are asked about, and for answers.
 pub(super) struct Questions<G: Gpu> {
-    pub(super) threads: Threads,
     /// Tallies, or anything else that passes between host and device.
     pub(super) results: G::Memory,
     pub(super) results_copy: G::HostMemory,
@@ -50,7 +42,6 @@ impl<G: Gpu> Questions<G> {
         let answers = HOSTS_PER_TRIP * answer_bytes(params.counter(), longest);
         let trip = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
         Ok(Self {
-            threads: Threads::available(),
             results: gpu.allocate(RESULT_BYTES.max(trip))?,
             results_copy: gpu.pin(trip)?,
             hosts: HostBuffer::new(gpu)?,
@@ -111,7 +102,7 @@ impl<G: Gpu> Questions<G> {
         ctx.clear(results)?;
         start_tallies(ctx, list, span, positions, results)?;
         ctx.fetch(results, &self.results_copy, |bytes| {
-            self.threads.share(hosts.len(), |host| {
+            share(hosts.len(), |host| {
                 let answer = &bytes[host * bytes_each..][..bytes_each];
                 each(host, tally(ctx.params.counter(), answer, span));
             });
@@ -143,22 +134,6 @@ impl<G: Gpu> Questions<G> {
         let sums = self.results.part(0..sums_bytes(ctx.params));
         ctx.fetch(sums, &self.results_copy, |bytes| weights = row_weights(bytes))?;
         Ok(weights)
-    }
-}
-
-/// The number of threads that look at tallies, at most.
-#[derive(Clone, Copy)]
-pub(super) struct Threads(usize);
-
-impl Threads {
-    /// Asks the system for the threads of this machine.
-    pub(super) fn available() -> Self {
-        Self(available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS)))
-    }
-
-    /// Calls `each` for all numbers below `count`; many are shared out among the threads.
-    pub(super) fn share(self, count: usize, each: impl Fn(usize) + Sync) {
-        share(self.0.min(count / TALLIES_PER_THREAD), count, each);
     }
 }
 
