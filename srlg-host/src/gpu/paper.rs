@@ -106,6 +106,8 @@ impl<G: Gpu> PaperClose<G> {
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
             layout,
         };
+        // More hosts may be brought than were found.
+        ctx.clear(close.counts.all())?;
         for (values, memory) in high_table(&params).iter().zip(&close.table) {
             ctx.send(by, values.as_bytes(), memory.all())?;
         }

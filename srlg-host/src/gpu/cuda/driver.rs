@@ -20,7 +20,7 @@ use cudarc::driver::{result, sys};
 use srlg_kernels::scan::{AlignedPair, AlignedPair6};
 use srlg_kernels::{Kernel, THREADS, for_each_entry_point};
 
-use super::copies::{Copies, when_done};
+use super::copies::{Copies, Direction, when_done};
 use super::{Cuda, DriverResult, words};
 use crate::error::Error;
 use crate::gpu::device::{self, Memory as _, On, Part};
@@ -210,7 +210,7 @@ impl CudaHostMemory {
         // SAFETY: both have `bytes` bytes, and no drop frees them before the copy is done.
         // `copies` lets nobody change those of the host until then.
         let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(device, host, bytes, stream.cu_stream()) };
-        self.copies.start(stream, copy)
+        self.copies.start(stream, Direction::Upload, copy)
     }
 
     /// Copies all of `from` to its first bytes.
@@ -223,7 +223,7 @@ impl CudaHostMemory {
         let (host, device, bytes) = (self.at(start, from.bytes), from.address(), from.bytes);
         // SAFETY: the same, and nobody looks at them either.
         let copy = || unsafe { sys::cuMemcpyDtoHAsync_v2(host, device, bytes, stream.cu_stream()) };
-        self.copies.start(stream, copy)
+        self.copies.start(stream, Direction::Download, copy)
     }
 }
 
