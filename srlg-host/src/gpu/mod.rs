@@ -128,6 +128,7 @@ struct Work<G: Gpu> {
 impl<G: Gpu> GpuBackend<G> {
     /// Allocates all the memory that a detector will ever need, with untouched recorders.
     fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
+        threads::start();
         let queue = gpu.queue()?;
         let arrays = Arrays::new(&gpu, &queue, &params)?;
         let mut questions = Questions::new(&gpu, &params)?;

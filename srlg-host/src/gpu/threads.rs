@@ -7,34 +7,85 @@ use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
 use std::thread::available_parallelism;
 
-use rayon_core::{ThreadPool, ThreadPoolBuilder};
+use rayon_core::{ThreadPool, ThreadPoolBuilder, current_thread_index};
 
-use crate::share::take;
+use crate::share::{self, take};
 
-/// Fewer tallies than this are not worth a thread: each takes up to ten microseconds, and waking a thread some fifty.
+/// Fewer tallies are not worth a thread: each takes some ten microseconds, and waking a thread some fifty.
 const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Threads that look at tallies, at most.
 const MOST_THREADS: usize = 16;
 
-/// The threads of all detectors of the process, which are never stopped; `None` where the system starts none.
+/// The threads of all detectors of the process, which are never stopped; `None` where there is one processor, or where the
+/// system starts no threads.
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     // The caller is one more.
-    let threads = available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS)) - 1;
-    let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(|_| "srlg-tallies".into());
-    // Of no threads it would make as many as there are processors.
-    (threads > 0).then(|| pool.build().ok()).flatten()
+    let mut threads = processors() - 1;
+    while threads > 0 {
+        let pool = ThreadPoolBuilder::new().num_threads(threads);
+        if let Ok(pool) = pool.thread_name(|_| "srlg-tallies".into()).build() {
+            return Some(pool);
+        }
+        threads /= 2;
+    }
+    None
 });
+
+fn processors() -> usize {
+    available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS))
+}
+
+/// Starts the threads, if they do not wait yet.
+pub(super) fn start() {
+    LazyLock::force(&THREADS);
+}
 
 /// Calls `each` for all numbers below `count`; many are shared out among the threads.
 pub(super) fn share(count: usize, each: impl Fn(usize) + Sync) {
+    let threads = (count / TALLIES_PER_THREAD).max(1);
+    if current_thread_index().is_some() {
+        // A thread of somebody's pool would do other work of that pool while it waits, beneath the locks that it holds.
+        return share::share(threads.min(processors()), count, each);
+    }
     let next = AtomicUsize::new(0);
     let take = || take(&next, count, &each);
     match &*THREADS {
-        Some(threads) if count >= 2 * TALLIES_PER_THREAD => threads.in_place_scope(|scope| {
-            scope.spawn_broadcast(|_, _| take());
+        Some(pool) if threads > 1 => pool.in_place_scope(|scope| {
+            (1..threads.min(pool.current_num_threads() + 1)).for_each(|_| scope.spawn(|_| take()));
             take();
         }),
         _ => take(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn every_number_is_taken_once_by_any_thread() {
+        for count in [0, 1, 3, 4, 100] {
+            let taken = Mutex::new(Vec::new());
+            share(count, |number| taken.lock().unwrap().push(number));
+            let mut taken = taken.into_inner().unwrap();
+            taken.sort_unstable();
+            assert_eq!(taken, (0..count).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_thread_of_another_pool_does_no_other_work_of_that_pool_meanwhile() {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let lock = Mutex::new(0);
+        pool.scope(|scope| {
+            let held = lock.lock().unwrap();
+            // Waits in the queue of the only thread, which would lock twice.
+            scope.spawn(|_| *lock.lock().unwrap() += 1);
+            share(100, |_| ());
+            assert_eq!(*held, 0);
+        });
+        assert_eq!(lock.into_inner().unwrap(), 1);
     }
 }

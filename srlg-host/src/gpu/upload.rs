@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 
 /// Upload buffers: some are filled while others are copied and scanned.
-const BUFFERS: usize = 4;
+pub(super) const BUFFERS: usize = 4;
 
 /// Bytes of an upload buffer, whole pairs of either family: their copy takes much longer than what it costs to start it.
 const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };

@@ -4,22 +4,22 @@
 //! memory, and all that look at the memory wait for these events. The lock is held for reading
 //! while somebody looks, and for writing while a copy is started: none starts during a look.
 //!
-//! Copies out of the memory do not wait for each other: to wait for another stream costs a GPU more than ten microseconds,
-//! a tenth of the copy of an upload buffer.
+//! Copies out of the memory do not wait for each other: to wait for another stream costs a GPU some ten microseconds.
 //!
 //! Several devices may copy from and to the same memory. No device waits for another one, the host does: so one that
 //! failed holds up no other, and its errors stay in its own context.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, sys};
 
 use super::DriverResult;
 use crate::error::Error;
+use crate::gpu::upload::BUFFERS;
 
-/// Copies out of the memory that are under way at once: each upload buffer has one.
-const UPLOADS: usize = 4;
+/// What copies are for, if they fail.
+const COPY: &str = "copy between host and device";
 
 /// The copies from and to one piece of pinned memory.
 pub(super) struct Copies {
@@ -29,12 +29,13 @@ pub(super) struct Copies {
     are_done: AtomicBool,
 }
 
-/// Events behind all copies of one piece of pinned memory.
+/// Events behind all copies of one piece of pinned memory. Copies without an event are done.
+#[derive(Default)]
 struct CopyEvents {
     /// Behind all copies to it.
-    download: CudaEvent,
-    /// Behind all copies out of it: each behind one of [`UPLOADS`], in turn.
-    uploads: [CudaEvent; UPLOADS],
+    download: Option<CudaEvent>,
+    /// Behind all copies out of it, each of which records one of them in turn.
+    uploads: [Option<CudaEvent>; BUFFERS],
     /// The next of them.
     next: usize,
 }
@@ -49,14 +50,24 @@ pub(super) enum Direction {
 }
 
 impl CopyEvents {
-    fn new(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
-        let event = || context.new_event(None);
-        let uploads = [event()?, event()?, event()?, event()?];
-        Ok(Self { download: event()?, uploads, next: 0 })
+    fn all(&self) -> impl Iterator<Item = &CudaEvent> {
+        self.uploads.iter().chain([&self.download]).flatten()
     }
 
-    fn all(&self) -> impl Iterator<Item = &CudaEvent> {
-        self.uploads.iter().chain([&self.download])
+    /// Waits for the copies of other devices than that of `stream`, and forgets them.
+    fn finish_elsewhere(&mut self, stream: &CudaStream, are_done: bool) -> Result<(), Error> {
+        for slot in self.uploads.iter_mut().chain([&mut self.download]) {
+            let Some(event) = slot.take_if(|event| event.context() != stream.context()) else {
+                continue;
+            };
+            if !are_done {
+                event.synchronize().map_err(|error| {
+                    event.context().record_err::<()>(Err(error));
+                    Error::PinnedLost
+                })?;
+            }
+        }
+        Ok(())
     }
 
     /// Starts a copy in `stream`: one to the memory behind all others, one out of it behind all copies to it.
@@ -65,50 +76,37 @@ impl CopyEvents {
         stream: &CudaStream,
         direction: Direction,
         copy: impl FnOnce() -> sys::CUresult,
-    ) -> Result<(), Error> {
-        // This also makes the context of `stream` the current one, in which `copy` copies.
-        wait(stream, &self.download)?;
-        let event = match direction {
+    ) -> Result<(), DriverError> {
+        let Self { download, uploads, next } = self;
+        download.iter().try_for_each(|event| stream.wait(event))?;
+        let slot = match direction {
             Direction::Download => {
-                self.uploads.iter().try_for_each(|event| wait(stream, event))?;
-                &mut self.download
+                uploads.iter().flatten().try_for_each(|event| stream.wait(event))?;
+                download
             }
             Direction::Upload => {
-                let event = &mut self.uploads[self.next];
-                self.next = (self.next + 1) % UPLOADS;
-                wait(stream, event)?;
-                event
+                let slot = &mut uploads[*next];
+                *next = (*next + 1) % BUFFERS;
+                // It will not stand behind the earlier copy otherwise.
+                slot.iter().try_for_each(|event| stream.wait(event))?;
+                slot
             }
         };
-        let started = || {
-            // Events stay with their device.
-            if event.context() != stream.context() {
-                *event = stream.context().new_event(None)?;
-            }
-            stream.context().bind_to_thread()?;
-            copy().result()?;
-            event.record(stream)
+        let event = match slot {
+            Some(event) => event,
+            None => slot.insert(stream.context().new_event(None)?),
         };
-        started().doing("copy between host and device")
+        stream.context().bind_to_thread()?;
+        copy().result()?;
+        event.record(stream)
     }
-}
-
-/// Lets `stream` wait for `event`, or waits for it where it is of another device.
-fn wait(stream: &CudaStream, event: &CudaEvent) -> Result<(), Error> {
-    if event.context() == stream.context() {
-        return stream.wait(event).doing("copy between host and device");
-    }
-    event.synchronize().map_err(|error| {
-        event.context().record_err::<()>(Err(error));
-        Error::PinnedLost
-    })
 }
 
 impl Copies {
     /// None so far.
-    pub(super) fn none(context: &Arc<CudaContext>) -> Result<Self, DriverError> {
-        let events = RwLock::new(Some(CopyEvents::new(context)?));
-        Ok(Self { events, are_done: AtomicBool::new(true) })
+    pub(super) fn none() -> Self {
+        let events = RwLock::new(Some(CopyEvents::default()));
+        Self { events, are_done: AtomicBool::new(true) }
     }
 
     /// Starts a copy in `stream`.
@@ -121,8 +119,9 @@ impl Copies {
         let mut events = self.events.write().unwrap_or_else(PoisonError::into_inner);
         // Others come in their place only when these stand behind the new copy.
         let mut started = events.take().ok_or(Error::PinnedLost)?;
-        self.are_done.store(false, Ordering::Release);
-        started.start(stream, direction, copy)?;
+        let are_done = self.are_done.swap(false, Ordering::Acquire);
+        started.finish_elsewhere(stream, are_done)?;
+        started.start(stream, direction, copy).doing(COPY)?;
         *events = Some(started);
         Ok(())
     }

@@ -181,7 +181,6 @@ unsafe impl Sync for CudaHostMemory {}
 
 impl CudaHostMemory {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
-        let copies = Copies::none(context)?;
         context.bind_to_thread()?;
         // Portable: detectors on several devices may share a process. Not write-combined: the
         // host reads what the device counted.
@@ -190,7 +189,7 @@ impl CudaHostMemory {
         let address: *mut u8 = address.cast();
         // SAFETY: at least `bytes` bytes were allocated, and nobody else knows of them.
         unsafe { address.write_bytes(0, bytes) };
-        Ok(Self { context: context.clone(), address, bytes, copies })
+        Ok(Self { context: context.clone(), address, bytes, copies: Copies::none() })
     }
 
     /// The host address of `bytes` from `start` on.
