@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the Python module: formats and lints its Rust code, builds the wheel and the source distribution, installs each in a fresh
-# virtual environment, and runs the tests there, those of the wheel with mypy.
+# virtual environment, and runs the tests there, those of the wheel with mypy and the notebook.
 #
 #   scripts/python.sh [--wheel]
 #
@@ -50,6 +50,9 @@ done
 "$work/wheel/bin/mypy"
 # The module of the wheel is a package, of which srlg.srlg is the library.
 "$work/wheel/bin/python" -m mypy.stubtest srlg --allowlist <(echo srlg.srlg)
+
+"$work/wheel/bin/pip" install --quiet --group notebook
+"$work/wheel/bin/jupyter" execute ../docs/notebook/srlg.ipynb
 
 [ "${#kinds[@]}" = 2 ] || echo "skipped: the source distribution"
 "$python" -c 'import sysconfig; sysconfig.get_config_var("Py_GIL_DISABLED") or print("skipped: free-threaded Python")'
