@@ -52,7 +52,9 @@ done
 "$work/wheel/bin/python" -m mypy.stubtest srlg --allowlist <(echo srlg.srlg)
 
 "$work/wheel/bin/pip" install --quiet --group notebook
+export SRLG_DATA="${SRLG_DATA:-$PWD/../../shared/data}"
 "$work/wheel/bin/jupyter" execute ../docs/notebook/srlg.ipynb
+[ -d "$SRLG_DATA/captures" ] || echo "skipped: the notebook's capture: $SRLG_DATA has no captures"
 
 [ "${#kinds[@]}" = 2 ] || echo "skipped: the source distribution"
 "$python" -c 'import sysconfig; sysconfig.get_config_var("Py_GIL_DISABLED") or print("skipped: free-threaded Python")'

@@ -71,7 +71,7 @@ class StateError(Error):
     """A snapshot or a delta is damaged, or does not fit the detector."""
 
 class InputError(Error):
-    """A file cannot be read."""
+    """A file or a table cannot be read."""
 
 class BusyError(Error):
     """Another thread has exclusive use of the same object."""

@@ -1,15 +1,16 @@
-"""Finds the hosts with at least 1,024 distinct peers in the last 60 seconds, second by second, in three ways.
+"""Finds the hosts with at least 1,024 distinct peers in the last 60 seconds, second by second.
 
-    python compare.py srlg|intervals|windows TABLE.arrow [RESULT.arrow]
+    python compare.py srlg|intervals|chunks|windows TABLE.arrow [RESULT.arrow]
     python compare.py make SECONDS ROWS_PER_SECOND TABLE.arrow
 
-`srlg` estimates; `intervals` and `windows` are exact, by polars. Prints the seconds that it took, and the most memory that it took
-beside the table, in megabytes. RESULT gets a row for each such host and second.
+`srlg` estimates; the others are exact, by polars. Prints the seconds, and the peak of memory in megabytes without the table.
+RESULT gets a row for each such host and second.
 """
 
 import json
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import polars
@@ -19,9 +20,21 @@ import srlg
 import traffic
 
 THRESHOLD, WINDOW = 1024, 60
+CHUNK = timedelta(minutes=5)
 
-# The number of an IPv4 host as text.
-ADDRESS = polars.concat_str([col("host") // 256**byte % 256 for byte in (3, 2, 1, 0)], separator=".").alias("host")
+# A host of 10.0.0.0/8 and its peer in one number, and the second of the contact. Exactly one end of each row must be in that
+# network, as in the tables of traffic.py.
+IS_INSIDE = col("source").is_between(0x0A000000, 0x0AFFFFFF)
+HOST = polars.when(IS_INSIDE).then("source").otherwise("destination").cast(polars.UInt64)
+PEER = polars.when(IS_INSIDE).then("destination").otherwise("source").cast(polars.UInt64)
+PAIR = (HOST * 2**32 + PEER).alias("pair")
+SECOND = col("time").dt.epoch("s").cast(polars.Int32).alias("second")
+
+# The host of a pair as text, and the second as a time.
+ADDRESS = polars.concat_str(
+    [col("pair") // 2 ** (32 + bits) % 256 for bits in (24, 16, 8, 0)], separator="."
+).alias("host")
+START = polars.from_epoch("second").cast(polars.Datetime("ms", "UTC")).alias("start")
 
 
 def by_srlg(table: polars.DataFrame) -> polars.DataFrame:
@@ -41,46 +54,63 @@ def by_srlg(table: polars.DataFrame) -> polars.DataFrame:
     return polars.concat(frames).with_columns(col("start").dt.cast_time_unit("ms"))
 
 
-def seconds_of_pairs(table: polars.DataFrame) -> polars.LazyFrame:
-    """Each host of 10.0.0.0/8 with each of its peers and each second in which they were in contact."""
-    is_inside = col("source").is_between(0x0A000000, 0x0AFFFFFF)
-    host = polars.when(is_inside).then("source").otherwise("destination").alias("host")
-    peer = polars.when(is_inside).then("destination").otherwise("source").alias("peer")
-    start = col("time").dt.truncate("1s").alias("start")
-    return table.lazy().select(start, host, peer).unique()
-
-
 def by_intervals(table: polars.DataFrame, threshold: int = THRESHOLD) -> polars.DataFrame:
-    """Exact: a contact keeps a peer in the window for a minute, or until the next contact with it. Counts the peers that
-    enter and leave."""
-    pairs = seconds_of_pairs(table).sort("host", "peer", "start")
-    second, minute = polars.duration(seconds=1), polars.duration(seconds=WINDOW)
-    is_again = (col("host") == col("host").shift(-1)) & (col("peer") == col("peer").shift(-1))
-    leaves = polars.when(is_again).then(polars.min_horizontal(col("start").shift(-1), col("start") + minute))
-    leaves = leaves.otherwise(col("start") + minute)
-    change = polars.concat(
+    """Exact: computes when each peer enters and leaves the window, and sums these changes."""
+    contacts = table.lazy().select(PAIR, SECOND).unique().sort("pair", "second")
+    is_again = col("pair") == col("pair").shift(-1)
+    leaves = polars.when(is_again).then(
+        polars.min_horizontal(col("second").shift(-1), col("second") + WINDOW)
+    )
+    leaves = leaves.otherwise(col("second") + WINDOW)
+    host = col("pair") // 2**32
+    changes = polars.concat(
         [
-            pairs.select("host", "start", change=polars.lit(1, polars.Int32)),
-            pairs.select("host", start=leaves, change=polars.lit(-1, polars.Int32)),
+            contacts.select(host.alias("host"), "second", change=polars.lit(1, polars.Int32)),
+            contacts.select(host.alias("host"), second=leaves, change=polars.lit(-1, polars.Int32)),
         ]
     )
-    changes = change.group_by("host", "start").agg(col("change").sum()).sort("host", "start")
-    until = polars.when(col("host") == col("host").shift(-1)).then(col("start").shift(-1))
-    counts = changes.select("host", "start", until=until, peers=col("change").cum_sum().over("host"))
-    large = counts.filter(col("peers") >= threshold)
-    seconds = polars.datetime_ranges("start", col("until") - second, interval="1s")
-    found = large.select("host", "peers", start=seconds).explode("start")
-    return found.filter(col("start") <= table["time"].max()).with_columns(ADDRESS).collect()
+    changes = changes.group_by("host", "second").agg(col("change").sum()).sort("host", "second")
+    until = polars.when(col("host") == col("host").shift(-1)).then(col("second").shift(-1))
+    peers = col("change").cum_sum().over("host")
+    large = changes.select("host", "second", until=until, peers=peers)
+    large = large.filter(col("peers") >= threshold)
+    seconds = polars.int_ranges("second", "until", dtype=polars.Int32)
+    found = large.select(col("host") * 2**32, "peers", second=seconds).rename({"host": "pair"})
+    return answer(table, found.explode("second"))
+
+
+def by_chunks(table: polars.DataFrame) -> polars.DataFrame:
+    """Exact: `by_intervals` for five minutes at a time, each with the minute before it. Needs a table in the order of time."""
+    times = table["time"]
+    first, last = times.min().replace(microsecond=0), times.max()
+    found = []
+    while first <= last:
+        before = first - timedelta(seconds=WINDOW - 1)
+        rows = slice(times.search_sorted(before), times.search_sorted(first + CHUNK))
+        found.append(by_intervals(table[rows]).filter(col("start") >= first))
+        first += CHUNK
+    return polars.concat(found)
 
 
 def by_windows(table: polars.DataFrame) -> polars.DataFrame:
     """Exact: the windows of polars, each counted by itself."""
-    windows = seconds_of_pairs(table).sort("start").group_by_dynamic(
-        "start", every="1s", period=f"{WINDOW}s", offset=f"-{WINDOW - 1}s", group_by="host"
+    contacts = table.lazy().select(PAIR, SECOND).unique().sort("second")
+    windows = contacts.group_by_dynamic(
+        "second",
+        every="1i",
+        period=f"{WINDOW}i",
+        offset=f"-{WINDOW - 1}i",
+        group_by=(col("pair") // 2**32).alias("host"),
     )
-    peers = windows.agg(peers=col("peer").n_unique()).filter(col("peers") >= THRESHOLD)
-    found = peers.with_columns(col("start") + polars.duration(seconds=WINDOW - 1))
-    return found.filter(col("start") <= table["time"].max()).with_columns(ADDRESS).collect()
+    counts = windows.agg(peers=col("pair").n_unique()).filter(col("peers") >= THRESHOLD)
+    second = col("second") + WINDOW - 1
+    return answer(table, counts.select(second, "peers", pair=col("host") * 2**32))
+
+
+def answer(table: polars.DataFrame, found: polars.LazyFrame) -> polars.DataFrame:
+    """The hosts and times of pairs and seconds, up to the end of the table."""
+    found = found.select(START, ADDRESS, col("peers").cast(polars.UInt32))
+    return found.filter(col("start") <= table["time"].max()).collect()
 
 
 def status(field: str) -> float:
@@ -95,11 +125,16 @@ def main() -> None:
         traffic.contacts(int(seconds), int(per_second)).write_ipc(path)
         return
     method, path, *result = sys.argv[1:]
-    find = {"srlg": by_srlg, "intervals": by_intervals, "windows": by_windows}[method]
+    methods = {
+        "srlg": by_srlg,
+        "intervals": by_intervals,
+        "chunks": by_chunks,
+        "windows": by_windows,
+    }
     table = polars.read_ipc(path).rechunk()
-    Path("/proc/self/clear_refs").write_text("5")  # forgets the most memory so far
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
     before, start = status("VmRSS"), time.perf_counter()
-    found = find(table)
+    found = methods[method](table)
     took = time.perf_counter() - start
     print(
         json.dumps(

@@ -21,7 +21,7 @@ create_exception!(
     Error,
     "A snapshot or a delta is damaged, or does not fit the detector."
 );
-create_exception!(srlg, InputError, Error, "A file cannot be read.");
+create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
 create_exception!(srlg, BusyError, Error, "Another thread has exclusive use of the same object.");
 
 /// Returns the exception for `error`, by what a caller can do about it.

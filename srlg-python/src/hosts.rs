@@ -11,7 +11,7 @@ use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyMemoryView, PySlice, PyString};
+use pyo3::types::{PyInt, PyMemoryView, PySlice, PyString};
 use srlg::IpPair;
 use srlg::ingest::Ip6Pair;
 
@@ -30,8 +30,13 @@ impl<'py> FromPyObject<'_, 'py> for HostArgument {
 fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     if !host.is_instance_of::<PyString>() && !host.hasattr(intern!(host.py(), "packed"))? {
         let kind = host.get_type().name()?;
+        // Elements of columns of polars and pandas, which are no arrays, are numbers, too.
+        let hint = match host.is_instance_of::<PyInt>() {
+            true => "; give numbers as an array of uint32",
+            false => "",
+        };
         return Err(PyTypeError::new_err(format!(
-            "{name}: give a str or an address of ipaddress, got {kind}"
+            "{name}: give a str or an address of ipaddress, got {kind}{hint}"
         )));
     }
     // A zone is a link, not a host. Text with a zone is not an address, either.

@@ -11,7 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::ArrayStreamReader;
 use arrow_array::{Array, ArrayReader, RecordBatch};
 use arrow_schema::DataType;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use srlg::ingest::PairBatch;
@@ -48,14 +48,15 @@ pub(crate) fn scan(
     time: &str,
     source: &str,
     destination: &str,
-    inside: Option<Vec<String>>,
+    inside: Option<&Bound<'_, PyAny>>,
     slice: &str,
     detector: Option<Py<Detector>>,
     progress: Option<bool>,
 ) -> PyResult<Scan> {
     let py = data.py();
     let invalid = |error: &dyn std::fmt::Display| PyValueError::new_err(format!("inside: {error}"));
-    let networks = inside.iter().flatten().map(|network| parse_network(network));
+    let networks = inside.map(networks).transpose()?.unwrap_or_default();
+    let networks = networks.iter().map(|network| parse_network(network));
     let inside = networks.collect::<Result<_, _>>().map_err(|error| invalid(&error))?;
     let view = View::new(&ViewOptions { inside, ..ViewOptions::default() })
         .map_err(|error| invalid(&error))?;
@@ -86,6 +87,13 @@ pub(crate) fn scan(
         is_finished: false,
     };
     Ok(Scan { detector, state: Mutex::new(state), bar })
+}
+
+/// Reads the argument `inside`, of which a single str would be a list of letters.
+fn networks(inside: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let kind = inside.get_type().name()?;
+    let rule = || format!("inside: give a list of networks as str, got {kind}");
+    inside.extract().map_err(|_| PyTypeError::new_err(rule()))
 }
 
 /// An iterator over the reports of a scan.
