@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the Python module: formats and lints its Rust code, builds the wheel and the source distribution, installs each in a fresh
-# virtual environment, and runs the tests there, those of the wheel with mypy and the notebook.
+# virtual environment, and runs the tests there, those of the wheel with mypy, valgrind and the notebook.
 #
 #   scripts/python.sh [--wheel]
 #
@@ -51,6 +51,11 @@ done
 # The module of the wheel is a package, of which srlg.srlg is the library.
 "$work/wheel/bin/python" -m mypy.stubtest srlg --allowlist <(echo srlg.srlg)
 
+if command -v valgrind >/dev/null; then
+    PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=1 --suppressions=tests/interpreter.supp "$work/wheel/bin/python" tests/memory.py
+else
+    echo "skipped: valgrind is missing"
+fi
 "$work/wheel/bin/pip" install --quiet --group notebook
 export SRLG_DATA="${SRLG_DATA:-$PWD/../../shared/data}"
 "$work/wheel/bin/jupyter" execute ../docs/notebook/srlg.ipynb

@@ -1,0 +1,100 @@
+"""Calls every part of the module once, for valgrind: `scripts/python.sh` runs it. Other tests check what the calls return."""
+
+from __future__ import annotations
+
+import array
+import pickle
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import srlg
+
+
+def detector() -> srlg.Detector:
+    return srlg.Detector(threshold=64, window=8, device="cpu")
+
+
+def arrays() -> tuple[array.array[int], array.array[int]]:
+    inside = [0x0A000001] * 500 + [0x0A000002] * 50
+    return array.array("I", inside), array.array("I", range(0xC0000000, 0xC0000000 + 550))
+
+
+def use(file: Path) -> None:
+    one, other = detector(), detector()
+    one.ingest(*arrays())
+    one.ingest(["10.0.0.3", "2001:db8::1"], ["10.0.0.4", "2001:db8::2"])
+    report = one.close_slice()
+    assert [point.host for point in report.super_points] == ["10.0.0.1"]
+    report.to_dicts()
+    report._repr_html_()
+    report.__arrow_c_stream__()
+    one.cardinality("10.0.0.1")
+    one.within("10.0.0.1", 2)
+    one.sample_peers("10.0.0.1")
+    assert one.health.errors_hold
+    other.restore(one.snapshot())
+    other.merge(one.delta())
+    pickle.loads(pickle.dumps(one))
+    for is_whole in (True, False):  # the second scan is dropped before its end
+        reports = srlg.scan(
+            srlg.read(file),
+            time="time",
+            source="source",
+            destination="destination",
+            detector=detector(),
+        )
+        next(reports)
+        if is_whole:
+            list(reports)
+
+
+def fail() -> None:
+    inside, opposite = arrays()
+    one = detector()
+    snapshot = one.snapshot()
+    wrong: list[Callable[[], object]] = [
+        lambda: one.ingest(inside, opposite[:3]),
+        lambda: one.ingest([1], [2]),  # type: ignore[list-item]
+        lambda: one.restore(b"x"),
+        lambda: one.merge(snapshot[:40]),
+        lambda: srlg.Detector(threshold=0),
+        lambda: srlg.read("/does/not/exist"),
+    ]
+    for call in wrong:
+        try:
+            call()
+        except (srlg.Error, OSError, TypeError, ValueError):
+            continue
+        raise AssertionError("a wrong call succeeded")
+
+
+def close_at_once() -> None:
+    one = detector()
+
+    def close() -> None:
+        try:
+            closed.append(one.close_slice())
+        except srlg.BusyError:
+            busy.append(None)
+
+    closed: list[srlg.Report] = []
+    busy: list[None] = []
+    threads = [threading.Thread(target=close) for _ in range(4)]
+    threads.append(threading.Thread(target=lambda: one.ingest(*arrays())))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(closed) + len(busy) == 4 and one.slice == len(closed)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "contacts.csv"
+    rows = [f"{row * 10},10.0.0.1,198.51.{row // 256}.{row % 256}" for row in range(1000)]
+    path.write_text("\n".join(["time_ms,src,dst", *rows]))
+    use(path)
+fail()
+for _ in range(5):
+    close_at_once()
