@@ -13,7 +13,7 @@ use crate::alerts::book::Book;
 use crate::alerts::{Alert, AlertId, Status, Subject};
 use crate::config::{Config, ViewConfig};
 use crate::exporters::ExporterNames;
-use crate::notify::notice::{Context, Direction, Notice, Unit};
+use crate::notify::notice::{Context, Direction, Kind, Notice, Unit};
 use crate::origins::OriginLookup;
 use crate::show::board::ViewBoard;
 use crate::show::open::OpenAlert;
@@ -133,7 +133,9 @@ impl Desk {
         self.exporters.name_exporters_of(&mut notice);
         notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
-        if let Some(last) = before_end {
+        // Details may be missing in a slice: an alert keeps the kind that earlier ones showed.
+        let is_without_details = notice.kind == Kind::Unknown && notice.detail_since_ms.is_none();
+        if let Some(last) = last.filter(|_| notice.status == Status::End || is_without_details) {
             notice.kind = last.kind;
         }
         // Sinks know the alert by this host, also if the prefix length of the view has changed since the start.
