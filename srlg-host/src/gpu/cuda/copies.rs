@@ -18,9 +18,6 @@ use super::DriverResult;
 use crate::error::Error;
 use crate::gpu::upload::BUFFERS;
 
-/// What copies are for, if they fail.
-const COPY: &str = "copy between host and device";
-
 /// The copies from and to one piece of pinned memory.
 pub(super) struct Copies {
     /// Behind all of them; `None` once the driver failed, and nobody knows which copies are still under way.
@@ -32,20 +29,20 @@ pub(super) struct Copies {
 /// Events behind all copies of one piece of pinned memory. Copies without an event are done.
 #[derive(Default)]
 struct CopyEvents {
-    /// Behind all copies to it.
+    /// An event behind all copies that write the memory.
     download: Option<CudaEvent>,
-    /// Behind all copies out of it, each of which records one of them in turn.
+    /// Events behind all copies that read the memory: each copy records the next one.
     uploads: [Option<CudaEvent>; BUFFERS],
-    /// The next of them.
+    /// The number of the upload event that comes next.
     next: usize,
 }
 
-/// Which way a copy goes.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Out of the pinned memory.
+    /// The copy reads the pinned memory.
     Upload,
-    /// To the pinned memory.
+    /// The copy writes the pinned memory.
     Download,
 }
 
@@ -121,7 +118,7 @@ impl Copies {
         let mut started = events.take().ok_or(Error::PinnedLost)?;
         let are_done = self.are_done.swap(false, Ordering::Acquire);
         started.finish_elsewhere(stream, are_done)?;
-        started.start(stream, direction, copy).doing(COPY)?;
+        started.start(stream, direction, copy).doing("copy between host and device")?;
         *events = Some(started);
         Ok(())
     }
