@@ -94,8 +94,18 @@ class Browser:
         (folder / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
     async def count(self, name, selectors):
-        """Fails where nothing is found by one of the selectors."""
-        found = {what: await self.value(f"document.querySelectorAll('{of}').length") for what, of in selectors.items()}
+        """Waits until each of the selectors finds something, and fails where one does not within half a minute.
+
+        All are asked at once, as alerts and hosts come and go."""
+        counts = ", ".join(f"{json.dumps(what)}: document.querySelectorAll({json.dumps(of)}).length"
+                           for what, of in selectors.items())
+        for _ in range(60):
+            found = await self.value(f"({{ {counts} }})")
+            if all(found.values()):
+                break
+            if not found.get("opened", 1):
+                await self.value("document.querySelector('#alerts summary')?.click()")
+            await asyncio.sleep(0.5)
         print(f"{name}: {found}")
         self.problems += [f"{name}: no {what}" for what, count in found.items() if not count]
 
@@ -169,27 +179,21 @@ async def look(socket_url, url, folder, process):
                             features=[{"name": "prefers-color-scheme", "value": scheme}])
             await page.call("Emulation.setScrollbarsHidden", hidden=True)
             await page.open(url)
-            # Attacks of the demonstration come and go.
-            for _ in range(60):
-                if await page.value("['#alerts summary', '#timeline rect', '.view .scroll tbody tr']"
-                                    ".every((it) => document.querySelector(it))"):
-                    break
-                await asyncio.sleep(0.5)
-            await page.value("document.querySelector('#alerts summary')?.click()")
-            await asyncio.sleep(0.3)
             await page.count(name, {
                 "alerts": "#alerts details", "opened": "#alerts details[open] dd", "windows": "#alerts .windows span",
                 "hosts": ".view .scroll tbody tr", "charts": ".view canvas", "history": "#history-table tbody tr",
                 "bars": "#timeline rect",
             })
-            state = await page.value("`${byId('state').className}: ${byId('state').textContent}`")
-            troubles = await page.value("last.troubles.length")
-            listed = await page.value("document.querySelectorAll('#troubles li').length")
-            print(f"{name}: {state}")
-            is_right = await page.value("byId('state').className === last.health.level"
-                                        " && byId('state').textContent === last.health.text")
-            if listed != troubles or not is_right:
-                page.problems.append(f"{name}: {troubles} troubles, {listed} listed, and the state is {state}")
+            # All at once, as each slice brings a new state.
+            state = await page.value("""({
+                shown: `${byId('state').className}: ${byId('state').textContent}`,
+                stated: `${last.health.level}: ${last.health.text}`,
+                listed: document.querySelectorAll('#troubles li').length,
+                troubles: last.troubles.length,
+            })""")
+            print(f"{name}: {state['shown']}")
+            if state["shown"] != state["stated"] or state["listed"] != state["troubles"]:
+                page.problems.append(f"{name}: the page and its data differ: {state}")
             await page.check(name, folder)
             incident = await page.value("document.querySelector('#history-table td a').href")
             host = await page.value("document.querySelector('#history-table a[href*=host]').href")

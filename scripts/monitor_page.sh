@@ -48,10 +48,12 @@ sleep 8
 AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/large "$shown"
 wait "$shown" || true
 
-show "$target/srlg" demo --seconds 120
+show "$target/srlg" demo --seconds 600
 # By then attacks have come, and they come again while the page is looked at.
 sleep 8
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo
+kill "$shown"
+wait "$shown" || true
 
 # A program that people act on: a host is in contact with 200 others, each second.
 state=$(mktemp -d) token=$(openssl rand -hex 32)
