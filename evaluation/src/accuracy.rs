@@ -1,10 +1,12 @@
-//! `accuracy`: a detector against the exact truth, window by window.
+//! The command `accuracy`, which compares a detector with the exact answer, window by window.
 //!
-//! Each stream of traffic flows through a detector and through the oracle; once the window is full every report is scored.
-//! Candidates come from the detector, never from the truth. A host that is not reported was no candidate, or its estimate
-//! was too low. False rates are means over the windows that have a super point, each with the same weight; the probability
-//! that the finder misses a host of θ is the mean of what the windows say themselves; all else is taken of all windows
-//! together. A figure that a stream has no value of is null in JSON, and no part of the mean over streams.
+//! Each stream of traffic goes through a detector and the oracle. Once the window is full, every report is scored.
+//! Candidates come from the detector and never from the exact answer. A host that is not reported was not a candidate,
+//! or its estimate was too low.
+//!
+//! False rates are means over the windows with a super point, with equal weight for each window. The probability of
+//! missing a host of θ is the mean of the probabilities in the reports. All other figures are computed over all windows
+//! together. A figure that a stream does not have is null in JSON, and is left out of the mean over streams.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -29,14 +31,14 @@ use crate::study::{Form, Study, Sweep};
 use crate::system::points;
 use crate::table::{Table, short};
 
-/// The table of `--row` leaves out columns without a heading.
+/// Columns of the results. The table of `--row` leaves out columns without a heading.
 const COLUMNS: &[Column] = &[
     Column::percent("TFR").metric("tfr_mean", "%"),
     Column::percent("").metric("tfr_max", "%"),
     Column::percent("FPR").metric("fpr_mean", "%"),
     Column::percent("FNR").metric("fnr_mean", "%"),
     Column::percent("missed by the finder").metric("finder_miss", "%"),
-    Column::percent("missed at θ, as reports say").metric("finder_miss_at_theta", "%"),
+    Column::percent("stated miss probability at θ").metric("finder_miss_at_theta", "%"),
     Column::percent("windows overloaded").metric("windows_overloaded", "%"),
     Column::percent("RMSE, θ to 4 θ").metric("rmse_low", "%"),
     Column::percent("RMSE, above").metric("rmse_high", "%"),
@@ -47,10 +49,10 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Accuracy {
-    /// Distinct pairs per 300 slices, about
+    /// Approximate number of distinct pairs per 300 slices
     #[arg(long, default_value = "1M", value_parser = number::count)]
     load: u32,
-    /// Windows that are scored
+    /// Number of scored windows
     #[arg(long, default_value = "8", value_parser = number::count)]
     windows: u32,
     /// Slices from one scored window to the next
@@ -58,12 +60,12 @@ pub(crate) struct Accuracy {
     stride: u32,
     #[command(flatten)]
     synthetic: Synthetic,
-    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     #[command(flatten)]
     sizes: Sizes,
-    /// Streams of traffic, of the seed and those after it, each with hashes of its own
+    /// Number of streams of traffic, with consecutive seeds from --seed for traffic and hashes
     #[arg(long, default_value = "1", value_parser = number::count)]
     streams: u32,
     /// Print one JSON object per metric and stream
@@ -100,10 +102,10 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
     if options.json { Ok(()) } else { print(options, &all[0]).context(UNWRITTEN) }
 }
 
-/// The figures of one stream of traffic.
+/// Returns the figures of one stream of traffic.
 fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Result<Row> {
     let Synthetic { window, threshold, traffic, .. } = options.synthetic;
-    // The load is that of 300 slices: of another window it is a guess.
+    // The load is per 300 slices. For windows of another length it is a guess.
     let sizes = options.synthetic.config(options.sizes.preset);
     let config = Config { seed, ..options.sizes.config(sizes, options.load)? };
     let mut detector = SlidingDetector::new(config, Device::Auto)?;
@@ -128,27 +130,26 @@ fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Resu
     Ok(Row::new(Vec::new(), tally.cells(options.windows.into()), details))
 }
 
-/// How the reports of a stream compare with the truth.
+/// Comparison of the reports of a stream with the exact answer.
 #[derive(Default)]
 struct Tally {
     rates: MeanRates,
-    /// True super points of all windows.
     super_points: u64,
-    /// Of hosts with θ to 4θ opposite hosts.
+    /// Errors of hosts with θ to 4θ peers.
     low: Errors,
-    /// Of hosts with 4θ or more; of those beyond range, of the lower bound.
+    /// Errors of hosts with 4θ peers or more. The lower bound is the estimate of hosts beyond range.
     high: Errors,
-    /// Super points that were no candidates: the finder missed them, and so had the report before.
+    /// Super points that were not candidates: the finder missed them, and they were not reported in the window before.
     no_candidates: u64,
-    /// Sum of what the windows say that the finder misses of hosts of θ.
+    /// Sum of the probabilities in the reports that the finder misses a host of θ.
     miss_probability: f64,
     overloaded: u32,
     candidates: usize,
-    /// Time that went into tallies and estimates of the candidates.
+    /// Time spent on tallies and estimates of candidates.
     estimation: Duration,
 }
 
-/// Relative errors of estimates, and how often the stated interval held the truth.
+/// Relative errors of estimates, and how often the stated interval contained the true value.
 #[derive(Default)]
 pub(crate) struct Errors {
     pub(crate) count: f64,
@@ -173,7 +174,7 @@ impl Errors {
 }
 
 impl Tally {
-    /// Asks for the super points of the window, closes the slice, and scores the report.
+    /// Estimates the super points of the window, closes the slice, and scores the report.
     fn score(
         &mut self,
         detector: &mut SlidingDetector,
@@ -203,7 +204,7 @@ impl Tally {
         Ok(())
     }
 
-    /// A cell for each of the [`COLUMNS`], of as many windows.
+    /// Returns a cell for each of the [`COLUMNS`], for this number of windows.
     fn cells(&self, windows: f64) -> Vec<Cell> {
         let Self { rates, low, high, .. } = self;
         let has_super_points = self.super_points > 0;
@@ -227,7 +228,7 @@ impl Tally {
     }
 }
 
-/// Prints the means of the figures over streams, as a list or a row.
+/// Prints the means over streams, as a list or as a row.
 fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let means = COLUMNS.iter().enumerate().map(|(number, column)| {
@@ -238,13 +239,13 @@ fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
         return write!(out, "{}", row(options, means));
     }
     for (column, mean) in means {
-        let Metric { name, unit } = column.metric.expect("all columns are in JSON");
+        let Metric { name, unit } = column.metric.expect("every column has a metric");
         writeln!(out, "{name:<20} {mean} {unit}")?;
     }
     Ok(())
 }
 
-/// The setting, and the means of all columns that have a heading.
+/// Returns a table with the settings, and the means of all columns with a heading.
 fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)>) -> Table {
     let means = means.filter(|(column, _)| !column.heading.is_empty());
     let means = means.map(|(column, mean)| (column.heading, format!("{mean} %")));
@@ -263,7 +264,7 @@ fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)
     table
 }
 
-/// The mean with its standard error, if there are values for one.
+/// Returns the mean, with its standard error if there are enough values.
 fn mean(values: &[f64]) -> String {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -285,7 +286,7 @@ mod tests {
     fn a_mean_of_streams_has_their_standard_error() {
         assert_eq!(mean(&[]), "none");
         assert_eq!(mean(&[0.5]), "0.500");
-        // Deviations of 1, 0 and 1: a variance of 1, and of the mean a third of that.
+        // Deviations of 1, 0 and 1 have a variance of 1. The variance of the mean is a third of it.
         assert_eq!(mean(&[1.0, 2.0, 3.0]), "2.000 ± 0.577");
     }
 }

@@ -1,9 +1,10 @@
-//! `alike`: what a finder misses and what a close takes where the load is spread evenly over hosts.
+//! The command `alike`, which measures misses of the finder and the duration of a close when the load is spread evenly
+//! over hosts.
 //!
-//! A backbone has few large hosts and very many small ones. Here all hosts have as many opposite hosts: a busy /16,
-//! a provider's million, or a flood of single contacts. Hosts of exactly θ opposite hosts are planted among them.
-//! For each number of hosts and each load a window is filled, contacts evenly over its slices, and closed; then some slices
-//! more. The first close counts what is missed, when no report before has kept a host.
+//! A backbone has few large hosts and very many small ones. Here all hosts have the same number of peers, like a busy
+//! /16, a million customers of a provider, or a flood of single contacts. Among them, hosts with exactly θ peers are
+//! planted. For each number of hosts and each load, contacts are spread evenly over the slices of a window, which is
+//! then closed. Some more slices follow. Misses are counted at the first close, when no earlier report has kept a host.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -26,15 +27,13 @@ use crate::sample::{Sample, timed_close};
 use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
-/// Inside hosts are numbered from here on.
 const FIRST_HOST: u32 = 0x0a00_0000;
-/// Planted hosts are numbered from here on.
 const FIRST_PLANTED: u32 = 0xc000_0000;
 
 const COLUMNS: &[Column] = &[
     Column::decimals(0, "cells asked").metric("asked", ""),
     Column::percent("cells in use"),
-    Column::decimals(0, "missed at θ, as reports say"),
+    Column::decimals(0, "stated miss probability at θ"),
     Column::decimals(0, "high").metric("high", ""),
     Column::decimals(0, "missed").metric("missed", ""),
     Column::decimals(0, "found from"),
@@ -53,15 +52,15 @@ pub(crate) struct Alike {
     /// Distinct pairs per window
     #[arg(long, value_delimiter = ',', default_value = "2M,5M,10M,20M", value_parser = number::count)]
     loads: Vec<u32>,
-    /// Hosts of exactly θ opposite hosts, beside the load
+    /// Number of hosts with exactly θ peers, in addition to the load
     #[arg(long, default_value = "500", value_parser = number::count)]
     planted: u32,
-    /// Closes whose median time is told
+    /// Number of closes, whose median time is printed
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     #[command(flatten)]
     sizes: Sizes,
-    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
@@ -72,7 +71,7 @@ pub(crate) struct Alike {
     json: bool,
 }
 
-/// Traffic of hosts that are alike, and of planted hosts.
+/// Traffic of similar hosts and of planted hosts.
 struct Traffic<'a> {
     options: &'a Alike,
     hosts: u32,
@@ -81,10 +80,9 @@ struct Traffic<'a> {
     window: u32,
 }
 
-/// The outcome of one load.
 struct Outcome {
     first: SliceReport,
-    /// Planted hosts whose estimate reaches θ, and those of them that were not reported.
+    /// Planted hosts whose estimate reaches θ, and the number of them that were not reported.
     high: usize,
     missed: usize,
     close_ms: Sample,
@@ -143,13 +141,13 @@ impl Traffic<'_> {
             closes.push(1e3 * seconds);
             first = first.or(Some(report));
         }
-        let first = first.context("a window has slices")?;
+        let first = first.context("a window has at least one slice")?;
         let is_reported = |host: IpAddr| first.super_points.iter().any(|point| point.host == host);
         let missed = high.iter().filter(|&&host| !is_reported(host)).count();
         Ok(Outcome { first, high: high.len(), missed, close_ms: Sample::of(closes) })
     }
 
-    /// The planted hosts whose estimate reaches θ.
+    /// Returns the planted hosts whose estimate reaches θ.
     fn high(&self, detector: &SlidingDetector) -> Result<Vec<IpAddr>> {
         let mut high = Vec::new();
         for number in 0..self.options.planted {
@@ -161,7 +159,7 @@ impl Traffic<'_> {
         Ok(high)
     }
 
-    /// The pairs of a slice: its share of the load, of random hosts.
+    /// Returns the pairs of a slice: its share of the load, from random hosts.
     fn background(&self, slice: u32) -> Vec<IpPair> {
         let until = |slice: u32| u64::from(self.load) * u64::from(slice) / u64::from(self.window);
         let pair = |number: u64| {
@@ -172,11 +170,12 @@ impl Traffic<'_> {
         (until(slice)..until(slice + 1)).map(pair).collect()
     }
 
-    /// The contacts of the planted hosts in a slice: each has θ in any window, evenly over its slices.
+    /// Returns the contacts of the planted hosts in a slice. In any window each host has θ contacts, spread evenly over
+    /// the slices.
     fn planted(&self, slice: u32) -> Vec<IpPair> {
         let until = |place: u64| place * u64::from(self.threshold) / u64::from(self.window);
         let contacts = |number: u32| {
-            // Each host begins at another slice, and has the same contacts in every window.
+            // Each host starts at another slice, and has the same contacts in every window.
             let place = u64::from((slice + number) % self.window);
             let peer = move |contact: u64| mix(u64::from(number) << 32 | contact) as u32;
             (until(place)..until(place + 1)).map(move |contact| IpPair {
@@ -194,7 +193,7 @@ impl Outcome {
         let (health, family) = (&first.health.finder, traffic.options.family);
         let miss_probability = missed::at_threshold(health, family);
         let found_from = missed::found_from(health, family);
-        // The least that was asked of a candidate, and the share of the finder that was in use.
+        // The smallest number of cells of a candidate, and the share of the cells in use.
         let (asked, in_use) = match &health.fill {
             FinderFill::Cells { c_min, in_use, .. } => (*c_min, *in_use),
             FinderFill::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),

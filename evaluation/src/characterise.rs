@@ -1,8 +1,9 @@
-//! `characterise`: how the error depends on cardinality, load, memory, window, threshold and tags.
+//! The command `characterise`, which measures how the error depends on cardinality, load, memory, window, threshold and
+//! tags.
 //!
-//! A step of a [sweep](sweeps) is one setting of traffic. Each stream of it is seen by all configurations of the step, and
-//! at the end of its window all are asked for the same hosts, which the truth names: so errors are those of estimates
-//! alone. False rates are those of the reports.
+//! A step of a [sweep](sweeps) is one setting of traffic. All configurations of the step process the same streams. At
+//! the end of the window, all of them estimate the same hosts, which the exact answer determines. Errors are therefore
+//! errors of estimates alone. False rates are those of the reports.
 
 mod sweeps;
 
@@ -25,14 +26,14 @@ use crate::study::{CommandLine, FolderOptions, Study};
 use crate::system;
 use sweeps::{Entrant, Setting, Step};
 
-/// Standard errors on either side of a mean that hold the truth with 95 %.
+/// Standard errors on each side of a mean that make a 95 % interval.
 const INTERVAL: f64 = 1.96;
 
 const RMSE: Column = Column::percent("RMSE").metric("rmse", "%");
 const BIAS: Column = Column::signed("bias").metric("bias", "%");
 const FALSE: Column = Column::percent("TFR").metric("tfr_mean", "%");
 
-/// Along cardinalities there is one false rate, of all of them.
+/// Columns of the sweep over cardinalities, which has a single false rate for all of them.
 const OF_CARDINALITIES: &[Column] =
     &columns(BIAS.chart_of("bias", "mean relative error, %", Scale::Linear), FALSE);
 const OF_OTHERS: &[Column] =
@@ -51,13 +52,13 @@ const fn columns(bias: Column, false_rate: Column) -> [Column; 6] {
 
 #[derive(Args)]
 pub(crate) struct Characterise {
-    /// Streams of every setting: the more, the shorter the bars of the plots
+    /// Number of streams per setting. More streams make the error bars of the plots shorter
     #[arg(long, default_value = "3", value_parser = number::count)]
     streams: u32,
-    /// Seed of the first stream and its hashes; the next streams have the next ones
+    /// Seed of the first stream and its hashes; the next streams have the next seeds
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Tiny sizes, to see that the command works: the figures mean nothing
+    /// Use tiny sizes to test the command. The figures have no meaning
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -69,8 +70,9 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
     ensure!(seed.checked_add(streams.into()).is_some(), "--seed is too large");
     let sweeps = sweeps::all(options.quick, &details!(options => streams, seed, quick;))?;
     let last = seed + u64::from(streams) - 1;
-    let text = format!("Streams of traffic per setting: {streams}, of the seeds {seed} to {last}.");
-    Study::in_folder(&options.output, "docs/characterise", "How large the errors are", &sweeps)?
+    let text =
+        format!("Every setting has {streams} streams of traffic, with the seeds {seed} to {last}.");
+    Study::in_folder(&options.output, "docs/characterise", "Errors of estimates", &sweeps)?
         .set_up(line, &text)?
         .run(streams, sweeps, |step, results, bar| {
             let mut outcomes: Vec<_> = step.entrants.iter().map(|_| Outcome::new(step)).collect();
@@ -86,15 +88,13 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
     Ok(())
 }
 
-/// The outcome of a configuration.
 struct Outcome {
-    /// By band.
+    /// Errors by band of cardinality.
     errors: Vec<Errors>,
     rates: MeanRates,
     memory_bytes: usize,
 }
 
-/// Adds the errors of one stream.
 fn add_stream(step: &Step, seed: u64, outcomes: &mut [Outcome]) -> Result<()> {
     let Setting { load, window, threshold, .. } = step.setting;
     let detector = |entrant: &Entrant| {
@@ -134,7 +134,7 @@ fn add_stream(step: &Step, seed: u64, outcomes: &mut [Outcome]) -> Result<()> {
     Ok(())
 }
 
-/// Of each band the first hosts by address, which says nothing of their traffic.
+/// Selects the first hosts of each band by address, which is independent of their traffic.
 fn asked(setting: &Setting, exact: &ExactWindow) -> Vec<Vec<(Address, u32)>> {
     let hosts = |band: &Range<u32>| {
         let hosts = exact.super_points(band.start).into_iter();
@@ -149,7 +149,6 @@ impl Outcome {
         Self { errors, rates: MeanRates::default(), memory_bytes: 0 }
     }
 
-    /// A row for each band.
     fn rows(&self, entrant: &Entrant, bands: &[Range<u32>]) -> impl Iterator<Item = Row> {
         self.errors.iter().zip(bands).map(|(errors, band)| {
             let x = entrant.x.unwrap_or_else(|| middle(band));
@@ -173,12 +172,12 @@ impl Outcome {
     }
 }
 
-/// As many times the begin as the end is of it.
+/// Returns the geometric middle of a band.
 fn middle(band: &Range<u32>) -> f64 {
     libm::sqrt(f64::from(band.start) * f64::from(band.end))
 }
 
-/// A mean, and half the length of the interval that holds the truth.
+/// A mean, and half the length of its 95 % interval.
 #[derive(Debug, PartialEq)]
 struct Mean {
     value: f64,
@@ -190,13 +189,13 @@ fn with_interval(mean: Option<Mean>) -> Cell {
     Cell::ratio(mean.map(|mean| mean.value)).within(half)
 }
 
-/// Of normal errors, the RMSE of m has a standard error of its 1 / sqrt(2 m)-th part.
+/// Returns the RMSE. With m normal errors, its standard error is the RMSE divided by sqrt(2 m).
 fn rmse(errors: &Errors) -> Option<Mean> {
     let value = libm::sqrt(errors.mean(errors.squares)?);
     Some(Mean { value, half: INTERVAL * value / libm::sqrt(2.0 * errors.count) })
 }
 
-/// The mean, whose standard error is the standard deviation's sqrt(m)-th part.
+/// Returns the mean error. Its standard error is the standard deviation divided by sqrt(m).
 fn bias(errors: &Errors) -> Option<Mean> {
     let value = errors.mean(errors.sum)?;
     let variance = (errors.mean(errors.squares)? - value * value).max(0.0);
@@ -238,7 +237,7 @@ mod tests {
         assert_eq!((rows.len(), others.len()), (bands, bands));
         let places: Vec<_> = rows.iter().map(|row| row.x).collect();
         assert!(places.is_sorted() && places[0] > 4.0 && places[0] < 8.0, "{places:?}");
-        // The same hosts were asked of both presets, at most ten times per stream and band.
+        // Both presets estimate the same hosts, at most ten per stream and band.
         for (one, other) in rows.iter().zip(&others) {
             assert_eq!((one.x, one.cells[0].value), (other.x, other.cells[0].value));
             assert_ne!(one.names[0], other.names[0]);
@@ -248,9 +247,9 @@ mod tests {
 
     #[test]
     fn intervals_shrink_with_the_root_of_the_hosts() {
-        // Relative errors of +10 % and -10 %, as many of both.
+        // Relative errors of +10 % and -10 %, in equal numbers.
         let errors = |count: f64| Errors { count, sum: 0.0, squares: count / 100.0, covered: 0.0 };
-        // Four roundings of numbers below 1.
+        // The bound allows four roundings of numbers below 1.
         let Mean { value, half } = rmse(&errors(50.0)).unwrap();
         assert_abs_diff_eq!(value, 0.1, epsilon = 4.0 * f64::EPSILON);
         assert_abs_diff_eq!(half, 0.0196, epsilon = 4.0 * f64::EPSILON);

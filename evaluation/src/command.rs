@@ -1,7 +1,6 @@
-//! Measures detectors and repeats the paper's experiments; writes synthetic traffic as pcap or
-//! CSV, and record files as CSV.
+//! The command line. It measures detectors, repeats the experiments of the paper, and converts traffic to files.
 //!
-//! Whatever goes wrong is one line on the standard error and exit status 2, and leaves no incomplete file behind.
+//! An error is one line on the standard error and exit status 2. It leaves no incomplete file behind.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, CommandFactory, Parser, Subcommand};
 
 use crate::accuracy::{self, Accuracy};
+use crate::algorithm::{self, Algorithm};
 use crate::alike::{self, Alike};
 use crate::characterise::{self, Characterise};
 use crate::comparison::{self, Peers};
@@ -25,7 +25,7 @@ use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
 use crate::traces::{self, Traces};
 
-/// Options that change no figure.
+/// Options that do not change figures.
 const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
 
 /// Synthetic and recorded traffic for measuring srlg. Numbers take the suffixes k, M and G.
@@ -38,45 +38,47 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Compare a detector with the exact truth on synthetic backbone traffic
+    /// Compare a detector with the exact answer on synthetic backbone traffic
     Accuracy(Accuracy),
-    /// Show what the finder misses, and how long a close takes, where all hosts are alike
+    /// Measure what the finder misses, and how long a close takes, when all hosts are alike
     Alike(Alike),
-    /// Show how large the errors are of hosts from θ to ten million opposite hosts
+    /// Measure the errors of hosts from θ to ten million peers
     Giants(Giants),
-    /// Check what the planner of sizes promises, or print a table of its plans
+    /// Check the promises of the size planner, or print a table of its plans
     Plans(Plans),
-    /// Compare srlg with what users have today: accuracy, memory and time on the same traffic
+    /// Compare srlg with common alternatives: accuracy, memory and time on the same traffic
     Peers(Peers),
-    /// Compare a detector with the exact truth on recorded traffic
+    /// Compare a detector with the exact answer on recorded traffic
     Traces(Traces),
-    /// Repeat the experiments of the paper: tables and plots
+    /// Repeat the experiments of the paper, with tables and plots
     Paper(Paper),
-    /// Show how errors depend on cardinality, load, memory, window, threshold and tags: tables and plots
+    /// Measure how errors depend on cardinality, load, memory, window, threshold and tags, with tables and plots
     Characterise(Characterise),
-    /// Measure how fast a detector takes pairs and closes slices, on a CPU or a GPU
+    /// Measure how fast a detector ingests pairs and closes slices, on a CPU or a GPU
     Speed(Speed),
-    /// Show how time and memory grow with distinct pairs, slices and threads: tables and plots
+    /// Measure how time and memory grow with distinct pairs, slices and threads, with tables and plots
     Growth(Growth),
-    /// Show what many nodes cost: bytes, a collector's time, trees of collectors: tables and plots
+    /// Measure the cost of many nodes: bytes, time of a collector, and trees of collectors, with tables and plots
     Scale(Scale),
-    /// Draw the picture of the README: a planted flood, as it was and as a detector saw it
+    /// Draw the picture of the README: a planted flood and its estimate
     Picture(Picture),
-    /// Take the figures of docs/ again, and write them where they stand
+    /// Draw the pictures of docs/algorithm.md from the arrays of a small detector
+    Algorithm(Algorithm),
+    /// Measure the figures of docs/ again, and write them into their pages
     Report(Report),
-    /// Write synthetic backbone traffic: packets from inside hosts to opposite hosts
+    /// Write synthetic backbone traffic: packets from inside hosts to their peers
     Generate(Generate),
     /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
     Convert {
         /// The record file
         trace: PathBuf,
-        /// File to write, - for the standard output
+        /// Output file, or - for the standard output
         #[arg(long)]
         output: PathBuf,
     },
 }
 
-/// Runs the command that the arguments of the process name, and returns its exit status.
+/// Runs the command in the arguments of the process, and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
@@ -92,23 +94,23 @@ pub fn run() -> ExitCode {
         Command::Growth(options) => growth::run(&options, repeating),
         Command::Scale(options) => scale::run(&options, repeating),
         Command::Picture(options) => picture::run(&options),
+        Command::Algorithm(options) => algorithm::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Generate(options) => generate::run(&options),
         Command::Convert { trace, output } => generate::convert(&trace, &output),
     };
     let Err(error) = outcome else { return ExitCode::SUCCESS };
-    // Nobody is left to tell when the standard error is closed.
+    // If the standard error is closed, the error cannot be reported.
     let _ = writeln!(io::stderr(), "srlg-evaluation: {error:#}");
     ExitCode::from(2)
 }
 
-/// The [`CommandLine`](crate::study::CommandLine) of the command that runs.
+/// Returns the [`CommandLine`](crate::study::CommandLine) of the running command.
 fn repeating(instead: &[(&str, &str)]) -> String {
     let mut program = Cli::command();
     let matches = program.get_matches_mut();
-    let (name, matches) = matches.subcommand().expect("the program has run a command");
-    let command =
-        program.find_subcommand(name).expect("the subcommand that ran is one of the program's");
+    let (name, matches) = matches.subcommand().expect("the program runs a command");
+    let command = program.find_subcommand(name).expect("the running subcommand exists");
     let settings = command
         .get_arguments()
         .filter(|argument| !NO_SETTINGS.contains(&argument.get_id().as_str()));
@@ -116,7 +118,7 @@ fn repeating(instead: &[(&str, &str)]) -> String {
     format!("cargo run --release -p srlg-evaluation -- {name}{}", options.collect::<String>())
 }
 
-/// An option with its value, which may be the default; none where there is none.
+/// Returns an option with its value, which may be the default. Without a value it is `None`.
 fn option(argument: &Arg, matches: &ArgMatches, instead: &[(&str, &str)]) -> Option<String> {
     let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
     if let Some((_, value)) = instead.iter().find(|(option, _)| *option == long) {

@@ -11,7 +11,7 @@ use srlg_core::{Address, IpPair};
 use srlg_input::number;
 use srlg_traffic::oracle::ExactWindow;
 
-use crate::options::{Preset, Synthetic};
+use crate::options::{Preset, Synthetic, planned};
 use crate::output;
 use crate::peers::Peer;
 use crate::results::{Cell, Column, Results, Row, details};
@@ -55,10 +55,18 @@ pub(crate) struct Peers {
 
 enum Contender {
     Srlg(Preset),
-    Peer(Peer),
-    /// A ring of sketches with this many times the memory of srlg.
-    Ring(usize),
+    /// A plan of srlg for the load, in this many bytes.
+    Planned(usize),
+    Table(Peer),
+    /// A sketch with this many times the memory of srlg's default.
+    Times(Peer, usize),
+    /// A sketch with this many bytes.
+    Sketch(Peer, usize),
 }
+
+/// Little memory, in bytes, and the least that an RGS-Sketch was measured with in its paper's successors.
+const LITTLE: usize = 4_000_000;
+const LEAST: usize = 500_000;
 
 /// The super points of every window that ends in the stream: the first one ends with
 /// slice `window`, where slices count from 1.
@@ -74,12 +82,20 @@ pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
     let place = format!("load {}", short(options.load));
     let mut study = Study::in_page(&options.output, std::slice::from_ref(&place))?;
     let presets = Preset::value_variants().iter().copied().map(Contender::Srlg);
-    let maps = Peer::MAPS.into_iter().map(Contender::Peer);
-    let steps: Vec<_> = presets.chain(maps).chain([1, 10].map(Contender::Ring)).collect();
+    let tables = Peer::TABLES.into_iter().map(Contender::Table);
+    let sketches = [
+        Contender::Times(Peer::Ring, 1),
+        Contender::Times(Peer::Ring, 10),
+        Contender::Times(Peer::Zones, 1),
+        Contender::Sketch(Peer::Rgs, LEAST),
+        Contender::Sketch(Peer::Rgs, LITTLE),
+    ];
+    let steps: Vec<_> =
+        presets.chain([Contender::Planned(LITTLE)]).chain(tables).chain(sketches).collect();
     let truth = truth(options, slices);
     let results = Results { above: format!("`{}`", line(&[])), ..options.results(place, &truth) };
     study.run(slices, vec![Sweep { results, steps }], |contender, results, bar| {
-        let system = contender.make(&options.synthetic)?;
+        let system = contender.make(options)?;
         bar.set_message(system.name());
         results.rows.push(row(system, &truth, options, bar));
         Ok(())
@@ -88,16 +104,20 @@ pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
 }
 
 impl Contender {
-    fn make(&self, options: &Synthetic) -> Result<Box<dyn System>> {
-        let config = options.config(Preset::Default);
-        let (peer, times) = match *self {
-            Self::Srlg(preset) => {
-                return Ok(Box::new(Srlg::new(preset.name(), options.config(preset))?));
+    fn make(&self, options: &Peers) -> Result<Box<dyn System>> {
+        let Peers { load, synthetic, .. } = options;
+        let config = synthetic.config(Preset::Default);
+        let recorder_bytes = config.validate()?.recorder_bytes();
+        Ok(match *self {
+            Self::Srlg(preset) => Box::new(Srlg::new(preset.name(), synthetic.config(preset))?),
+            Self::Planned(bytes) => {
+                let config = planned(config, (*load).into(), bytes as u64)?;
+                Box::new(Srlg::new(format!("planned, {} MB", bytes / 1_000_000), config)?)
             }
-            Self::Peer(peer) => (peer, 1),
-            Self::Ring(times) => (Peer::Ring, times),
-        };
-        Ok(peer.make(&config, times * config.validate()?.recorder_bytes()))
+            Self::Table(peer) => peer.make(&config, 0),
+            Self::Times(peer, times) => peer.make(&config, times * recorder_bytes),
+            Self::Sketch(peer, bytes) => peer.make(&config, bytes),
+        })
     }
 }
 

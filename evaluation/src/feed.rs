@@ -1,4 +1,4 @@
-//! The way of pairs into systems: as those of a family of hosts, in batches, and from several threads.
+//! Ingest of pairs into systems: by address family, in batches, and from several threads.
 
 use std::thread;
 
@@ -8,7 +8,8 @@ use srlg_host::SlidingDetector;
 use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, FamilyPairs};
 
-/// Ingests pairs as those of a family, whose numbers of hosts are what the truth goes by.
+/// A feeder of pairs into detectors. It gives the hosts addresses of a family, and their numbers stay those of the
+/// exact answer.
 pub(crate) struct Feeder {
     family: Family,
     split: FamilyPairs,
@@ -23,7 +24,7 @@ impl Feeder {
         self.ingest_late(detector, pairs, 0)
     }
 
-    /// Ingests `pairs`, which were in contact `slices_late` slices ago.
+    /// Ingests `pairs`, which are from `slices_late` slices ago.
     pub(crate) fn ingest_late(
         &mut self,
         detector: &SlidingDetector,
@@ -39,7 +40,7 @@ impl Feeder {
     }
 }
 
-/// `pairs` as those of `family`, in batches of `len`, as a program collects them.
+/// Returns `pairs` with hosts of `family`, in batches of `len`, as a program collects them.
 pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
     let batch = |pairs: &[IpPair]| {
         let mut batch = PairBatch::new();
@@ -49,7 +50,7 @@ pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairB
     pairs.chunks(len).map(batch).collect()
 }
 
-/// Works on all shares at once, each on a thread of its own, one of them on the calling thread.
+/// Runs `work` on all shares at once, each on its own thread. One of them is the calling thread.
 pub(crate) fn in_parallel<Share: Send>(
     shares: impl IntoIterator<Item = Share>,
     work: impl Fn(Share) -> Result<()> + Sync,
@@ -61,18 +62,20 @@ pub(crate) fn in_parallel<Share: Send>(
         let others: Vec<_> =
             shares.into_iter().map(|share| scope.spawn(move || work(share))).collect();
         work(own)?;
-        others.into_iter().try_for_each(|other| other.join().expect("no share panics"))
+        others
+            .into_iter()
+            .try_for_each(|other| other.join().expect("work on a share does not panic"))
     })
 }
 
-/// The pairs by a hash of their inside host: one list for each of `shares` systems, in their order.
+/// Splits the pairs by a hash of their inside host, into one list for each of `shares` systems. The order stays.
 pub(crate) fn split_by_host<'a>(
     pairs: impl IntoIterator<Item = &'a IpPair>,
     shares: u32,
 ) -> Vec<Vec<IpPair>> {
     let mut split = vec![Vec::new(); shares as usize];
     for pair in pairs {
-        // Multiplicative hashing: the high bits depend on all of the address.
+        // A multiplicative hash: its high bits depend on the whole address.
         let hash = u64::from(pair.inside.wrapping_mul(0x9E37_79B1));
         split[((hash * u64::from(shares)) >> 32) as usize].push(*pair);
     }
@@ -109,7 +112,7 @@ mod tests {
         };
         assert_eq!(shares.iter().map(hosts).sum::<usize>(), hosts(&pairs));
         assert_eq!(shares.iter().map(Vec::len).sum::<usize>(), pairs.len());
-        // 1000 hosts in four shares, 250 each: deviation 14 hosts of 40 pairs, five of them.
+        // 1000 hosts in four shares are 250 each, with a deviation of 14 hosts of 40 pairs. The bound is five of them.
         assert!(shares.iter().all(|share| share.len().abs_diff(10_000) < 5 * 14 * 40));
     }
 }

@@ -1,8 +1,9 @@
-//! `generate` and `convert`: traffic in files.
+//! The commands `generate` and `convert`, which write traffic to files.
 //!
-//! A pcap file is little-endian, with microseconds; a packet has Ethernet, IPv4 and a UDP or TCP header, of which 60 to 90
-//! bytes are captured. Lengths and the IPv4 checksum are right; a packet follows from its pair and time alone. UDP checksums
-//! are absent, which UDP allows; TCP's cannot be right, since the payload that it covers is not captured.
+//! A pcap file is little-endian, with microseconds. A packet has Ethernet, IPv4 and a UDP or TCP header, and 60 to 90
+//! of its bytes are captured. A packet depends only on its pair and time. Lengths and the IPv4 checksum are correct.
+//! UDP checksums are absent, which UDP allows. The TCP checksum cannot be correct, because it covers a payload that is
+//! not captured.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
@@ -18,7 +19,7 @@ use srlg_traffic::trace::Trace;
 use crate::output::{self, Output};
 use crate::{MOST_PAIRS, MOST_SLICES};
 
-/// Slices of one second in a period of the model.
+/// Length of a period of the model, in slices of one second.
 const PERIOD: u32 = 300;
 
 #[derive(Args)]
@@ -26,25 +27,25 @@ pub(crate) struct Generate {
     /// Seed of all random numbers
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Slices of one second
+    /// Number of slices of one second
     #[arg(long, default_value = "60", value_parser = number::count)]
     slices: u32,
-    /// Distinct pairs in all slices, or in any 300 when there are more, about
+    /// Approximate number of distinct pairs in all slices, or in any 300 slices if there are more
     #[arg(long, default_value = "500k", value_parser = number::count)]
     pairs: u32,
-    /// Mean number of packets of a pair
+    /// Mean number of packets per pair
     #[arg(long, default_value = "10", value_parser = number::count)]
     packets_per_pair: u32,
-    /// File to write, - for the standard output
+    /// Output file, or - for the standard output
     #[arg(long)]
     output: PathBuf,
     /// Format of the file
     #[arg(long, value_enum)]
     format: Format,
-    /// Go on, or stop early, when the file has this many bytes
+    /// File size in bytes at which writing stops, regardless of --slices
     #[arg(long, value_parser = number::integer)]
     bytes: Option<u64>,
-    /// Time of the first slice, in milliseconds since 1970
+    /// Time of the first slice, in milliseconds since the Unix epoch
     #[arg(long, default_value = "0", value_parser = number::integer)]
     start_ms: u64,
 }
@@ -61,7 +62,10 @@ pub(crate) fn run(options: &Generate) -> Result<()> {
     let mut output = Output::create(&options.output)?;
     write_traffic(&mut output, options)?;
     let wanted = options.bytes.unwrap_or(0);
-    ensure!(output.written() >= wanted, "the longest stream is too small: raise --pairs");
+    ensure!(
+        output.written() >= wanted,
+        "cannot write the requested bytes: the longest stream is too small; raise --pairs"
+    );
     output.finish()
 }
 
@@ -129,7 +133,7 @@ fn write_csv_line(out: &mut Output, time_ms: u64, source: u32, destination: u32)
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
-/// Fewest bytes of an Ethernet frame without its check sequence.
+/// Smallest Ethernet frame without its check sequence, in bytes.
 const SHORTEST: u32 = 60;
 const LONGEST_CAPTURED: u32 = 90;
 const LONGEST_ON_WIRE: u32 = 1514;
@@ -137,21 +141,21 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 pub(crate) fn write_pcap_header(out: &mut impl Write) -> io::Result<()> {
-    // Magic of microseconds, version 2.4, zone and accuracy 0, snap length, Ethernet.
+    // The words are the magic of microseconds, version 2.4, zone and accuracy 0, the snap length, and Ethernet.
     for word in [0xA1B2_C3D4, 4 << 16 | 2, 0, 0, LONGEST_CAPTURED, 1_u32] {
         out.write_all(&word.to_le_bytes())?;
     }
     Ok(())
 }
 
-/// Writes a packet from the inside host to its opposite host at `time_us` after 1970.
+/// Writes a packet from the inside host to its peer at `time_us` after the Unix epoch.
 pub(crate) fn write_pcap_packet(
     out: &mut impl Write,
     time_us: u64,
     pair: IpPair,
 ) -> io::Result<()> {
     let Ok(seconds) = u32::try_from(time_us / 1_000_000) else {
-        let reason = "the time is past the year 2106, which pcap cannot tell: start earlier";
+        let reason = "pcap cannot represent times after the year 2106; start earlier";
         return Err(io::Error::new(ErrorKind::InvalidInput, reason));
     };
     let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
@@ -163,12 +167,12 @@ pub(crate) fn write_pcap_packet(
     out.write_all(&frame(pair, on_wire)[..captured as usize])
 }
 
-/// The first bytes of a packet of `on_wire` bytes.
+/// Returns the first bytes of a packet of `on_wire` bytes.
 fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
     let protocol = if below(4, name) == 0 { UDP } else { TCP };
     let mut frame = [0; LONGEST_CAPTURED as usize];
-    // Locally administered addresses of two routers, then the type of IPv4.
+    // Locally administered addresses of two routers, and the EtherType of IPv4.
     frame[..ETHERNET].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
     let (ip, transport) = frame[ETHERNET..].split_at_mut(IPV4);
     ip[0] = 0x45;
@@ -186,13 +190,13 @@ fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
             let length = on_wire as u16 - (ETHERNET + IPV4) as u16;
             transport[4..6].copy_from_slice(&length.to_be_bytes());
         }
-        // 20 bytes of header; an acknowledgement within a window of 64 KB.
+        // A header of 20 bytes, with an acknowledgement and a window of 64 KB.
         _ => transport[12..16].copy_from_slice(&[5 << 4, 0x10, 0xFF, 0xFF]),
     }
     frame
 }
 
-/// The sum of RFC 1071, section 1, over the 16-bit words of a header.
+/// Returns the sum of RFC 1071, section 1, over the 16-bit words of a header.
 fn ones_complement_sum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let sum: u32 = words.sum();
@@ -200,7 +204,7 @@ fn ones_complement_sum(header: &[u8]) -> u16 {
     ((folded & 0xFFFF) + (folded >> 16)) as u16
 }
 
-/// A number below `bound` that follows from `name`, by a multiplicative hash.
+/// Returns a number below `bound` that depends only on `name`, by a multiplicative hash.
 const fn below(bound: u32, name: u64) -> u32 {
     let bits = (name ^ name >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (((bits >> 32) * bound as u64) >> 32) as u32

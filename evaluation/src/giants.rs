@@ -1,8 +1,8 @@
-//! `giants`: how large the errors are from θ to ten million opposite hosts, and whether bounds hold.
+//! The command `giants`, which measures errors from θ to ten million peers, and checks lower bounds.
 //!
-//! A detector sees two windows of background, pairs of random hosts, evenly; its state is kept. Each trial restores the
-//! state and adds one host, all of whose opposite hosts are distinct: evenly over the window, all in the running slice, or
-//! all in the oldest one. So a trial sees the background, and no other host of the study.
+//! A detector processes two windows of background, pairs of random hosts at a constant rate, and its state is stored.
+//! Each trial restores this state and adds one host with distinct peers. They are spread evenly over the window, all in
+//! the running slice, or all in the oldest slice. A trial therefore has the background, and only one host of the study.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -22,7 +22,7 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
-/// Hosts that are counted are numbered from here on, those of the background below.
+/// Number of the first measured host. Hosts of the background have smaller numbers.
 const FIRST: u32 = 0xc000_0000;
 
 const COLUMNS: &[Column] = &[
@@ -37,28 +37,28 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Giants {
-    /// Distinct opposite hosts of a host
+    /// Numbers of distinct peers of the measured hosts
     #[arg(long, value_delimiter = ',', default_value = "1024,4096,100k,300k,1M,10M", value_parser = number::count)]
     cardinalities: Vec<u32>,
-    /// Distinct pairs of the background in a window
+    /// Distinct pairs of the background per window
     #[arg(long, default_value = "2M", value_parser = number::integer)]
     load: u64,
-    /// Hosts of each number of opposite hosts and each manner
+    /// Number of trials for each number of peers and each spread of contacts
     #[arg(long, default_value = "25", value_parser = number::count)]
     trials: u32,
-    /// Slices in a window
+    /// Slices per window
     #[arg(long, default_value = "300", value_parser = number::count)]
     window: u32,
     /// Plan the sizes for the load and this many bytes of recorders
     #[arg(long, value_parser = number::integer)]
     memory: Option<u64>,
-    /// Lines of the counter, whatever a plan would say
+    /// Number of lines of the counter, which overrides the plan
     #[arg(long, value_parser = number::count)]
     lines: Option<u32>,
-    /// Fine positions of a linear estimator, whatever a plan would say
+    /// Number of fine positions of a linear estimator, which overrides the plan
     #[arg(long, value_parser = number::count)]
     linear_width: Option<u32>,
-    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
@@ -69,7 +69,7 @@ pub(crate) struct Giants {
     json: bool,
 }
 
-/// When the contacts of a host are.
+/// Spread of the contacts of a host.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
     Even,
@@ -77,7 +77,7 @@ enum Manner {
     Old,
 }
 
-/// A kind of hosts.
+/// A number of peers and a spread of contacts.
 #[derive(Clone, Copy)]
 struct Giant {
     manner: Manner,
@@ -87,12 +87,12 @@ struct Giant {
 /// The outcome of the trials of one kind.
 #[derive(Default)]
 struct Outcome {
-    /// Of those within range.
+    /// Errors of the estimates within range.
     errors: Errors,
-    /// Sum of their stated errors, relative.
+    /// Sum of the stated errors of these estimates, relative.
     stated: f64,
     beyond: u32,
-    /// Bounds of those beyond range that are above the truth.
+    /// Number of lower bounds of hosts beyond range that are above the true value.
     above: u32,
 }
 
@@ -138,14 +138,14 @@ impl Giants {
         let details = details!(self => load, window, memory, seed; "family": family);
         Results {
             place: "trials".to_owned(),
-            names: vec!["contacts", "distinct pairs of others", "sizes", "opposite hosts"],
+            names: vec!["contacts", "distinct pairs of other hosts", "sizes", "peers"],
             columns: COLUMNS,
             details,
             ..Results::default()
         }
     }
 
-    /// The option that makes the sizes of the detector.
+    /// Returns the option that determines the sizes of the detector.
     fn sizes(&self) -> String {
         let memory = self.memory.map(|bytes| format!("{} MB", bytes as f64 / 1e6));
         let lines = self.lines.map(|lines| format!("{lines} lines"));
@@ -154,7 +154,7 @@ impl Giants {
     }
 }
 
-/// The state after two windows of background.
+/// Returns the state after two windows of background.
 fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapshot> {
     let Giants { load, window, seed, family, .. } = *options;
     let mut feeder = Feeder::new(family);
@@ -173,7 +173,7 @@ fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapsh
 }
 
 impl Giant {
-    /// Ingests the contacts of `host`, all with distinct opposite hosts.
+    /// Ingests the contacts of `host`, all with distinct peers.
     fn touch(&self, detector: &SlidingDetector, host: u32, feeder: &mut Feeder) -> Result<()> {
         let Self { manner, cardinality } = *self;
         let window = u64::from(detector.params().window());
@@ -193,7 +193,7 @@ impl Giant {
     }
 }
 
-/// Opposite host number `contact` of `host`: a bijection of 32 bits.
+/// Returns peer number `contact` of `host`, by a bijection of 32 bits.
 fn opposite(host: u32, contact: u32) -> u32 {
     let mut x = contact.wrapping_add(mix(host.into()) as u32);
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);

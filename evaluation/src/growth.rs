@@ -1,7 +1,8 @@
-//! `growth`: how time and memory grow with distinct pairs, slices in the window, and threads.
+//! The command `growth`, which measures how time and memory grow with distinct pairs, slices in the window, and
+//! threads.
 //!
-//! One thing varies along a sweep. All systems take equal pairs, one system after the other, each alone in memory, on the
-//! CPU. A load or a family for which a system is left out has no row.
+//! Along a sweep, one parameter varies. All systems get equal pairs, one system after the other, each alone in memory,
+//! on the CPU. There is no row for a load or family without a measurement of the system.
 
 use std::time::{Duration, Instant};
 
@@ -23,13 +24,12 @@ use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::system::{Srlg, System};
 use crate::table::{machine, short};
 
-/// Most distinct pairs in a window: a `Stream` repeats itself after 2^32 pairs.
+/// Largest number of distinct pairs in a window. A `Stream` repeats itself after 2^32 pairs.
 const MOST_PAIRS: u32 = 1_000_000_000;
 
 const INGEST: Column =
     Column::decimals(1, "ingest, ns per pair").metric("ingest_ns_per_pair", "ns").chart("ingest");
 const MEMORY: Column = Column::megabytes("memory, MB").metric("memory_bytes", "bytes");
-/// Where slices are closed.
 const CLOSES: &[Column] = &[
     INGEST,
     Column::decimals(2, "close, ms").metric("close_slice_ms", "ms").chart("close"),
@@ -37,27 +37,26 @@ const CLOSES: &[Column] = &[
     Column::decimals(0, "all searched"),
     MEMORY.chart("memory"),
 ];
-/// Where pairs are only ingested.
 const INGESTS: &[Column] = &[INGEST, MEMORY];
 
 #[derive(Args)]
 pub(crate) struct Growth {
-    /// Most distinct pairs in the window
+    /// Largest number of distinct pairs in the window
     #[arg(long, default_value = "100M", value_parser = number::count)]
     most: u32,
-    /// Most distinct pairs for the hash map of hash maps, which is slow and large
+    /// Largest number of distinct pairs for the hash map of hash maps, which is slow and large
     #[arg(long, default_value = "30M", value_parser = number::count)]
     most_sets: u32,
-    /// Closes of every setting, of which the median counts
+    /// Number of closes per setting, of which the median counts
     #[arg(long, default_value = "7", value_parser = number::count)]
     closes: u32,
-    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either; maps are of IPv4 alone
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each); only IPv4 has the maps
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Tiny sizes, to see that the command works: the figures mean nothing
+    /// Use tiny sizes to test the command. The figures have no meaning
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -70,15 +69,15 @@ struct Step {
     system: Option<Peer>,
     /// Place on the x axis.
     x: u32,
-    /// Distinct pairs in the window.
+    /// Number of distinct pairs in the window.
     load: u32,
     window: u32,
     threads: u32,
-    /// Whether slices are closed, or pairs only ingested.
+    /// Whether slices are closed, or pairs are only ingested.
     closes: bool,
 }
 
-/// The systems that are measured; none is srlg.
+/// The measured systems. `None` is srlg.
 const SYSTEMS: [Option<Peer>; 3] = [None, Some(Peer::Pairs), Some(Peer::Sets)];
 
 fn name(system: Option<Peer>) -> String {
@@ -87,7 +86,7 @@ fn name(system: Option<Peer>) -> String {
 
 pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
     ensure!(options.most <= MOST_PAIRS, "--most must be at most {MOST_PAIRS}");
-    ensure!(options.most >= 100_000, "--most must be at least 100k, the least load");
+    ensure!(options.most >= 100_000, "--most must be at least 100k, the smallest load");
     ensure!(options.closes <= 1000, "--closes must be at most 1000");
     let sweeps = options.sweeps();
     Study::in_folder(&options.output, "docs/growth", "How time and memory grow", &sweeps)?
@@ -102,27 +101,27 @@ pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
 impl Growth {
     fn text(&self) -> String {
         let beside = match self.family {
-            Family::V4 => "beside exact maps",
-            Family::V6 => "all hosts of IPv6",
-            Family::Mixed => "half of the inside hosts of IPv6",
+            Family::V4 => "compared with exact maps",
+            Family::V6 => "with IPv6 hosts",
+            Family::Mixed => "with half of the inside hosts in IPv6",
         };
         let mut text = format!(
-            "{}. `Config::default()` on the CPU, {beside}; medians of {} slices of full windows, in \
-             which every pair is a new one. Hosts as in model A.",
+            "{}. `Config::default()` on the CPU, {beside}. Every time is the median of {} slices of \
+             full windows with new pairs. Hosts are as in model A.",
             machine(),
             self.closes,
         );
         if self.family == Family::V4 {
             text += &format!(
-                " The hash map of hash maps is left out above {} pairs. With several threads srlg is \
-                 shared; of the maps each thread has one, with hosts of its own.",
+                " The hash map of hash maps is left out above {} pairs. With several threads, all of them \
+                 share one detector, and each thread has its own map with its own hosts.",
                 short(self.most_sets),
             );
         }
         text
     }
 
-    /// All sweeps; quick ones are tiny.
+    /// Returns all sweeps. With `quick`, they are tiny.
     fn sweeps(&self) -> Vec<Sweep<Step>> {
         let (load, window) = if self.quick { (20_000, 10) } else { (2_000_000, 60) };
         let (least, most) = if self.quick { (10_000, 30_000) } else { (100_000, self.most) };
@@ -137,7 +136,7 @@ impl Growth {
         let setting = format!("{} {pairs}", short(load));
         let of_loads = format!("{window} {slices}, 1 thread");
         let of_windows = format!("{setting}, 1 thread");
-        let of_threads = format!("{setting}, ingest alone");
+        let of_threads = format!("{setting}, only ingest");
         vec![
             self.sweep("load", "distinct pairs", pairs, &of_loads, loads.collect()),
             self.sweep("window", slices, slices, &of_windows, windows.collect()),
@@ -145,7 +144,8 @@ impl Growth {
         ]
     }
 
-    /// Every system at all `places`, but for loads that are too large for it, and families that it does not know.
+    /// Returns a sweep of every system over all `places`, except loads that are too large for it and families that it
+    /// does not support.
     fn sweep(
         &self,
         place: &str,
@@ -169,7 +169,7 @@ impl Growth {
     }
 }
 
-/// Adds the row of a step, the stages of its close to their chart, and how much everything has grown so far.
+/// Adds the row of a step, the stages of its close to their chart, and the growth along the sweep so far.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
     let details = details!(step => load, window, threads; "system": name);
@@ -206,7 +206,7 @@ impl Close {
     }
 }
 
-/// How much the charted values of a system grew along the sweep: a line, if there are two rows or more.
+/// Returns a line with the growth of the charted values of a system along the sweep, if there are two rows or more.
 fn growth(results: &Results, system: &str) -> String {
     let rows: Vec<_> = results.rows.iter().filter(|row| row.names[0] == system).collect();
     let [first, .., last] = rows[..] else { return String::new() };
@@ -215,7 +215,7 @@ fn growth(results: &Results, system: &str) -> String {
         Some(format!("{} {:.2}", column.curve?.file, last.value? / first.value?))
     });
     format!(
-        "- {}, from {} to {}, times: {}{}.\n",
+        "- {}, growth factors from {} to {}: {}{}.\n",
         first.names[0],
         first.names[1],
         last.names[1],
@@ -224,27 +224,27 @@ fn growth(results: &Results, system: &str) -> String {
     )
 }
 
-/// The stage that takes most of a close.
+/// Returns the stage that takes most of a close.
 fn longest(close: &Cell) -> Option<String> {
     let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
     let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
     let (name, ms) = stages.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    Some(format!("; there the stage {name} is {:.0} % of a close", 100.0 * ms / close.value?))
+    Some(format!("; the stage {name} is {:.0} % of the last close", 100.0 * ms / close.value?))
 }
 
 const PAIRS_PER_CALL: usize = 1 << 14;
-/// Pairs that are made between two looks at the clock.
+/// Number of pairs that are generated between two measurements.
 const PAIRS_PER_BLOCK: usize = 1 << 20;
 
-/// What a system took: medians.
+/// The medians of the costs of a system.
 struct Cost {
     ingest_ns: f64,
-    /// None where nothing was closed.
+    /// The cost of a close, or `None` if nothing was closed.
     close: Option<Close>,
     memory_bytes: usize,
 }
 
-/// What a close took, and whether all was searched.
+/// The duration of a close, and whether the search was complete.
 struct Close {
     ms: f64,
     stages_ms: Vec<(&'static str, f64)>,
@@ -277,7 +277,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Consecutive slices of a full window, each closed.
+    /// Measures consecutive slices of a full window, each of which is closed.
     fn slices(mut self) -> Result<Cost> {
         let mut system = self.system()?;
         let pairs = (self.step.load / self.step.window).max(1) as usize;
@@ -304,7 +304,7 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: Some(close), memory_bytes })
     }
 
-    /// Ingests `pairs` pairs; the time that the system took.
+    /// Ingests `pairs` pairs, and returns the time that the system took.
     fn ingest(&mut self, system: &mut dyn System, pairs: usize) -> Duration {
         let mut time = Duration::ZERO;
         let mut left = pairs;
@@ -322,7 +322,7 @@ impl Trial<'_> {
         time + start.elapsed()
     }
 
-    /// A detector that all threads use.
+    /// Measures a detector that all threads share.
     fn shared(self) -> Result<Cost> {
         let mut detector = SlidingDetector::new(self.config, Device::Cpu)?;
         let ingest_ns = self.ns_per_pair(|shares| {
@@ -337,7 +337,7 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: None, memory_bytes: detector.memory_bytes() })
     }
 
-    /// A system for each thread, with the hosts that are its own.
+    /// Measures one system per thread, each with its own hosts.
     fn sharded(self) -> Result<Cost> {
         let systems = (0..self.step.threads).map(|_| self.system());
         let mut systems = systems.collect::<Result<Vec<_>, _>>()?;
@@ -353,8 +353,8 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: None, memory_bytes })
     }
 
-    /// Nanoseconds per pair, in a window that is full of other pairs. Each round is a quarter of it: long
-    /// beside the start of a thread, and the median is of rounds that grow no table.
+    /// Returns the nanoseconds per pair in a window that is full of other pairs. Each round is a quarter of the window,
+    /// which is long compared with the start of a thread. The median is one of the rounds in which no table grows.
     fn ns_per_pair(
         mut self,
         mut ingest: impl FnMut(&[Vec<PairBatch>]) -> Result<f64>,

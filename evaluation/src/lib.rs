@@ -1,11 +1,11 @@
-//! Experiments: srlg beside exact answers, the systems of the paper, and what users have today.
+//! Experiments that compare srlg with exact answers, with the systems of the paper, and with common alternatives.
 //!
-//! [`command`] is the command line, with a module for each experiment. An experiment lists its sweeps, and a trial that adds
-//! the rows of a step; the engine in `study` runs the trial of every step, and `results` has the rows and makes tables, charts
-//! and JSON of them. `system` says what every measured system can do: srlg, the systems that the paper compares with
-//! (`rivals`), and what users have today (`peers`: hash maps, estimators per host, a ring of sketches).
+//! [`command`] is the command line, with one module per experiment. An experiment lists its sweeps, and a trial that
+//! adds the rows of a step. The engine in `study` runs the trial of every step. `results` has the rows, and turns them
+//! into tables, charts and JSON. `system` defines the interface of all measured systems. These are srlg, the systems of
+//! the paper (`rivals`), and common alternatives in `peers`, such as hash maps and estimators per host.
 //!
-//! Traffic, truth and scores are those of [`srlg_traffic`]. Nothing here is published.
+//! Traffic, exact answers and scores come from [`srlg_traffic`]. This crate is not published.
 #![forbid(unsafe_code)]
 
 pub mod command;
@@ -14,6 +14,7 @@ mod rivals;
 mod system;
 
 mod accuracy;
+mod algorithm;
 mod alike;
 mod characterise;
 mod comparison;
@@ -38,7 +39,7 @@ mod table;
 mod traces;
 mod track;
 
-/// Longest stream, in slices: 92 days.
+/// Length of the longest stream, in slices: 92 days.
 const MOST_SLICES: u32 = 8_000_000;
-/// The model's inside addresses are used up beyond this many pairs per period.
+/// Largest number of pairs per period. Above it, the model has no inside addresses left.
 const MOST_PAIRS: u32 = 50_000_000;

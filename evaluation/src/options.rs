@@ -1,4 +1,4 @@
-//! Options that several commands share: sizes of detectors, and synthetic traffic in windows.
+//! Options shared by several commands: sizes of detectors, and synthetic traffic in windows.
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use srlg_traffic::synthetic::Model;
 
 use crate::results::{Details, details};
 
-/// A configuration by name. Commands that measure all presets take [`Preset::value_variants`].
+/// A configuration by name. Commands that measure all presets use [`Preset::value_variants`].
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Preset {
     Paper,
@@ -23,7 +23,7 @@ impl Preset {
         }
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub(crate) fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
@@ -40,35 +40,36 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// The preset, or the plan for `load` distinct pairs in the window of `base`.
+    /// Returns the preset, or the plan for `load` distinct pairs in the window of `base`.
     pub(crate) fn config(&self, base: Config, load: u32) -> Result<Config> {
         self.memory.map_or(Ok(base), |memory| planned(base, load.into(), memory))
     }
 
-    /// The name of the preset, or that there is a plan.
+    /// Returns the name of the preset, or "planned".
     pub(crate) fn name(&self) -> String {
         self.memory.map_or(self.preset.name(), |_| "planned".to_owned())
     }
 }
 
-/// The plan for `load` distinct pairs in windows and of the threshold of `base`, in `memory` bytes of recorders.
+/// Returns the plan for `load` distinct pairs per window in `memory` bytes of recorders, with the window and threshold
+/// of `base`.
 pub(crate) fn planned(base: Config, load: u64, memory: u64) -> Result<Config> {
     let memory = usize::try_from(memory).context("--memory is too large")?;
     let plan = Config::for_load(base.threshold, base.window, load, memory)?;
     Ok(Config { seed: base.seed, ..plan.config })
 }
 
-/// Options of all commands that measure on synthetic traffic in windows. With a load and a number of windows, everything
-/// but times follows from them.
+/// Options of all commands that measure synthetic traffic in windows. With a load and a number of windows, they
+/// determine everything except times.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Synthetic {
-    /// Seconds in a window; a slice is one second, but for windows that do not slide
+    /// Seconds per window. A slice is one second, except in windows that do not slide
     #[arg(long, default_value = "300", value_parser = number::count)]
     pub(crate) window: u32,
-    /// Distinct opposite hosts that make a super point
+    /// Smallest number of distinct peers of a super point
     #[arg(long, default_value = "1024", value_parser = number::count)]
     pub(crate) threshold: u32,
-    /// Model of the traffic: backbone, metro, flood, slow-scan, flash-crowd or persistent
+    /// Traffic model: backbone, metro, flood, slow-scan, flash-crowd or persistent
     #[arg(long, default_value = "backbone")]
     pub(crate) traffic: Model,
     /// Seed of the traffic and of the hashes
@@ -77,13 +78,13 @@ pub(crate) struct Synthetic {
 }
 
 impl Synthetic {
-    /// The configuration of a preset for these windows.
+    /// Returns the configuration of a preset for these windows.
     pub(crate) fn config(&self, preset: Preset) -> Config {
         let Self { window, threshold, seed, .. } = *self;
         Config { window, threshold, seed, ..preset.config() }
     }
 
-    /// The options, for JSON.
+    /// Returns the options for JSON.
     pub(crate) fn details(&self) -> Details {
         details!(self => window, threshold, seed; "traffic": self.traffic.name())
     }

@@ -1,7 +1,7 @@
-//! Where commands write: files, pages of docs/, and progress bars.
+//! Output of commands: files, pages of docs/, and progress bars.
 //!
-//! A file has its name only once it is complete: until then it is `NAME.partial`, which is removed when a command fails. A
-//! page is a file in which commands replace the text between `<!-- table: NAME -->` and `<!-- end -->`, and nothing else.
+//! An incomplete file has the name `NAME.partial`. It gets its own name once it is complete, and is removed if the
+//! command fails. In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,20 +12,20 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tempfile::TempPath;
 
-/// The context of an error where nothing can be printed.
+/// Context of an error of printing.
 pub(crate) const UNWRITTEN: &str = "cannot write to the standard output";
 
-/// A file that has to be finished, or the standard output; it counts the bytes that are written.
+/// An output file, which must be finished, or the standard output. It counts the written bytes.
 pub(crate) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     written: u64,
-    /// The partial file; none for devices, pipes and the standard output, which are written directly.
+    /// The partial file. It is `None` for devices, pipes and the standard output, which are written directly.
     partial: Option<TempPath>,
     name: PathBuf,
 }
 
 impl Output {
-    /// Opens `name` for writing; `-` is the standard output.
+    /// Opens `name` for writing. `-` is the standard output.
     pub(crate) fn create(name: &Path) -> Result<Self> {
         let is_special = fs::metadata(name).is_ok_and(|metadata| !metadata.is_file());
         let mut partial = OsString::from(name);
@@ -44,16 +44,16 @@ impl Output {
         Ok(Self { writer, written: 0, partial, name: name.to_owned() })
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) const fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes what is buffered and gives the file its name.
+    /// Writes buffered bytes, and gives the file its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.writer.flush().context("cannot write the output")?;
         let Some(partial) = self.partial else { return Ok(()) };
-        let text = format!("cannot rename {} to its name", partial.display());
+        let text = format!("cannot rename {} to its final name", partial.display());
         partial.persist(&self.name).map_err(|error| error.error).context(text)
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     output.finish()
 }
 
-/// The line after a place.
+/// The line after a table.
 const END: &str = "<!-- end -->";
 
 /// A Markdown file with places for results.
@@ -96,7 +96,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Opens the page; one that does not exist starts as a title and empty `places`.
+    /// Opens the page. A page that does not exist starts with a title and empty `places`.
     pub(crate) fn open_or_start(path: &Path, title: &str, places: &[&str]) -> Result<Self> {
         if path.exists() {
             return Self::open(path, places);
@@ -106,7 +106,6 @@ impl Page {
         Ok(Self { path: path.to_owned(), text })
     }
 
-    /// Puts `content` into its place.
     pub(crate) fn fill(&mut self, place: &str, content: &str) -> Result<()> {
         let (before, after) = self.split(place)?;
         self.text = format!("{before}\n{}\n\n{after}", content.trim());
@@ -118,7 +117,7 @@ impl Page {
         write(&self.path, &self.text)
     }
 
-    /// The text up to the line before the place, and from the line after it.
+    /// Returns the text up to the line before the place, and from the line after it.
     fn split(&self, place: &str) -> Result<(&str, &str)> {
         let start = start(place);
         let split = || {
@@ -126,20 +125,21 @@ impl Page {
             let outside = inside + self.text[inside..].find(END)?;
             Some((&self.text[..inside], &self.text[outside..]))
         };
-        split().with_context(|| format!("{} has no lines {start} and {END}", self.path.display()))
+        split()
+            .with_context(|| format!("{} lacks the lines {start} and {END}", self.path.display()))
     }
 }
 
-/// The line before `place`.
+/// Returns the line before `place`.
 fn start(place: &str) -> String {
     format!("<!-- table: {place} -->")
 }
 
-/// A progress bar of `len` steps on the standard error, which says `what` they are. It draws nothing where that is not a
-/// terminal, and is cleared when it is dropped, so that error lines stand alone.
+/// Creates a progress bar of `len` steps on the standard error, with the label `what`. If that is not a terminal,
+/// nothing is drawn. The bar is cleared when it is dropped, so that error lines stand alone.
 pub(crate) fn bar(len: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left")
-        .expect("the template is well formed");
+        .expect("the template is valid");
     ProgressBar::new(len)
         .with_style(style)
         .with_message(what.to_owned())

@@ -1,8 +1,9 @@
-//! `paper`: the experiments of the paper's section 5, on synthetic traffic.
+//! The command `paper`, which repeats the experiments of section 5 of the paper on synthetic traffic.
 //!
-//! Discrete windows are one slice each, and nothing is carried over to the next: all systems take part. Windows of
-//! one-second slices slide: only srlg's presets can. All systems see the same packets, find the hosts themselves (but for
-//! GSE, which cannot), and are scored against the exact truth. Of equal options only the machine and the times may differ.
+//! Discrete windows are one slice each, and nothing is carried over to the next one. All systems take part. Windows of
+//! one-second slices slide, which only the presets of srlg can do. All systems process the same packets and are scored
+//! against the exact answer. They find the hosts themselves, except GSE, which cannot. With equal options, only the
+//! machine and the times can differ.
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
@@ -22,17 +23,17 @@ use crate::track::{Quality, Track, Window};
 
 #[derive(Args)]
 pub(crate) struct Paper {
-    /// Distinct pairs per 300 slices, about; every load gets tables and plots of its own
+    /// Approximate numbers of distinct pairs per 300 slices, each with its own tables and plots
     #[arg(long, default_value = "500k,2M", value_delimiter = ',', value_parser = number::count)]
     load: Vec<u32>,
-    /// Bytes of each rival
+    /// Memory sizes of each rival, in bytes
     #[arg(long, default_value = "8M,32M,64M,128M", value_delimiter = ',')]
     #[arg(value_parser = number::count)]
     rival_memory: Vec<u32>,
-    /// Discrete windows
+    /// Number of discrete windows
     #[arg(long, default_value = "12", value_parser = number::count)]
     windows: u32,
-    /// Consecutive sliding windows
+    /// Number of consecutive sliding windows
     #[arg(long, default_value = "300", value_parser = number::count)]
     sliding_windows: u32,
     #[command(flatten)]
@@ -41,7 +42,7 @@ pub(crate) struct Paper {
     output: FolderOptions,
 }
 
-/// What a discrete window holds.
+/// Counters of the traffic of a discrete window.
 struct Traffic {
     packets: usize,
     pairs: usize,
@@ -49,7 +50,7 @@ struct Traffic {
     super_points: usize,
 }
 
-/// An experiment at a load, which adds its rows to the results.
+/// An experiment at one load, which adds its rows to the results.
 type Trial = fn(&Paper, u32, &mut Results) -> Result<()>;
 
 pub(crate) fn run(options: &Paper, line: CommandLine) -> Result<()> {
@@ -64,7 +65,7 @@ pub(crate) fn run(options: &Paper, line: CommandLine) -> Result<()> {
     let sweeps: Vec<_> = sweep(discrete, false).chain(sweep(sliding, true)).collect();
     let seed = options.synthetic.seed;
     Study::in_folder(&options.output, "docs/paper", "The paper's experiments", &sweeps)?
-        .set_up(line, &format!("Seed {seed}; times on {}.", machine()))?
+        .set_up(line, &format!("The seed is {seed}. Times were measured on {}.", machine()))?
         .run(1, sweeps, |&(trial, load), results, _| trial(options, load, results))?;
     Ok(())
 }
@@ -85,10 +86,10 @@ impl Paper {
     }
 }
 
-/// Rejects memories for which a rival has no sizes.
+/// Rejects memory sizes for which a rival has no sizes.
 ///
-/// DCDS wants 8 arrays of at least 128 vectors, of 4 bits per opposite host of the threshold;
-/// VBFA wants a word for each of 40,960 vectors.
+/// DCDS needs 8 arrays of at least 128 vectors, with 4 bits per peer at the threshold. VBFA needs a word for each of
+/// 40,960 vectors.
 fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
     let least = threshold.saturating_mul(1000).max(400_000);
     ensure!(
@@ -99,12 +100,13 @@ fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
     Ok(())
 }
 
-/// Discrete windows: the stream of seconds is cut into windows, and the packets of each go through every system.
+/// Measures discrete windows. The stream of seconds is cut into windows, and the packets of each window go through
+/// every system.
 fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic: model } = options.synthetic;
     let memories = options.rival_memory.iter();
     let mut rivals: Vec<_> = memories.flat_map(|&bytes| rivals(bytes, threshold, seed)).collect();
-    // The same rival at growing memory, side by side.
+    // Tables show the same rival with growing memory, side by side.
     rivals.sort_by_key(|track| track.system.name());
     let mut tracks = srlg(&Synthetic { window: 1, ..options.synthetic })?;
     tracks.extend(rivals);
@@ -137,7 +139,7 @@ fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffi
     traffic
 }
 
-/// Consecutive sliding windows of srlg's presets, of which the first ends with the second number `window`.
+/// Measures consecutive sliding windows of the presets of srlg. The first window ends with second number `window`.
 fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic } = options.synthetic;
     let mut tracks = srlg(&options.synthetic)?;
@@ -158,7 +160,6 @@ fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Srlg's presets.
 fn srlg(options: &Synthetic) -> Result<Vec<Track>> {
     let track = |&preset: &Preset| {
         let srlg = Srlg::new(preset.name(), options.config(preset))?;
@@ -167,7 +168,7 @@ fn srlg(options: &Synthetic) -> Result<Vec<Track>> {
     Preset::value_variants().iter().map(track).collect()
 }
 
-/// The systems that the paper compares with, at `bytes` of memory each.
+/// Returns the systems of the paper with `bytes` of memory each.
 fn rivals(bytes: u32, threshold: u32, seed: u64) -> [Track; 3] {
     let bytes = bytes as usize;
     let dcds = dcds::Dcds::new(&dcds::Config::with_memory(bytes, threshold, seed));
@@ -177,7 +178,7 @@ fn rivals(bytes: u32, threshold: u32, seed: u64) -> [Track; 3] {
     rivals.map(Track::new)
 }
 
-/// One of the paper's measures, in time.
+/// One of the paper's measures over time.
 struct Measure {
     name: &'static str,
     meaning: &'static str,
@@ -215,7 +216,7 @@ const COLUMNS: &[Column] = &[
     Column::decimals(3, "s per window").metric("seconds_per_window", "s"),
 ];
 
-/// The results of an experiment at one load, before anything is measured.
+/// Returns the results of an experiment at one load, before the measurement.
 fn results(options: &Paper, slides: bool, load: u32) -> Results {
     let Paper { windows, sliding_windows, synthetic, .. } = options;
     let Synthetic { window, .. } = *synthetic;
@@ -234,9 +235,9 @@ fn results(options: &Paper, slides: bool, load: u32) -> Results {
             if slides { ", sliding" } else { "" }
         ),
         setting: match slides {
-            false => format!("{windows} windows of {window} s, one after the other"),
+            false => format!("{windows} consecutive windows of {window} s"),
             true => {
-                format!("{windows} windows of {window} slices of one second, one after every slice")
+                format!("{windows} windows of {window} slices of one second, one window per slice")
             }
         },
         names: vec!["system"],
@@ -254,7 +255,7 @@ fn add_discrete(results: &mut Results, traffic: &[Traffic], tracks: &[Track]) {
         table.row(cells.iter().map(usize::to_string).collect());
     }
     results.below = format!(
-        "The traffic of the windows:\n\n{table}\nFPR / FNR of every window:\n\n{}",
+        "Traffic of the windows:\n\n{table}\nFPR and FNR of every window:\n\n{}",
         by_window(tracks)
     );
     results.rows.extend(tracks.iter().map(row));
@@ -309,7 +310,7 @@ fn by_window(tracks: &[Track]) -> Table {
     table
 }
 
-/// A measure of every window, of which the first ends with the second number `window`.
+/// Returns the plot of a measure in every window. The first window ends with second number `window`.
 fn plot(window: u32, load: &str, tracks: &[Track], measure: &Measure) -> Plot {
     let Measure { name, meaning, label, of } = *measure;
     let series = tracks.iter().map(|track| {
@@ -320,8 +321,8 @@ fn plot(window: u32, load: &str, tracks: &[Track], measure: &Measure) -> Plot {
         Series { name: track.system.name(), points: points.collect() }
     });
     let chart = Chart {
-        title: format!("{name}, {meaning}: sliding windows of {load} distinct pairs"),
-        x: Axis { label: "end of the window, s", scale: Scale::Linear },
+        title: format!("{name}, {meaning}, in sliding windows of {load} distinct pairs"),
+        x: Axis { label: "end of the window, seconds", scale: Scale::Linear },
         y: Axis { label, scale: Scale::Linear },
         series: series.collect(),
     };

@@ -1,59 +1,81 @@
-//! What users have today: systems against which srlg is measured side by side.
+//! Other methods, which are measured beside srlg.
 //!
-//! - [`ExactSets`]: for every host a hash map of its opposite hosts, of the standard library.
+//! - [`ExactSets`]: a hash map of the standard library for each host, with its peers.
 //! - [`ExactPairs`]: one hash map of pairs, with a fast hash.
-//! - [`EstimatorMap`], [`HyperLogLogMap`]: for every host an estimator of a public crate.
-//! - [`SketchRing`]: one invertible sketch per slice, all of them merged at every close.
+//! - [`CompactPairs`]: one table of pairs in the fewest bytes.
+//! - [`EstimatorMap`], [`HyperLogLogMap`]: an estimator of a public crate for each host.
+//! - [`SketchRing`]: one invertible sketch per slice. All of them are merged at every close.
+//! - [`TwoZones`]: two invertible sketches. A scan moves the content of one into the other.
+//! - [`RgsSketch`]: an invertible sketch for little memory.
 //!
-//! Each is a [`System`] over windows of `window` slices, made for a threshold. The exact ones and the ring report the window
-//! that ends with the closed slice; the estimators cannot forget, and report windows that start anew.
-//! [`memory_bytes`](System::memory_bytes) of hash maps are those of their tables with all unused places.
+//! Each is a [`System`] with windows of `window` slices and a threshold. The exact tables and the ring report the window
+//! that ends with the closed slice. Two zones report one to two windows. The estimators and RGS-Sketch cannot forget, so
+//! they start again in every window. [`memory_bytes`](System::memory_bytes) of a table includes its unused places.
 
+mod compact;
 mod exact;
+mod rgs_sketch;
 mod sketch_ring;
 #[cfg(test)]
 mod testing;
 mod tumbling;
 
+pub(crate) use compact::CompactPairs;
 pub(crate) use exact::{ExactPairs, ExactSets};
-pub(crate) use sketch_ring::SketchRing;
+pub(crate) use rgs_sketch::RgsSketch;
+pub(crate) use sketch_ring::{SketchRing, TwoZones};
 pub(crate) use tumbling::{EstimatorMap, HyperLogLogMap};
 
 use srlg_core::Config;
 
 use crate::system::System;
 
-/// A kind of system that users have today.
+/// A method beside which srlg is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Sets,
     Pairs,
+    Compact,
     Estimators,
     HyperLogLogs,
     Ring,
+    Zones,
+    Rgs,
 }
 
 impl Peer {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Sets, Self::Pairs, Self::Estimators, Self::HyperLogLogs, Self::Ring];
+    /// All methods.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Sets,
+        Self::Pairs,
+        Self::Compact,
+        Self::Estimators,
+        Self::HyperLogLogs,
+        Self::Ring,
+        Self::Zones,
+        Self::Rgs,
+    ];
 
-    /// Those with an entry for every host.
-    pub(crate) const MAPS: [Self; 4] =
-        [Self::Sets, Self::Pairs, Self::Estimators, Self::HyperLogLogs];
+    /// Methods whose tables grow with the hosts or pairs.
+    pub(crate) const TABLES: [Self; 5] =
+        [Self::Sets, Self::Pairs, Self::Compact, Self::Estimators, Self::HyperLogLogs];
 
     pub(crate) fn is_exact(self) -> bool {
-        matches!(self, Self::Sets | Self::Pairs)
+        matches!(self, Self::Sets | Self::Pairs | Self::Compact)
     }
 
-    /// An empty system for the window, the threshold and the seed of `config`; a ring has `ring_bytes`.
-    pub(crate) fn make(self, config: &Config, ring_bytes: usize) -> Box<dyn System + Send> {
+    /// Returns an empty system for the window, the threshold and the seed of `config`. A sketch gets `sketch_bytes`.
+    pub(crate) fn make(self, config: &Config, sketch_bytes: usize) -> Box<dyn System + Send> {
         let Config { window, threshold, seed, .. } = *config;
         match self {
             Self::Sets => Box::new(ExactSets::new(window, threshold)),
             Self::Pairs => Box::new(ExactPairs::new(window, threshold)),
+            Self::Compact => Box::new(CompactPairs::new(window, threshold)),
             Self::Estimators => Box::new(EstimatorMap::new(window, threshold)),
             Self::HyperLogLogs => Box::new(HyperLogLogMap::new(window, threshold)),
-            Self::Ring => Box::new(SketchRing::new(window, threshold, ring_bytes, seed)),
+            Self::Ring => Box::new(SketchRing::new(window, threshold, sketch_bytes, seed)),
+            Self::Zones => Box::new(TwoZones::new(window, threshold, sketch_bytes, seed)),
+            Self::Rgs => Box::new(RgsSketch::new(window, threshold, sketch_bytes, seed)),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `picture`: the picture of the README: a planted flood, second by second, as it was and as a detector saw it.
+//! The command `picture`, which draws the picture of the README: a planted flood and its estimate, second by second.
 //!
-//! The traffic is model A beside a flood; the detector is asked about the victim in every close. The line of the truth is
-//! counted, not computed. There is an SVG for light pages, and one for dark ones.
+//! The traffic is model A with a flood, and the detector estimates the victim in every close. The true number is
+//! counted exactly. There is one SVG for light pages and one for dark pages.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,20 +17,21 @@ use srlg_traffic::synthetic::{Model, mix};
 
 const VICTIM: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
-/// Slices of a window, and of one second each in the picture, which begins with the first whole window.
+/// Slices of a window, and seconds of the picture. A slice is one second, and the picture starts with the first whole
+/// window.
 const WINDOW: u32 = 300;
 const SHOWN: u32 = 480;
 
-/// Seconds of the picture in which the flood grows.
+/// Second at which the flood starts, and number of seconds for which it grows.
 const BEGIN: u32 = 30;
 const GROWS: u32 = 60;
 
 #[derive(Args)]
 pub(crate) struct Picture {
-    /// Distinct pairs of a window, beside the flood
+    /// Distinct pairs per window, without the flood
     #[arg(long, default_value = "10M", value_parser = number::count)]
     load: u32,
-    /// Hosts that flood
+    /// Number of hosts that flood the victim
     #[arg(long, default_value = "5k", value_parser = number::count)]
     hosts: u32,
     /// Seed of the traffic and of the hashes
@@ -54,7 +55,7 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
     let within = seconds.iter().filter(|second| worst(second) <= 2.0).count();
     let reported = seconds.iter().filter(|second| second.is_reported).count();
     fs::create_dir_all(&options.write)
-        .with_context(|| format!("cannot make the folder {}", options.write.display()))?;
+        .with_context(|| format!("cannot create the folder {}", options.write.display()))?;
     for (name, colours) in [("light", &LIGHT), ("dark", &DARK)] {
         let path = options.write.join(format!("flood-{name}.svg"));
         fs::write(&path, svg(&seconds, colours))
@@ -62,9 +63,9 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
     }
     writeln!(
         io::stdout(),
-        "{SHOWN} s, in {reported} of which the victim is reported; the truth is within two standard errors in {within}"
+        "{SHOWN} s; the victim is reported in {reported} s, and the true number is within two standard errors in {within} s"
     )
-    .context("cannot write to standard output")
+    .context("cannot write to the standard output")
 }
 
 fn watch(options: &Picture) -> Result<Vec<Second>> {
@@ -104,13 +105,13 @@ fn watch(options: &Picture) -> Result<Vec<Second>> {
     Ok(seconds)
 }
 
-/// Colours of text, lines of the grid, the truth, the estimate.
+/// Colours of the text, the grid, the true number and the estimate.
 type Colours = [&'static str; 4];
 
 const LIGHT: Colours = ["#333333", "#dddddd", "#999999", "#0b62c4"];
 const DARK: Colours = ["#cccccc", "#3a3f44", "#8a8f94", "#6cb2ff"];
 
-/// Pixels: of the picture, and of what is left free around the diagram.
+/// Size of the picture and its margins, in pixels.
 const WIDTH: f64 = 840.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 56.0;
@@ -164,7 +165,7 @@ fn axes(top: f64, [text, grid, ..]: &Colours) -> String {
     hosts.chain(seconds).chain([threshold]).collect()
 }
 
-/// The interval of the estimate, both lines, and their legend.
+/// Returns the interval of the estimate, both lines and their legend.
 fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> String {
     let line = |value: fn(&Second) -> f64| -> Vec<String> {
         let place = |(at, second): (u32, &Second)| {
@@ -181,8 +182,8 @@ fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> Strin
         lower.join(" ")
     );
     let (of_truth, of_estimate) = (line(|second| second.truth), line(|second| second.estimate));
-    let sent = "distinct hosts that sent to the victim in the last 300 s";
-    let told = "as srlg tells, ± 2 standard errors";
+    let sent = "distinct hosts that contacted the victim within 300 s";
+    let told = "estimate of srlg, ± 2 standard errors";
     for (left, points, colour, stroke, what) in
         [(LEFT, of_truth, truth, "5", sent), (LEFT + 370.0, of_estimate, estimate, "1.5", told)]
     {

@@ -1,7 +1,7 @@
-//! `plans`: whether detectors keep what [`Config::for_load`] promises; and a table of its plans.
+//! The command `plans`, which checks the promises of [`Config::for_load`], or prints a table of its plans.
 //!
-//! Each plan is [measured](trial) in traffic of exactly its load, of which planted hosts are a part, and judged by what it
-//! says itself.
+//! Each plan is [measured](trial) in traffic of exactly its load, which includes planted hosts, and compared with its
+//! own promises.
 
 mod trial;
 
@@ -21,12 +21,12 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{CommandLine, Form, Study, Sweep};
 use crate::table::{Table, percent, short};
 
-/// Share by which the root mean square error may differ from the standard error that is to be expected.
+/// Share by which the root mean square error may differ from the expected standard error.
 const TOLERANCE: f64 = 0.1;
 
 #[derive(Args)]
 pub(crate) struct Plans {
-    /// Thresholds
+    /// Thresholds of the plans
     #[arg(long, value_delimiter = ',', default_value = "8,32,64,200,1024,10k,100k", value_parser = number::count)]
     thresholds: Vec<u32>,
     /// Distinct pairs per window
@@ -35,38 +35,38 @@ pub(crate) struct Plans {
     /// Bytes of recorders
     #[arg(long, value_delimiter = ',', default_value = "500k,1M,2M,4M,8M,31700k,60M", value_parser = number::count)]
     memories: Vec<u32>,
-    /// Measure each plan in the least memory that is enough for it, and in none of --memories
+    /// Measure each plan in its smallest sufficient memory, instead of --memories
     #[arg(long)]
     least: bool,
-    /// Slices in the window; each plan has one of them in turn, so that all go with all else
+    /// Slices per window. Plans take these values in turn, so that all combinations occur
     #[arg(long, value_delimiter = ',', default_value = "1,10,300", value_parser = number::count)]
     windows: Vec<u32>,
-    /// Hosts of 2θ, and as many of θ and of θ/2, to plant per plan and traffic, if --work allows
+    /// Number of hosts of 2θ, of θ and of θ/2 to plant per plan and kind of traffic, as far as --work allows
     #[arg(long, default_value = "1k", value_parser = number::count)]
     hosts: u32,
-    /// Pairs to ingest per plan and traffic, at most; a pass over 800 bytes of recorders counts as one. Two windows at
-    /// least
+    /// Largest number of pairs to ingest per plan and traffic, but at least two windows. A pass over 800 bytes of
+    /// recorders counts as one pair
     #[arg(long, default_value = "80M", value_parser = number::integer)]
     work: u64,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
-    /// Print the table of plans by memory, load and threshold, and measure nothing
+    /// Print the table of plans by memory, load and threshold, without any measurement
     #[arg(long, conflicts_with_all = ["json", "least"])]
     table: bool,
     /// Print one JSON object per plan and traffic
     #[arg(long)]
     json: bool,
-    /// Put the table between its line `<!-- table: NAME -->` and the next `<!-- end -->` of this page: sizes with
-    /// --table, least with --least, plans without either, which have a row for each threshold
+    /// Page in which to replace the table between `<!-- table: NAME -->` and the next `<!-- end -->`. NAME is sizes
+    /// with --table, least with --least, and otherwise plans, which has a row for each threshold
     #[arg(long)]
     write: Option<PathBuf>,
 }
 
-/// What is asked of the planner.
+/// The input of the planner.
 #[derive(Clone, Copy)]
 struct Place {
     threshold: u32,
@@ -75,13 +75,13 @@ struct Place {
     memory: u32,
 }
 
-/// What was asked of the planner, and a plan that was measured, or a refusal.
+/// The input of the planner, and a measured plan or a rejection.
 struct Answer {
     place: Place,
     plan: Result<Trial, ConfigError>,
 }
 
-/// A plan that was measured in some traffic.
+/// A plan, measured in one kind of traffic.
 struct Trial {
     plan: Plan,
     background: Background,
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
     let (written, more) = if options.table {
         (sizes(options), String::new())
     } else {
-        // A long run is worth something wherever it ends: objects are printed at once.
+        // Objects are printed at once, because a long run is useful even if it stops early.
         let form = if options.json { Form::Objects } else { Form::Unprinted };
         let sweep = Sweep { results: results(options), steps: options.places() };
         let measured = Study::printed(form).run(1, vec![sweep], |place, results, _| {
@@ -121,13 +121,13 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
         writeln!(io::stdout(), "{}", text.trim_end()).context(UNWRITTEN)?;
     }
     let broken = answers.iter().filter(|answer| answer.is_broken()).count();
-    ensure!(broken == 0, "{broken} plans do not keep what they promise");
+    ensure!(broken == 0, "{broken} plans break their promises: see the rows marked broken");
     Ok(())
 }
 
 impl Plans {
-    /// All places: each threshold, load and memory with one window, in turn; but for loads that have no room for the
-    /// planted hosts.
+    /// Returns all combinations of threshold, load and memory, each with one window in turn, without loads that have no
+    /// room for the planted hosts.
     fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (row, &threshold) in self.thresholds.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Plans {
     }
 }
 
-/// The least memory of a plan, if there is one of less than 4 GiB.
+/// Returns the smallest memory of a plan, if there is one of less than 4 GiB.
 fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
     match Config::for_load(threshold, window, load.into(), 0) {
         Err(ConfigError::Memory { least, .. }) => least.try_into().ok(),
@@ -157,7 +157,7 @@ fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
 }
 
 impl Place {
-    /// An answer for each traffic, or one of a refusal.
+    /// Returns an answer for each kind of traffic, or one answer for a rejection.
     fn answers(&self, options: &Plans) -> Result<Vec<Answer>> {
         let place = *self;
         let Self { threshold, window, load, memory } = place;
@@ -174,7 +174,7 @@ impl Place {
 }
 
 impl Answer {
-    /// Whether the plan was measured not to keep what it says, by more than chance.
+    /// Returns whether the measured plan breaks its promises by more than chance.
     fn is_broken(&self) -> bool {
         self.plan.as_ref().is_ok_and(|trial| {
             trial.errs_otherwise() || trial.misses_more() || trial.outcome.crowded > 0
@@ -183,8 +183,8 @@ impl Answer {
 }
 
 impl Trial {
-    /// Whether errors are larger than was promised, or smaller than is to be expected of the load as it acts in the end,
-    /// by more than the tolerance and by more than chance. At first giants act as all others do.
+    /// Returns whether errors are larger than promised, or smaller than expected for the effective load at the end. The
+    /// difference must exceed both the tolerance and chance. At first, giants act as all other hosts do.
     fn errs_otherwise(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let most = TOLERANCE.max(3.0 * outcome.noise());
@@ -192,11 +192,12 @@ impl Trial {
             || outcome.rms() < outcome.std_error * (1.0 - most)
     }
 
-    /// Whether more hosts of 2θ or of θ are missed than the plan says, which a chance below 1 in 1,000 would do.
+    /// Returns whether more hosts of 2θ or of θ are missed than promised, which chance alone does with a probability
+    /// below 1 in 1,000.
     fn misses_more(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let too_many = |missed, hosts, share| at_least(missed, share * f64::from(hosts)) < 1e-3;
-        // A plan leaves to reports what the limit of candidates does to hosts of θ.
+        // A plan leaves the effect of the limit of candidates on hosts of θ to reports.
         let miss_probability = match outcome.raised {
             0 => plan.miss_probability,
             _ => outcome.miss_probability,
@@ -206,7 +207,7 @@ impl Trial {
     }
 }
 
-/// Probability that a Poisson variable of this `mean` is `count` or more.
+/// Returns the probability that a Poisson variable of this `mean` is `count` or more.
 fn at_least(count: u32, mean: f64) -> f64 {
     let (mut fewer, mut term) = (0.0, (-mean).exp());
     for number in 0..count {
@@ -216,14 +217,14 @@ fn at_least(count: u32, mean: f64) -> f64 {
     1.0 - fewer
 }
 
-/// Noise, as a share of an error, up to which the error of a plan tells something.
+/// Largest noise, as a share of an error, with which the error of a plan is meaningful.
 const CLEAR: f64 = 0.05;
 
 const COLUMNS: &[Column] = &[
     Column::decimals(2, "λ").metric("pairs_per_recorder", ""),
     Column::percent("σ of θ"),
     Column::decimals(0, "measured over σ"),
-    Column::decimals(3, "over that of the load as it acts"),
+    Column::decimals(3, "measured over σ of the effective load"),
     Column::decimals(0, "hosts of each kind").metric("hosts", ""),
     Column::decimals(0, "2θ missed").metric("missed", ""),
     Column::decimals(0, "θ high").metric("high", ""),
@@ -245,7 +246,8 @@ fn results(options: &Plans) -> Results {
     }
 }
 
-/// The row of a plan in some traffic; of a refusal one without figures, whose last name is the reason.
+/// Returns the row of a plan in one kind of traffic. The row of a rejection has no figures, and its last name is the
+/// reason.
 fn row(answer: &Answer) -> Row {
     let Place { threshold, window, load, memory } = answer.place;
     let mut names = [threshold, window, load, memory].map(short).to_vec();
@@ -291,7 +293,7 @@ fn row(answer: &Answer) -> Row {
     Row::new(names, cells, details)
 }
 
-/// Every plan in every traffic, and every refusal.
+/// Returns a table of every plan in every kind of traffic, and a table of every rejection.
 fn all(results: &Results) -> String {
     let mut refused = Table::new(&["θ", "slices", "pairs", "memory", "refusal"]);
     let refusals = results.rows.iter().filter(|row| row.json_only);
@@ -307,8 +309,8 @@ const SUMMARY: [&str; 14] = [
     "hosts of θ/2 reported",
     "hosts of θ missed by the finder",
     "expected",
-    "error over what was promised",
-    "over what is expected",
+    "error relative to the promise",
+    "error relative to expectation",
     "refused: cells",
     "candidates",
     "load",
@@ -316,7 +318,7 @@ const SUMMARY: [&str; 14] = [
     "memory",
 ];
 
-/// A row for each threshold: all plans in all traffics together.
+/// Returns a table with a row for each threshold, over all plans in all kinds of traffic.
 fn summary(answers: &[Answer]) -> String {
     let mut table = Table::new(&SUMMARY);
     for answers in answers.chunk_by(|one, next| one.place.threshold == next.place.threshold) {
@@ -350,7 +352,7 @@ fn summary(answers: &[Answer]) -> String {
     table.to_string()
 }
 
-/// The least and the most of some ratios.
+/// Returns the smallest and the largest of some ratios.
 fn range(ratios: impl Iterator<Item = f64>) -> String {
     let widen = |[least, most]: [f64; 2], ratio: f64| [least.min(ratio), most.max(ratio)];
     match ratios.fold([f64::INFINITY, 0.0], widen) {
@@ -359,7 +361,7 @@ fn range(ratios: impl Iterator<Item = f64>) -> String {
     }
 }
 
-/// The column of a refusal.
+/// Returns the column of a rejection.
 fn rule(refusal: &ConfigError) -> usize {
     match refusal {
         ConfigError::PlanCells { .. } => 0,
@@ -370,7 +372,7 @@ fn rule(refusal: &ConfigError) -> usize {
     }
 }
 
-/// The plans by memory, load and threshold, without any measurement: a table for each window.
+/// Returns the plans by memory, load and threshold, without any measurement, in one table per window.
 fn sizes(options: &Plans) -> String {
     let tables = options.windows.iter().map(|&window| {
         let slices = if window == 1 { "one slice".to_owned() } else { format!("{window} slices") };
@@ -379,7 +381,7 @@ fn sizes(options: &Plans) -> String {
     tables.collect()
 }
 
-/// The plans of all thresholds and loads in all memories.
+/// Returns the plans of all thresholds and loads in all memory sizes.
 fn sizes_of(options: &Plans, window: u32) -> Table {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let memories: Vec<_> = options.memories.iter().map(|&it| megabytes(it.into())).collect();
@@ -407,7 +409,7 @@ fn sizes_of(options: &Plans, window: u32) -> Table {
     table
 }
 
-/// Percent with the digits that say something of few hosts.
+/// Rounds up to a number of digits that is meaningful for few hosts.
 fn rounded_up(percent: f64) -> String {
     let decimals = if percent < 0.1 { 3 } else { 1 };
     let scale = 10_f64.powi(decimals);

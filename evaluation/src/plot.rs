@@ -1,8 +1,8 @@
-//! Line charts, as SVG.
+//! Line charts as SVG.
 //!
-//! Equal charts give equal bytes on every machine, since texts are left to the viewer's fonts and none is measured here.
-//! An axis leaves out values that it cannot show: those that are not finite, and on a logarithmic axis those that are not
-//! positive.
+//! Equal charts have equal bytes on every machine, because the fonts of the viewer determine the widths of texts, and
+//! this module measures none. An axis leaves out values that it cannot show: infinite values and NaN, and on a
+//! logarithmic axis values that are not positive.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (860, 460);
 /// Height of the title and the legend above the plot.
 const HEAD: i32 = 62;
-/// Width that a letter of the legend takes, about, in any viewer's font.
+/// Approximate width of a letter of the legend, in any font.
 const LETTER: i32 = 8;
-/// Colours that colour-blind readers tell apart as well (Okabe and Ito).
+/// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
     RGBColor(213, 94, 0),
     RGBColor(0, 114, 178),
@@ -25,7 +25,7 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
-/// A series of more points is a line without marks.
+/// Largest number of points with marks. A longer series is a line without marks.
 const MOST_MARKS: usize = 40;
 
 /// Series on two axes.
@@ -34,7 +34,7 @@ pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    /// Drawn in this order, each in a colour of its own up to six.
+    /// The series in drawing order. The first six have distinct colours.
     pub(crate) series: Vec<Series>,
 }
 
@@ -45,14 +45,13 @@ pub(crate) struct Plot {
     pub(crate) chart: Chart,
 }
 
-/// What an axis shows.
+/// Label and scale of an axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Axis {
     pub(crate) label: &'static str,
     pub(crate) scale: Scale,
 }
 
-/// How an axis spreads its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     Linear,
@@ -66,24 +65,22 @@ pub(crate) struct Series {
     pub(crate) points: Vec<Point>,
 }
 
-/// A point of a line.
 #[derive(Clone, Copy)]
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// Half the length of a vertical bar through the point; 0 for none.
+    /// Half the length of a vertical error bar, or 0 without one.
     pub(crate) error: f64,
 }
 
 impl Series {
-    /// A line for each name, in the order of appearance.
+    /// Returns a line for each name, in order of appearance.
     pub(crate) fn by_name(points: impl IntoIterator<Item = (String, Point)>) -> Vec<Self> {
         let mut lines = Vec::new();
         points.into_iter().for_each(|(name, point)| Self::add(&mut lines, &name, point));
         lines
     }
 
-    /// Adds a point to the line of this name.
     pub(crate) fn add(lines: &mut Vec<Self>, name: &str, point: Point) {
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push(point),
@@ -93,7 +90,7 @@ impl Series {
 }
 
 impl Point {
-    /// Ends of the bar. A logarithmic axis shows a bar that reaches 0 from the point upwards.
+    /// Returns the ends of the bar. On a logarithmic axis, a bar that reaches 0 starts at the point.
     fn bar(self, scale: Scale) -> [f64; 2] {
         let low = self.y - self.error;
         [if scale.shows(low) { low } else { self.y }, self.y + self.error]
@@ -144,7 +141,7 @@ impl Chart {
         Ok(root.present()?)
     }
 
-    /// Title and legend, above the plot so that they hide nothing.
+    /// Draws the title and the legend above the plot, where they cover nothing.
     fn draw_head(&self, head: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<()> {
         head.draw(&Text::new(self.title.as_str(), (68, 10), ("sans-serif", 20)))?;
         let mut left = 68;
@@ -167,7 +164,7 @@ impl Chart {
         Span::around(self.x.scale, points.map(|point| point.x))
     }
 
-    /// A linear one shows 0, so that lengths compare like values.
+    /// Returns the vertical span. A linear axis includes 0, so that lengths are in proportion to values.
     fn vertical(&self) -> Span {
         let scale = self.y.scale;
         let points = self.series.iter().flat_map(|series| self.shown(series));
@@ -177,20 +174,20 @@ impl Chart {
 }
 
 impl Scale {
-    /// Whether `value` has a place on such an axis.
+    /// Returns whether such an axis can show `value`.
     fn shows(self, value: f64) -> bool {
         value.is_finite() && (self == Self::Linear || value > 0.0)
     }
 }
 
-/// Labels of an axis at most.
+/// Largest number of labels on an axis.
 const MOST_LABELS: usize = 10;
-/// Labels at most of a logarithmic axis that is shorter than its decades.
+/// Largest number of labels on a logarithmic axis that is shorter than its decades.
 const FEW_LABELS: usize = 6;
-/// Decades of a logarithmic axis at most in which 2 and 5 are labelled.
+/// Largest number of decades in which a logarithmic axis has labels at 2 and 5.
 const FEW_DECADES: f64 = 3.0;
 
-/// From the smallest to the largest value of an axis.
+/// The range of values on an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Span {
     scale: Scale,
@@ -198,14 +195,14 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span of `values`, all of which `scale` can show; without values, some span.
+    /// Returns the span of `values`, all of which `scale` can show. Without values, it is an arbitrary span.
     pub(super) fn around(scale: Scale, values: impl Iterator<Item = f64> + Clone) -> Self {
         let low = values.clone().reduce(f64::min).unwrap_or(1.0);
         let high = values.reduce(f64::max).unwrap_or(1.0);
         let range = match scale {
             Scale::Linear if low < high => {
                 let margin = (high - low) / 20.0;
-                // An axis that begins at 0 says so.
+                // An axis that starts at 0 has a label there.
                 if low < 0.0 { low - margin..high + margin } else { low..high + margin }
             }
             Scale::Linear => low..high + 1.0,
@@ -214,7 +211,7 @@ impl Span {
         Self { scale, range }
     }
 
-    /// Share of the axis before `value`.
+    /// Returns the share of the axis before `value`.
     fn share(&self, value: f64) -> f64 {
         let place = |value: f64| match self.scale {
             Scale::Linear => value,
@@ -224,7 +221,7 @@ impl Span {
         (place(value) - start) / (end - start)
     }
 
-    /// Multiples of the smallest round step of which few enough fit.
+    /// Returns the multiples of the smallest round step with few enough labels.
     fn even_labels(&self, most: usize) -> Vec<f64> {
         let length = self.range.end - self.range.start;
         let mut steps = round_numbers(libm::floor(libm::log10(length)) as i32 - 2);
@@ -234,7 +231,7 @@ impl Span {
         multiples.take_while(|&value| value <= self.range.end).collect()
     }
 
-    /// Round numbers; where the span has many decades, powers of ten alone.
+    /// Returns round numbers. In a span of many decades, these are only powers of ten.
     fn decade_labels(&self) -> Vec<f64> {
         let first = libm::floor(libm::log10(self.range.start)) as i32;
         let decades = libm::log10(self.range.end / self.range.start);
@@ -245,7 +242,7 @@ impl Span {
     }
 }
 
-/// 1, 2 and 5 times the powers of ten from 10 to the `decade` on.
+/// Returns 1, 2 and 5 times the powers of ten, starting at 10 to the power of `decade`.
 fn round_numbers(decade: i32) -> impl Iterator<Item = f64> {
     (decade..)
         .flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * libm::pow(10.0, decade.into())))
@@ -275,7 +272,7 @@ impl Ranged for Span {
 }
 
 impl ValueFormatter<f64> for Span {
-    /// With a suffix from 10,000 on, and no digits that say nothing.
+    /// Formats a value with a suffix from 10,000 on, and without superfluous digits.
     fn format(value: &f64) -> String {
         let (value, suffix) = match value.abs() {
             1e6.. => (value / 1e6, "M"),

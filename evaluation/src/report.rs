@@ -1,7 +1,7 @@
-//! `report`: takes the figures of docs/ again, each by its command, and writes them where they stand.
+//! The command `report`, which measures the figures of docs/ again and writes them into their pages.
 //!
-//! [`SECTIONS`] name what can be taken again: a section is commands that write their own pages, or commands whose rows make
-//! a table of docs/measurements.md, below the command lines. A section is written when all of its commands have succeeded.
+//! [`SECTIONS`] lists the figures. The commands of a section write their own pages, or print the rows of a table in
+//! docs/measurements.md, which is below the command lines. A section is written when all its commands have succeeded.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,14 +14,14 @@ use clap::Args;
 use crate::output::{Page, UNWRITTEN};
 use crate::table::{Table, machine};
 
-/// The page of all tables that have no page of their own, from the root of the repository.
+/// The page of all tables without a page of their own, relative to the root of the repository.
 const MEASUREMENTS: &str = "docs/measurements.md";
 
 #[derive(Args)]
 pub(crate) struct Report {
-    /// Sections to take again [default: all]
+    /// Sections to measure again [default: all]
     sections: Vec<String>,
-    /// List the sections with their commands, and run none
+    /// List the sections with their commands, and run none of them
     #[arg(long)]
     list: bool,
     /// Folder of recorded traffic, for the section `traces`
@@ -36,12 +36,12 @@ pub(crate) fn run(options: &Report) -> Result<()> {
     }
     ensure!(
         Path::new(MEASUREMENTS).exists(),
-        "there is no {MEASUREMENTS} here: run this command in the root of the repository"
+        "cannot find {MEASUREMENTS}: run this command in the root of the repository"
     );
-    // Before hours of work: a page without the place fails at once.
+    // This check comes before hours of work, so that a page without the place fails at once.
     let places: Vec<&str> = chosen.iter().filter(|it| it.is_table).map(|it| it.name).collect();
     Page::open(Path::new(MEASUREMENTS), &places)?;
-    // Before the first section changes a page.
+    // The commit is read before the first section changes a page.
     let commit = commit()?;
     let mut failed = Vec::new();
     for section in chosen {
@@ -57,7 +57,7 @@ pub(crate) fn run(options: &Report) -> Result<()> {
             failed.push(section.name);
         }
     }
-    ensure!(failed.is_empty(), "sections that failed: {}", failed.join(", "));
+    ensure!(failed.is_empty(), "failed sections: {}", failed.join(", "));
     Ok(())
 }
 
@@ -68,7 +68,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Section>> {
     let section = |name: &String| {
         SECTIONS.iter().find(|section| section.name == name).with_context(|| {
             let known: Vec<_> = SECTIONS.iter().map(|section| section.name).collect();
-            format!("{name:?} is no section: give some of {}", known.join(", "))
+            format!("unknown section {name:?}: must be one of {}", known.join(", "))
         })
     };
     names.iter().map(section).collect()
@@ -85,7 +85,7 @@ fn list(sections: &[&Section], options: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs the commands of a section, and writes what they came to.
+/// Runs the commands of a section, and writes their results.
 fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     let mut table: Option<Table> = None;
     for line in section.lines(&options.data) {
@@ -93,7 +93,8 @@ fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
             .context("cannot write to the standard error")?;
         let output = output(&line).with_context(|| format!("cannot run {line}"))?;
         if section.is_table {
-            add_rows(&mut table, &output).with_context(|| format!("of what {line} printed"))?;
+            add_rows(&mut table, &output)
+                .with_context(|| format!("cannot use the output of {line}"))?;
         }
     }
     let Some(table) = table else { return Ok(()) };
@@ -104,7 +105,7 @@ fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     page.write()
 }
 
-/// What a command prints on its standard output, when it succeeds.
+/// Returns the standard output of a command, if it succeeds.
 fn output(line: &str) -> Result<String> {
     let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -113,18 +114,19 @@ fn output(line: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The commit that is measured, and whether files differ from it.
+/// Returns the measured commit, and whether files differ from it.
 fn commit() -> Result<String> {
     let git = Command::new("git").args(["describe", "--always", "--dirty=, changed"]).output();
-    let git = git.context("cannot run git, which tells the commit that is measured")?;
-    ensure!(git.status.success(), "git does not tell the commit: run this command in a checkout");
+    let git = git.context("cannot run git to find the measured commit")?;
+    ensure!(git.status.success(), "git cannot find the commit: run this command in a checkout");
     Ok(format!("commit {}", String::from_utf8_lossy(&git.stdout).trim()))
 }
 
 const BENCHMARK: [&str; 3] = ["benchmark", "ns", "±"];
 
-/// Adds the rows in what a command prints to the table, which the first of them begins: lines that begin with `|`, and those
-/// of benchmarks (`test NAME ... bench: N ns/iter`). All rows have the same headings, whichever command they are of.
+/// Adds the rows in the output of a command to the table. Rows are lines that start with `|`, and lines of benchmarks
+/// (`test NAME ... bench: N ns/iter`). The first headings start the table, and all rows have the same headings, even
+/// from different commands.
 fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     let (mut found, mut columns) = (false, None);
     let mut lines = output.lines().map(str::trim).peekable();
@@ -140,21 +142,24 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
         } else if let (true, Some(columns), Some(table)) =
             (line.starts_with('|'), columns, table.as_mut())
         {
-            // Tests that take long say so between two rows.
+            // Slow tests print other lines between two rows.
             let row = cells(line);
-            ensure!(row.len() == columns, "a row has other columns than its headings");
+            ensure!(row.len() == columns, "a row has another number of columns than its headings");
             table.row(row.into_iter().map(str::to_owned).collect());
             found = true;
         }
     }
-    ensure!(found, "there is no row of a table");
+    ensure!(found, "cannot find a row of a table");
     Ok(())
 }
 
-/// The table, begun with these headings, or checked to have them.
+/// Starts the table with these headings, or checks that it has them.
 fn begin<'a>(table: &'a mut Option<Table>, headings: &[&str]) -> Result<&'a mut Table> {
     let table = table.get_or_insert_with(|| Table::new(headings));
-    ensure!(table.has_headings(headings), "the headings {headings:?} are not those of rows before");
+    ensure!(
+        table.has_headings(headings),
+        "the headings {headings:?} differ from those of earlier rows"
+    );
     Ok(table)
 }
 
@@ -162,27 +167,28 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Name, nanoseconds and their deviation of a line that a benchmark prints.
+/// Returns the name, the nanoseconds and their deviation from a line of a benchmark.
 fn benchmark(line: &str) -> Option<[String; 3]> {
     let (name, figures) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
     let (nanoseconds, deviation) = figures.split_once("ns/iter (+/-")?;
     Some([name, nanoseconds, deviation.trim_end_matches(')')].map(|cell| cell.trim().to_owned()))
 }
 
-/// Figures that are taken together.
+/// Figures that are measured together.
 struct Section {
-    /// Its place in docs/measurements.md, if it is a table there.
+    /// Name of the section, and of its place in docs/measurements.md if it is a table.
     name: &'static str,
-    /// What a list of the sections says of it.
+    /// Description in the list of sections.
     what: &'static str,
-    /// Whether `report` makes a table of the rows that the commands print; otherwise the commands write a page themselves.
+    /// Whether `report` makes a table of the rows that the commands print. Otherwise the commands write a page
+    /// themselves.
     is_table: bool,
-    /// As the page has them.
+    /// Command lines, as the page shows them.
     lines: &'static [&'static str],
 }
 
 impl Section {
-    /// The commands, with `data` as the folder of recorded traffic.
+    /// Returns the commands, with `data` as the folder of recorded traffic.
     fn lines(&self, data: &str) -> Vec<String> {
         self.lines.iter().map(|line| line.replace("DIR", data)).collect()
     }
@@ -196,36 +202,36 @@ impl Section {
     }
 }
 
-/// The shortest first, but for pages, which are last. Commands are written as a reader would type them in the root of the
+/// All sections, the fastest first and pages last. Commands are written as a reader would type them in the root of the
 /// repository. `DIR` stands for the folder of recorded traffic.
 #[rustfmt::skip] // tables of commands
 const SECTIONS: &[Section] = &[
-    Section::table("decoding", "records of exports per second, beside the bare parsers", &[
+    Section::table("decoding", "exported records per second, compared with bare parsers", &[
         "cargo test --release -p srlg-input --test speed exports -- --ignored --nocapture --test-threads 1",
     ]),
-    Section::table("state", "snapshots and deltas: bytes and times", &[
+    Section::table("state", "bytes and times of snapshots and deltas", &[
         "cargo bench -p srlg-benches --bench state -- --output-format bencher",
     ]),
-    Section::table("hash", "ingest by scheme, family of hosts and hash", &[
+    Section::table("hash", "ingest by scheme, address family and hash", &[
         "cargo bench -p srlg-benches --bench ingest -- --output-format bencher",
     ]),
-    Section::table("deltas", "deltas of a full window, alone and in a mesh", &[
+    Section::table("deltas", "deltas of a full window, of a single node and in a mesh", &[
         "cargo test --release --test behaviour growth_of_deltas -- --ignored --nocapture",
     ]),
-    Section::table("network", "a collector's deltas per second, a broker's messages", &[
+    Section::table("network", "deltas per second of a collector, and messages of a broker", &[
         "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
         "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
     Section::table("monitor-throughput", "records per second of `srlg run`, over loopback", &[
         "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test throughput -- --ignored --nocapture",
     ]),
-    Section::table("monitor-memory", "memory of `srlg run` over an hour that is replayed", &[
+    Section::table("monitor-memory", "memory of `srlg run` during a replayed hour", &[
         "cargo test -p srlg-cli --test memory -- --nocapture",
     ]),
-    Section::table("monitor-attacks", "recorded attacks, exported by softflowd", &[
+    Section::table("monitor-attacks", "recorded attacks that softflowd exports", &[
         "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test site attacks -- --nocapture",
     ]),
-    Section::table("speed", "pairs per second and closes, beside what users have today", &[
+    Section::table("speed", "pairs per second and closes, compared with common alternatives", &[
         "cargo run --release -p srlg-evaluation -- speed --device cpu --loads 2M,5M,10M",
     ]),
     Section::table("accuracy", "errors of the default under load", &[
@@ -235,7 +241,7 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- accuracy --load 20M --windows 2 --stride 50 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --memory 8M --load 2M --windows 4 --stride 100 --streams 3 --row",
     ]),
-    Section::table("models", "errors of the default by models of traffic", &[
+    Section::table("models", "errors of the default by traffic model", &[
         "cargo run --release -p srlg-evaluation -- accuracy --traffic backbone --load 10M --windows 16 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --traffic metro --load 10M --windows 16 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --traffic flood --load 10M --windows 16 --row",
@@ -245,7 +251,7 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- accuracy --traffic flood --load 20M --windows 8 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --traffic persistent --load 10M --windows 1 --window 10 --streams 17 --row",
     ]),
-    Section::table("families", "errors of IPv4, IPv6 and both", &[
+    Section::table("families", "errors with IPv4, IPv6 and mixed traffic", &[
         "cargo run --release -p srlg-evaluation -- accuracy --family 4 --load 2M --windows 4 --stride 100 --streams 12 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 2M --windows 4 --stride 100 --streams 12 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 2M --windows 4 --stride 100 --streams 12 --row",
@@ -253,13 +259,13 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- accuracy --family 6 --load 20M --windows 1 --stride 13 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --family mixed --load 20M --windows 1 --stride 13 --streams 3 --row",
     ]),
-    Section::table("giants", "errors of hosts from 1,024 to ten million opposite hosts", &[
+    Section::table("giants", "errors of hosts from 1,024 to ten million peers", &[
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M",
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 10M",
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M --memory 8M",
         "cargo run --release -p srlg-evaluation -- giants --trials 1000 --load 6M --lines 26041 --linear-width 4096 --cardinalities 1024,4096",
     ]),
-    Section::table("alike", "what is missed, and closes, where all hosts are alike", &[
+    Section::table("alike", "misses and closes when all hosts are alike", &[
         "cargo run --release -p srlg-evaluation -- alike",
         "cargo run --release -p srlg-evaluation -- alike --hosts 4G --loads 20M,60M",
         "cargo run --release -p srlg-evaluation -- alike --hosts 16M --loads 100M --memory 316000000 --planted 6000",
@@ -274,10 +280,13 @@ const SECTIONS: &[Section] = &[
     Section::page("picture", "the picture of README.md", &[
         "cargo run --release -p srlg-evaluation -- picture",
     ]),
+    Section::page("algorithm", "the pictures of docs/algorithm.md", &[
+        "cargo run --release -p srlg-evaluation -- algorithm",
+    ]),
     Section::page("scale", "docs/scaling: many nodes", &[
         "cargo run --release -p srlg-evaluation -- scale",
     ]),
-    Section::page("peers", "docs/peers.md: what users have today", &[
+    Section::page("peers", "docs/peers.md: common alternatives", &[
         "cargo run --release -p srlg-evaluation -- peers --load 500k --write docs/peers.md",
         "cargo run --release -p srlg-evaluation -- peers --load 2M --write docs/peers.md",
         "cargo run --release -p srlg-evaluation -- peers --load 5M --write docs/peers.md",
@@ -285,14 +294,14 @@ const SECTIONS: &[Section] = &[
     Section::page("paper", "docs/paper: the paper's experiments", &[
         "cargo run --release -p srlg-evaluation -- paper",
     ]),
-    Section::page("characterise", "docs/characterise: errors against all that one can choose", &[
+    Section::page("characterise", "docs/characterise: errors against every parameter", &[
         "cargo run --release -p srlg-evaluation -- characterise",
     ]),
     Section::page("traces", "docs/real-traffic.md: recorded traffic", &[
         "cargo run --release -p srlg-evaluation -- traces --data DIR --cut 300x1,60x5 --write docs/real-traffic.md",
         "cargo run --release -p srlg-evaluation -- traces --data DIR --cut 1x300 --stride 10 --write docs/real-traffic.md",
     ]),
-    Section::page("plans", "docs/sizing.md: plans, and what they keep", &[
+    Section::page("plans", "docs/sizing.md: plans and their checks", &[
         "cargo run --release -p srlg-evaluation -- plans --table --thresholds 8,32,64,200,1024,10k,100k --loads 100k,1M,5M,20M,100M --memories 500k,1M,2M,4M,8M,16M,31700k,60M,120M,316M --windows 300,1 --write docs/sizing.md",
         "cargo run --release -p srlg-evaluation -- plans --write docs/sizing.md",
         "cargo run --release -p srlg-evaluation -- plans --least --family 6 --write docs/sizing.md",

@@ -1,8 +1,8 @@
-//! Rows of figures, and the tables, charts and JSON that are made of them.
+//! Rows of figures, and the tables, charts and JSON objects made from them.
 //!
-//! [`Results`] are [`Row`]s of [`Cell`]s under [`Column`]s. A column says how its cells are written in a table, what they
-//! are called in JSON and which chart they have. A cell holds its value in the unit of the JSON; a value that does not
-//! exist is null there, a text in the table, and no point in a chart. Equal results give equal bytes.
+//! [`Results`] are [`Row`]s of [`Cell`]s under [`Column`]s. A column defines the format of its cells in a table, their
+//! name in JSON, and their chart. A cell has its value in the unit of the JSON. A missing value is null in JSON, a text
+//! in the table, and not in the chart. Equal results have equal bytes.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use crate::table::{self, Table, percent};
 /// Named values of a JSON object.
 pub(crate) type Details = Vec<(&'static str, Value)>;
 
-/// Lists fields of structures, by their names, and other values as [`Details`]:
-/// `details!(options => seed, quick; "sweep": place)`.
+/// Lists fields of structures by name, and other values, as [`Details`]: `details!(options => seed, quick; "sweep":
+/// place)`.
 macro_rules! details {
     ($($($of:ident).+ => $($field:ident),+;)* $($name:literal: $value:expr),* $(,)?) => {
         [
@@ -28,23 +28,22 @@ macro_rules! details {
 }
 pub(crate) use details;
 
-/// How all cells of a column are written.
+/// Format of the cells of a column.
 #[derive(Clone, Copy)]
 enum Style {
     Decimals(usize),
-    /// From bytes, to a tenth of 10^6.
+    /// A number of bytes in units of 10^6, with one decimal.
     Megabytes,
     Percent,
-    /// Percent with a sign.
     Signed,
 }
 
-/// What all cells of a column have in common.
+/// Properties of all cells of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     style: Style,
-    /// None where only tables have the column.
+    /// Name and unit in JSON, or `None` if only tables have the column.
     pub(crate) metric: Option<Metric>,
     pub(crate) curve: Option<Curve>,
 }
@@ -59,7 +58,7 @@ pub(crate) struct Metric {
 /// A chart of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Curve {
-    /// End of the name of its file.
+    /// End of the file name.
     pub(crate) file: &'static str,
     y: Axis,
 }
@@ -69,7 +68,7 @@ impl Column {
         Self { heading, style, metric: None, curve: None }
     }
 
-    /// Figures with this number of decimals, or words.
+    /// Creates a column of figures with this number of decimals, or of words.
     pub(crate) const fn decimals(decimals: usize, heading: &'static str) -> Self {
         Self::new(heading, Style::Decimals(decimals))
     }
@@ -82,7 +81,7 @@ impl Column {
         Self::new(heading, Style::Percent)
     }
 
-    /// Percent with a sign.
+    /// Creates a column of percent with a sign.
     pub(crate) const fn signed(heading: &'static str) -> Self {
         Self::new(heading, Style::Signed)
     }
@@ -92,7 +91,7 @@ impl Column {
         Self { metric: Some(Metric { name, unit }), ..self }
     }
 
-    /// Adds a chart, whose axis is logarithmic and says what the heading says.
+    /// Adds a logarithmic chart with the heading as its label.
     pub(crate) const fn chart(self, file: &'static str) -> Self {
         self.chart_of(file, self.heading, Scale::Logarithmic)
     }
@@ -116,7 +115,7 @@ impl Column {
         }
     }
 
-    /// The value in the unit of tables and charts.
+    /// Converts the value to the unit of tables and charts.
     fn charted(&self, value: f64) -> f64 {
         if matches!(self.style, Style::Megabytes) { value / 1e6 } else { value }
     }
@@ -125,26 +124,26 @@ impl Column {
 /// A figure of a row, or words.
 pub(crate) struct Cell {
     pub(crate) value: Option<f64>,
-    /// Half the length of the interval around the value; 0 for none.
+    /// Half the length of the interval around the value, or 0 without one.
     half: f64,
-    /// The text of tables where there is no value.
+    /// Text in tables if there is no value.
     text: String,
-    /// Further fields of its object in JSON.
+    /// Further fields of its JSON object.
     pub(crate) details: Details,
 }
 
 impl Cell {
-    /// A share as a figure of percent.
+    /// Creates a figure of percent from a ratio.
     pub(crate) fn ratio(ratio: Option<f64>) -> Self {
         ratio.map(|ratio| 100.0 * ratio).into()
     }
 
-    /// A value in the middle of an interval, whose half is `half`.
+    /// Adds an interval around the value, with half the length `half`.
     pub(crate) fn within(self, half: f64) -> Self {
         Self { half, ..self }
     }
 
-    /// `text` where there is no value.
+    /// Sets the text for a missing value.
     pub(crate) fn or(self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self }
     }
@@ -163,7 +162,7 @@ impl From<Option<f64>> for Cell {
 macro_rules! cell_from {
     ($($number:ty),+) => {
         $(impl From<$number> for Cell {
-            #[allow(clippy::cast_lossless, reason = "one body for all types of numbers")]
+            #[allow(clippy::cast_lossless, reason = "one macro body converts all number types")]
             fn from(value: $number) -> Self {
                 Some(value as f64).into()
             }
@@ -178,37 +177,37 @@ impl From<String> for Cell {
     }
 }
 
-/// A table: the results of a sweep.
+/// The results of a sweep, which make a table.
 #[derive(Default)]
 pub(crate) struct Results {
-    /// The place in the page, and the start of the names of the charts' files.
+    /// Name of the place in the page, and start of the file names of the charts.
     pub(crate) place: String,
     pub(crate) heading: String,
-    /// What all rows have in common.
+    /// Setting that all rows have in common.
     pub(crate) setting: String,
-    /// Text above and below the table, with a line break at its end.
+    /// Text above and below the table. Each ends with a line break.
     pub(crate) above: String,
     pub(crate) below: String,
-    /// Headings of the names of rows; the second one is the label of the x axis.
+    /// Headings of the names of rows. The second one is the label of the x axis.
     pub(crate) names: Vec<&'static str>,
     pub(crate) columns: &'static [Column],
     pub(crate) rows: Vec<Row>,
-    /// Charts beside those of the columns.
+    /// Charts in addition to those of the columns.
     pub(crate) plots: Vec<Plot>,
-    /// What all objects in JSON have.
+    /// Fields of all JSON objects.
     pub(crate) details: Details,
 }
 
-/// A system, or one place of one series.
+/// A system, or one point of a series.
 pub(crate) struct Row {
-    /// Its first cells: the system or series, and the place.
+    /// The first cells: the system or series, and the place.
     pub(crate) names: Vec<String>,
-    /// The place on the x axis, where there are charts.
+    /// The position on the x axis, if there are charts.
     pub(crate) x: f64,
     pub(crate) cells: Vec<Cell>,
-    /// Further fields of its objects in JSON.
+    /// Further fields of its JSON objects.
     pub(crate) details: Details,
-    /// Whether tables and charts leave it out.
+    /// Whether tables and charts leave the row out.
     pub(crate) json_only: bool,
 }
 
@@ -223,7 +222,7 @@ impl Row {
 }
 
 impl Results {
-    /// The setting, with `images` the charts, and the table.
+    /// Returns the setting, the charts if `images`, and the table.
     pub(crate) fn text(&self, images: bool) -> String {
         let image =
             |plot: Plot| format!("![{}: {}]({})\n\n", self.heading, plot.chart.y.label, plot.file);
@@ -251,13 +250,13 @@ impl Results {
         table
     }
 
-    /// The first lines of a table whose lines are written one by one, each as wide as the headings.
+    /// Returns the first lines of a table that is written line by line. Its columns are as wide as the headings.
     pub(crate) fn head(&self) -> String {
         let headings: Vec<_> = self.headings().into_iter().map(str::to_owned).collect();
         format!("{}\n{}", table::line(&headings, &self.widths()), table::rule(&self.widths()))
     }
 
-    /// The line of a row in such a table.
+    /// Returns the line of a row in such a table.
     pub(crate) fn line(&self, row: &Row) -> String {
         table::line(&self.cells(row), &self.widths())
     }
@@ -270,13 +269,13 @@ impl Results {
         self.rows.iter().filter(|row| !row.json_only)
     }
 
-    /// The charts of the columns, and the others.
+    /// Returns the charts of the columns, and the other charts.
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let of_columns = (0..self.columns.len()).filter_map(|column| self.plot(column));
         of_columns.chain(self.plots.iter().cloned()).collect()
     }
 
-    /// The chart of a column, if it has one: a line for each series.
+    /// Returns the chart of a column, if it has one, with a line for each series.
     fn plot(&self, number: usize) -> Option<Plot> {
         let column = &self.columns[number];
         let curve = column.curve?;
@@ -288,14 +287,14 @@ impl Results {
         Some(self.plot_of(curve.file, curve.y, Series::by_name(points)))
     }
 
-    /// A chart along the sweep.
+    /// Returns a chart along the sweep.
     pub(crate) fn plot_of(&self, file: &str, y: Axis, series: Vec<Series>) -> Plot {
         let x = Axis { label: self.names[1], scale: Scale::Logarithmic };
         let title = format!("{}: {}", self.heading, self.setting);
         Plot { file: format!("{}-{file}.svg", self.place), chart: Chart { title, x, y, series } }
     }
 
-    /// An object for each figure, with everything that it depends on.
+    /// Returns an object for each figure, with all settings that the figure depends on.
     pub(crate) fn figures(&self) -> impl Iterator<Item = Value> {
         self.rows.iter().flat_map(move |row| {
             let cells = self.columns.iter().zip(&row.cells);
@@ -310,7 +309,7 @@ impl Results {
         })
     }
 
-    /// An object for a row: its figures by their names, those without decimals as integers.
+    /// Returns an object for a row, with its figures by name. Figures without decimals are integers.
     pub(crate) fn object(&self, row: &Row) -> Value {
         let figures = self.columns.iter().zip(&row.cells).filter_map(|(column, cell)| {
             let value = match column.style {

@@ -1,13 +1,14 @@
 //! The systems that the paper compares with, each from its published description.
 //!
-//! - [`dcds`]: vectors chosen by remainders, hosts regained by the Chinese remainder theorem.
-//! - [`vbfa`]: vectors chosen by runs of address bits, hosts regained by overlapping them.
-//! - [`gse`]: one shared bit array, a virtual vector per host; hosts are given to it.
+//! - [`dcds`] chooses vectors by remainders, and recovers hosts by the Chinese remainder theorem.
+//! - [`vbfa`] chooses vectors by runs of address bits, and recovers hosts by overlapping them.
+//! - [`gse`] has one shared bit array with a virtual vector per host, and hosts are passed to it.
 //!
-//! All keep bits alone, and work on discrete windows: `close_slice` reports and begins anew. The first two are
-//! [`VectorFilter`]s, which is [`Arrays`] and a [`Reversal`]: a pair sets the same bit in one vector of every array, and a
-//! host's cardinality is the linear count of the AND of its vectors. A report [`Walk`]s through the combinations of full
-//! vectors. An AND only clears bits, so a combination is dropped as soon as too many bits are zero.
+//! All of them store only bits and work on discrete windows: `close_slice` reports and starts anew. The first two are
+//! [`VectorFilter`]s, which consist of [`Arrays`] and a [`Reversal`]. A pair sets the same bit in one vector of every
+//! array. The cardinality of a host is the linear count of the AND of its vectors. A report [`Walk`]s through the
+//! combinations of full vectors. An AND only clears bits, so a combination is dropped as soon as too many bits are
+//! zero.
 
 pub(crate) mod dcds;
 pub(crate) mod gse;
@@ -18,18 +19,17 @@ use srlg_core::{Address, IpPair};
 
 use crate::system::System;
 
-/// Bits of a word, the unit in which memory is taken.
 const WORD: u32 = u64::BITS;
 
-/// Combinations of vectors that a search tries at most, unless told otherwise: some seconds' worth.
+/// Default limit of the combinations of vectors that a search tries, which takes some seconds.
 const MOST_COMBINATIONS: u64 = 1 << 30;
 
-/// How far the search for hosts went in the last `close_slice`.
+/// Progress of the search for hosts in the last `close_slice`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
-    /// Combinations of vectors that were tried.
+    /// Number of tried combinations of vectors.
     pub(crate) tried: u64,
-    /// Whether these were all; when not, hosts may be missing in the report.
+    /// Whether all combinations were tried. If not, hosts may be missing in the report.
     pub(crate) complete: bool,
 }
 
@@ -37,8 +37,8 @@ fn zeros(words: impl Iterator<Item = u64>) -> u32 {
     words.map(u64::count_zeros).sum()
 }
 
-/// Linear counting (Whang, Vander-Zanden, Taylor 1990): pairs that leave `zeros` of `bits`
-/// bits zero. Without a zero bit any number could have: as for one, the least of them.
+/// Returns the linear count (Whang, Vander-Zanden, Taylor 1990): the number of pairs that leave `zeros` of `bits` bits
+/// zero. Without a zero bit the number has no upper limit, and the count for one zero bit is returned.
 fn linear_count(zeros: u32, bits: u32) -> f64 {
     let bits = f64::from(bits);
     bits * libm::log(bits / f64::from(zeros.max(1)))
@@ -47,35 +47,33 @@ fn linear_count(zeros: u32, bits: u32) -> f64 {
 /// Sizes and limits of a [`VectorFilter`].
 #[derive(Clone, Debug)]
 pub(crate) struct Config<Sizes> {
-    /// Hosts of at least this estimate are reported.
+    /// Smallest estimate of a reported host.
     threshold: u32,
-    /// How many vectors the arrays have.
+    /// Numbers of vectors in the arrays.
     sizes: Sizes,
-    /// Bits of a vector, in whole words of 64.
     vector_bits: u32,
-    /// Combinations of vectors that a `close_slice` tries at most.
+    /// Largest number of combinations of vectors that a `close_slice` tries.
     most_combinations: u64,
-    /// The hashes follow from it.
     seed: u64,
 }
 
-/// A system of arrays of bit vectors, from which `R` regains hosts.
+/// A system of arrays of bit vectors, from which `R` recovers hosts.
 pub(crate) struct VectorFilter<R> {
     threshold: u32,
     most_combinations: u64,
     arrays: Arrays,
-    /// Of the inside host, and of the pair.
+    /// Keys of the inside host and of the pair.
     keys: [Key; 2],
     reversal: R,
-    /// How far the search of the last `close_slice` went.
+    /// Progress of the search in the last `close_slice`.
     search: Search,
 }
 
 impl<R: Reversal> VectorFilter<R> {
-    /// An empty window.
+    /// Creates a system with an empty window.
     ///
     /// # Panics
-    /// When the system has no such sizes, or vectors do not have whole words.
+    /// Panics if the system does not support these sizes, or if vectors do not have whole words.
     pub(crate) fn new(config: &Config<R::Sizes>) -> Self {
         let Config { threshold, vector_bits, most_combinations, seed, .. } = *config;
         let mut keys = KeySequence::new(seed);
@@ -91,8 +89,8 @@ impl<R: Reversal> VectorFilter<R> {
         }
     }
 
-    /// The bit that a pair sets in its vectors: uniform over the pairs, not over the opposite
-    /// hosts, so that hosts with common peers do not set the same bits.
+    /// Returns the bit that a pair sets in its vectors. It is uniform over pairs and not over peers, so that hosts with
+    /// common peers do not set the same bits.
     fn bit(&self, pair: IpPair) -> u32 {
         let [host, key] = self.keys;
         reduce(hash(pair.opposite ^ hash(pair.inside, host), key), self.arrays.vector_bits)
@@ -125,44 +123,42 @@ impl<R: Reversal> System for VectorFilter<R> {
         self.search.complete
     }
 
-    /// The vectors alone.
+    /// Returns the size of the vectors alone.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()
     }
 }
 
-/// From a host to its vectors, and from vectors back to the host that they belong to, array by
-/// array.
+/// A mapping from a host to its vectors, and from vectors back to their host, array by array.
 pub(crate) trait Reversal: Sized {
     /// Name of the system in tables and plots.
     const NAME: &str;
 
-    /// How many vectors the arrays have.
+    /// Numbers of vectors in the arrays.
     type Sizes;
 
-    /// What the vectors of some first arrays tell about a host.
+    /// Known properties of a host from the vectors of the first arrays.
     type Clue: Copy;
 
-    /// The reversal for these sizes, and the vectors of each array.
+    /// Creates the reversal for these sizes, and returns it with the number of vectors in each array.
     fn new(sizes: &Self::Sizes, keys: &mut KeySequence) -> (Self, Vec<u32>);
 
-    /// The vector of `host` in each array.
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
-    /// What is known before the first array.
+    /// Returns the clue before the first array.
     fn nothing(&self) -> Self::Clue;
 
-    /// The only vector of `array` that agrees with `known`, when that tells it.
+    /// Returns the only vector of `array` that agrees with `known`, if `known` determines it.
     fn only(&self, array: usize, known: Self::Clue) -> Option<u32>;
 
-    /// What is known with `vector` of `array` as well; `None` when that contradicts `known`.
+    /// Adds `vector` of `array` to the clue. Returns `None` if the vector contradicts `known`.
     fn join(&self, array: usize, vector: u32, known: Self::Clue) -> Option<Self::Clue>;
 
-    /// The host, when the vectors of all arrays have been joined.
+    /// Returns the host, after the vectors of all arrays were joined.
     fn host(&self, known: Self::Clue) -> Address;
 }
 
-/// Arrays of vectors of equally many bits.
+/// Arrays of vectors with equal numbers of bits.
 struct Arrays {
     vector_bits: u32,
     /// The vectors of each array, one after the other.
@@ -170,7 +166,7 @@ struct Arrays {
 }
 
 impl Arrays {
-    /// All zero, `counts[i]` vectors in array i.
+    /// Creates arrays of zeros with `counts[i]` vectors in array i.
     fn new(counts: &[u32], vector_bits: u32) -> Self {
         assert!(vector_bits > 0 && vector_bits.is_multiple_of(WORD), "vectors have whole words");
         let words = |&count| vec![0; count as usize * (vector_bits / WORD) as usize];
@@ -198,7 +194,8 @@ impl Arrays {
         self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
     }
 
-    /// Hosts whose estimate is at least `threshold`, with it, that `most` combinations of vectors lead to.
+    /// Returns hosts with an estimate of at least `threshold`, and their estimates, from at most `most` combinations of
+    /// vectors.
     fn report<R: Reversal>(
         &self,
         reversal: &R,
@@ -208,7 +205,7 @@ impl Arrays {
         let zeros: Vec<Vec<u32>> = self.arrays.iter().map(|array| self.zeros(array)).collect();
         let background = self.background(&zeros);
         let bits = f64::from(self.vector_bits);
-        // The estimate falls with the zeros: it is at least the threshold up to this many.
+        // The estimate falls with the number of zeros. Up to this number it is at least the threshold.
         let most_zeros = bits * libm::exp(-(f64::from(threshold) + background) / bits);
         let most_zeros = most_zeros as u32;
         let hot: Vec<_> = zeros.iter().map(|zeros| hot(zeros, most_zeros)).collect();
@@ -217,49 +214,48 @@ impl Arrays {
         walk.descend(0, reversal.nothing(), &vec![u64::MAX; self.words()]);
         let estimate = |zeros| linear_count(zeros, self.vector_bits) - background;
         let report = walk.found.iter().map(|&(host, zeros)| (host, estimate(zeros)));
-        // Not even the estimate of full vectors need reach the threshold.
+        // Even the estimate of full vectors may be below the threshold.
         let report = report.filter(|&(_, estimate)| estimate >= threshold.into());
         (report.collect(), walk.search)
     }
 
-    /// Zero bits of each vector of an array.
     fn zeros(&self, array: &[u64]) -> Vec<u32> {
         array.chunks_exact(self.words()).map(|vector| zeros(vector.iter().copied())).collect()
     }
 
-    /// What other hosts add to an estimate: the linear count of the bits that are one in
-    /// every array by chance, taking a host's vectors to be as full as the mean of all.
+    /// Returns the contribution of other hosts to an estimate: the linear count of the bits that are one in every array
+    /// by chance. The vectors of a host are assumed to be as full as the mean of all.
     fn background(&self, zeros: &[Vec<u32>]) -> f64 {
         let bits = f64::from(self.vector_bits);
         let mean = |zeros: &Vec<u32>| {
             zeros.iter().map(|&zeros| f64::from(zeros)).sum::<f64>() / zeros.len() as f64
         };
         let by_chance: f64 = zeros.iter().map(|zeros| 1.0 - mean(zeros) / bits).product();
-        // As `linear_count`: no fewer zeros than one.
+        // As in `linear_count`, there is at least one zero.
         -bits * libm::log((1.0 - by_chance).max(1.0 / bits))
     }
 }
 
-/// The vectors with at most `most_zeros` zero bits, ascending.
+/// Returns the vectors with at most `most_zeros` zero bits, in ascending order.
 fn hot(zeros: &[u32], most_zeros: u32) -> Vec<u32> {
     (0..).zip(zeros).filter(|&(_, &zeros)| zeros <= most_zeros).map(|(vector, _)| vector).collect()
 }
 
-/// A search through the combinations of hot vectors, depth first.
+/// A depth-first search through the combinations of hot vectors.
 struct Walk<'a, R> {
     arrays: &'a Arrays,
     reversal: &'a R,
-    /// Hot vectors of each array, ascending.
+    /// Hot vectors of each array, in ascending order.
     hot: &'a [Vec<u32>],
     most_zeros: u32,
     most: u64,
     search: Search,
-    /// Hosts, with the zero bits of the AND of their vectors.
+    /// Found hosts, with the number of zero bits in the AND of their vectors.
     found: Vec<(Address, u32)>,
 }
 
 impl<'a, R: Reversal> Walk<'a, R> {
-    /// Tries the hot vectors of `array` and those after it, with the AND of those before it.
+    /// Tries the hot vectors of `array` and of later arrays, with the AND of those of earlier arrays.
     fn descend(&mut self, array: usize, known: R::Clue, before: &[u64]) {
         if array == self.hot.len() {
             let found = (self.reversal.host(known), zeros(before.iter().copied()));
@@ -280,7 +276,7 @@ impl<'a, R: Reversal> Walk<'a, R> {
         }
     }
 
-    /// The hot vectors of `array` that are worth a join with `known`.
+    /// Returns the hot vectors of `array` that can be joined with `known`.
     fn agreeing(&self, array: usize, known: R::Clue) -> &'a [u32] {
         let hot = &self.hot[array];
         let Some(only) = self.reversal.only(array, known) else { return hot };

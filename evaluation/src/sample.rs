@@ -1,4 +1,4 @@
-//! Times of work, and what several rounds of the same work amount to.
+//! Measured times, and statistics over several rounds of the same work.
 
 use std::time::{Duration, Instant};
 
@@ -7,18 +7,18 @@ use cpu_time::ProcessTime;
 use serde_json::{Map, Value};
 use srlg_host::{SliceReport, SlidingDetector};
 
-/// The middle, the least and the most of several values.
+/// The median, the smallest and the largest of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) median: f64,
     pub(crate) min: f64,
     pub(crate) max: f64,
-    /// How many values.
+    /// Number of values.
     pub(crate) rounds: usize,
 }
 
 impl Sample {
-    /// Of at least one value.
+    /// Computes the statistics of at least one value.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -27,19 +27,19 @@ impl Sample {
         Self { median, min: values[0], max: values[values.len() - 1], rounds: values.len() }
     }
 
-    /// `work` per second, where it takes each of `seconds`.
+    /// Returns the rate of `work` per second, for rounds that took `seconds`.
     pub(crate) fn rate(work: f64, seconds: &[f64]) -> Self {
         Self::of(seconds.iter().map(|seconds| work / seconds))
     }
 
-    /// The same in another unit.
+    /// Returns the same statistics in another unit.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         let Self { median, min, max, rounds } = self;
         Self { median: factor * median, min: factor * min, max: factor * max, rounds }
     }
 }
 
-/// The median of each stage, in milliseconds, of closes that have the same stages.
+/// Returns the median of each stage in milliseconds, for closes with the same stages.
 pub(crate) fn stage_medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
     let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
     let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
@@ -49,34 +49,33 @@ pub(crate) fn stage_medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'
     names.map(median).collect()
 }
 
-/// The stages as JSON.
 pub(crate) fn stages_json(stages: &[(&'static str, f64)]) -> Value {
     let fields = stages.iter().map(|&(name, ms)| (name.to_owned(), ms.into()));
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Seconds that `rounds` of work took, each in its own time; one before them warms up.
+/// Returns the seconds that each of `rounds` took. One round before them warms up.
 pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
     round()?;
     (0..rounds).map(|_| round()).collect()
 }
 
-/// The result of `work`, and the seconds that the processor worked for this process, on all its threads: on a shared
-/// machine they stay what they are, as far as its caches allow.
+/// Returns the result of `work`, and the seconds of processor time of this process on all its threads. On a shared
+/// machine these hardly change, apart from effects of the caches.
 pub(crate) fn processor_time<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = ProcessTime::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Closes the slice; the report, and the seconds that it took.
+/// Closes the slice. Returns the report, and the seconds that it took.
 pub(crate) fn timed_close(detector: &mut SlidingDetector) -> Result<(SliceReport, f64)> {
     let start = Instant::now();
     let report = detector.close_slice()?;
     Ok((report, start.elapsed().as_secs_f64()))
 }
 
-/// Seconds of `work`.
+/// Returns the seconds that `work` took.
 pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     work()?;

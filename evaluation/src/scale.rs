@@ -1,7 +1,8 @@
-//! `scale`: what many nodes cost: bytes between them, the collector's time, a tree of collectors.
+//! The command `scale`, which measures the cost of many nodes: bytes between them, the time of a collector, and a tree
+//! of collectors.
 //!
-//! Every node and [`Collector`] is simulated, one after the other: they hand each other the bytes that a network
-//! would carry, and clocks run in the library's own calls alone. A tree's answer is that of one collector, bit for bit, or
+//! Every node and [`Collector`] is simulated, one after the other. They pass each other the bytes that a network would
+//! carry, and only calls of the library are timed. If the answer of a tree is not bit for bit that of one collector,
 //! the command fails.
 
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use crate::sample::Sample;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::table::{machine, short};
 
-/// Most nodes, each of which is simulated.
+/// Largest number of nodes, each of which is simulated.
 const MOST_NODES: u32 = 100_000;
 
 const OF_TRAFFIC: &[Column] = &[
@@ -59,31 +60,31 @@ const OF_TREES: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Scale {
-    /// Most nodes
+    /// Largest number of nodes
     #[arg(long, default_value = "1k", value_parser = number::count)]
     nodes: u32,
-    /// Distinct pairs that a node sees in a slice
+    /// Distinct pairs per node and slice
     #[arg(long, default_value = "2k", value_parser = number::count)]
     pairs: u32,
-    /// Most distinct pairs of a node and slice, where that varies
+    /// Largest number of distinct pairs per node and slice, if that varies
     #[arg(long, default_value = "3M", value_parser = number::count)]
     most: u32,
-    /// Distinct pairs per window of the whole network, for which the sizes are planned; with --memory
+    /// Distinct pairs per window of the whole network, for which sizes are planned; requires --memory
     #[arg(long, requires = "memory", value_parser = number::integer)]
     load: Option<u64>,
-    /// Bytes of recorders that the plan may take [default: Config::default() in 31.6 MB]
+    /// Bytes of recorders that the plan may use [default: Config::default() in 31.6 MB]
     #[arg(long, requires = "load", value_parser = number::integer)]
     memory: Option<u64>,
     /// Repetitions of short measurements, of which the median counts
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
-    /// Hosts of the traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Tiny sizes, to see that the command works: the figures mean nothing
+    /// Use tiny sizes to test the command. The figures have no meaning
     #[arg(long)]
     quick: bool,
     #[command(flatten)]
@@ -92,16 +93,16 @@ pub(crate) struct Scale {
 
 /// A part of a sweep.
 enum Step {
-    /// A node that sees this many distinct pairs.
+    /// A node with this number of distinct pairs.
     Pairs(u32),
-    /// A collector of this many nodes.
+    /// A collector with this number of nodes.
     Nodes {
         series: &'static str,
         nodes: u32,
-        /// Of all nodes together.
+        /// Number of pairs of all nodes together.
         pairs: u64,
     },
-    /// Trees of collectors over this many nodes, by how many there are below each collector.
+    /// Trees of collectors over this number of nodes, with different numbers of children per collector.
     Trees(u32),
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn run(options: &Scale, line: CommandLine) -> Result<()> {
     );
     let setting = Setting { options, config: options.config()? };
     let sweeps = setting.sweeps();
-    Study::in_folder(&options.output, "docs/scaling", "What many nodes cost", &sweeps)?
+    Study::in_folder(&options.output, "docs/scaling", "The cost of many nodes", &sweeps)?
         .set_up(line, &setting.text()?)?
         .run(1, sweeps, |step, results, bar| {
             match *step {
@@ -138,7 +139,7 @@ impl Scale {
         planned(base, load, memory)
     }
 
-    /// What the results of a sweep along `of` depend on.
+    /// Returns the parameters of the results of a sweep along `of`.
     fn details(&self, of: &str) -> Details {
         details!(
             self => nodes, pairs, load, memory, repeat, seed, quick;
@@ -146,16 +147,15 @@ impl Scale {
         )
     }
 
-    /// Distinct pairs of as many nodes.
     fn pairs_of(&self, nodes: u32) -> u64 {
         u64::from(nodes) * u64::from(self.pairs)
     }
 }
 
-/// What all sweeps share.
+/// Settings that all sweeps share.
 struct Setting<'a> {
     options: &'a Scale,
-    /// The sizes of every node and collector.
+    /// The configuration of every node and collector.
     config: Config,
 }
 
@@ -163,8 +163,8 @@ impl Setting<'_> {
     fn text(&self) -> Result<String> {
         Ok(format!(
             "{}. {:.1} MB of recorders, θ = {}, {} slices in the window, on the CPU. A node sends \
-             the delta of a slice, a collector reads it from its bytes and merges it; nothing is \
-             sent over a network.",
+             the delta of a slice. A collector reads it from its bytes and merges it. No \
+             network is involved.",
             machine(),
             self.config.validate()?.recorder_bytes() as f64 / 1e6,
             self.config.threshold,
@@ -186,14 +186,14 @@ impl Setting<'_> {
         });
         let series = "shares of one traffic";
         let shares = places().map(|nodes| Step::Nodes { series, nodes, pairs: shared });
-        let of_traffic = "One node and one slice; every pair is a new one";
+        let of_traffic = "One node and one slice, in which every pair is new";
         let of_nodes = format!(
-            "One slice, one thread. Traffic of their own: {each} pairs each. Shares of one \
-             traffic: {shared} pairs in all"
+            "One slice, one thread. With traffic of their own, nodes have {each} pairs each. With \
+             shares of one traffic, they have {shared} pairs in all"
         );
         let of_trees = format!(
-            "{} nodes with {each} pairs of their own each, one slice; collectors of a level \
-             work at the same time, one thread each",
+            "One slice of {} nodes with {each} pairs of their own each. Collectors of a level \
+             work at the same time, with one thread each",
             short(of_tree)
         );
         let sweep = |place, heading, x, setting, columns, steps| {
@@ -210,7 +210,7 @@ impl Setting<'_> {
         ]
     }
 
-    /// Bytes and times of a node that sees this many distinct pairs.
+    /// Measures bytes and times of a node with this number of distinct pairs.
     fn delta(&self, pairs: u32) -> Result<Row> {
         let stream = Stream::new(self.options.seed, pairs.max(1000));
         let all: Vec<IpPair> = stream.take(pairs as usize).collect();
@@ -228,8 +228,8 @@ impl Setting<'_> {
         Ok(row("a node", pairs, (0..OF_TRAFFIC.len()).map(median)))
     }
 
-    /// The delta of a node that has seen nothing but these pairs of the running slice: in a window that is full already
-    /// fewer recorders show anything new, so deltas are the largest that there are.
+    /// Returns the delta of a node that has processed only these pairs of the running slice. In a window that is
+    /// already full, fewer recorders change, so this delta is as large as possible.
     fn node(&self, pairs: &[IpPair]) -> Result<Message> {
         let mut detector = detector(self.config)?;
         Feeder::new(self.options.family).ingest(&detector, pairs)?;
@@ -237,7 +237,7 @@ impl Setting<'_> {
         Message::of(&mut detector)
     }
 
-    /// The deltas of `nodes` nodes in a slice with `pairs` pairs in all, an equal share each.
+    /// Returns the deltas of `nodes` nodes in a slice with `pairs` pairs in all. Each node has an equal share.
     fn nodes(&self, nodes: u32, pairs: u64) -> Result<Vec<Message>> {
         let mut stream = Stream::new(self.options.seed, (pairs as u32).max(1000));
         let share = (pairs / u64::from(nodes)).max(1) as usize;
@@ -245,7 +245,7 @@ impl Setting<'_> {
         (0..nodes).map(send).collect()
     }
 
-    /// Bytes and times of a collector of `nodes` nodes with `pairs` pairs in all.
+    /// Measures bytes and times of a collector of `nodes` nodes with `pairs` pairs in all.
     fn collector(&self, series: &str, nodes: u32, pairs: u64) -> Result<Row> {
         let mut collector = Collector::of(self.config, &self.nodes(nodes, pairs)?)?;
         let close = collector.close()?.as_secs_f64();
@@ -254,49 +254,52 @@ impl Setting<'_> {
         Ok(row(series, nodes, [bytes, bytes / count, merge * 1e3, count / merge, close * 1e3]))
     }
 
-    /// A row for each number of nodes or collectors below a collector.
+    /// Adds a row for each number of children per collector.
     fn trees(&self, nodes: u32, results: &mut Results, bar: &ProgressBar) -> Result<()> {
         let sent = self.nodes(nodes, self.options.pairs_of(nodes))?;
         let flat = Collector::of(self.config, &sent)?.detector.snapshot()?;
         for fan_in in [2, 3, 10, 30, 100, 300].into_iter().filter(|&it| it < nodes).chain([nodes]) {
-            bar.set_message(format!("tree, {fan_in} below each collector"));
+            bar.set_message(format!("tree, {fan_in} children per collector"));
             let mut tree = Tree::default();
             let root = tree.grow(self.config, &sent, fan_in as usize)?;
-            ensure!(root.detector.snapshot()? == flat, "a tree of {fan_in} gives another answer");
+            ensure!(
+                root.detector.snapshot()? == flat,
+                "a tree with {fan_in} children per collector has another answer than one collector"
+            );
             results.rows.push(row("tree", fan_in, tree.figures(root)?));
         }
         Ok(())
     }
 }
 
-/// The row of a series at the place `x`, with its `values`.
+/// Returns the row of a series at the place `x`, with its `values`.
 fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
     let cells = values.into_iter().map(Into::into).collect();
     Row::new(vec![series.to_owned(), short(x)], cells, details!("series": series, "x": x)).at(x)
 }
 
-/// The slice in which all nodes and collectors are.
+/// The running slice of all nodes and collectors.
 ///
-/// Ages of epochs make no difference to a slice that begins one.
+/// It starts an epoch, so the ages of epochs make no difference.
 const SLICE: u64 = 1 << 32;
 
-/// A detector in the slice [`SLICE`] that has seen nothing.
+/// Returns an empty detector in the slice [`SLICE`].
 fn detector(config: Config) -> Result<SlidingDetector> {
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
     detector.skip_to(SLICE)?;
     Ok(detector)
 }
 
-/// What a node or a collector sends at the end of a slice.
+/// The data that a node or a collector sends at the end of a slice.
 struct Message {
     bytes: Vec<u8>,
     recorders: usize,
-    /// From the end of the slice to the bytes.
+    /// Time from the end of the slice to the bytes.
     time: Duration,
 }
 
 impl Message {
-    /// The delta of the running slice.
+    /// Returns the delta of the running slice.
     fn of(detector: &mut SlidingDetector) -> Result<Self> {
         let start = Instant::now();
         let delta = detector.delta(1)?;
@@ -306,10 +309,10 @@ impl Message {
     }
 }
 
-/// A detector that merges what nodes, or other collectors, send of the running slice.
+/// A detector that merges the data of the running slice from nodes or other collectors.
 struct Collector {
     detector: SlidingDetector,
-    /// In reading and merging.
+    /// Time spent on reading and merging.
     time: Duration,
     bytes: usize,
 }
@@ -334,7 +337,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Closes the slice; how long that takes.
+    /// Closes the slice, and returns the duration.
     fn close(&mut self) -> Result<Duration> {
         let start = Instant::now();
         self.detector.close_slice()?;
@@ -342,18 +345,19 @@ impl Collector {
     }
 }
 
-/// What a tree of collectors costs. Collectors of a level work at the same time.
+/// The cost of a tree of collectors. Collectors of a level work at the same time.
 #[derive(Default)]
 struct Tree {
     levels: u32,
     collectors: usize,
     bytes: usize,
-    /// Of the slowest collector of each level below the root, and of the slowest node.
+    /// Sum of the times of the slowest collector on each level below the root, and of the slowest node.
     latency: Duration,
 }
 
 impl Tree {
-    /// Collectors over collectors until one is left. Each merges what those below it send, and sends one delta up.
+    /// Builds collectors over collectors until one is left. Each merges the data of its children and sends one delta
+    /// up.
     fn grow(&mut self, config: Config, nodes: &[Message], fan_in: usize) -> Result<Collector> {
         self.latency = slowest(nodes.iter().map(|message| message.time));
         let mut level = self.level(config, nodes, fan_in)?;
@@ -382,7 +386,8 @@ impl Tree {
         Ok(level)
     }
 
-    /// Levels, collectors, bytes to the root and on all links; milliseconds of the root, and from the nodes to the answer.
+    /// Returns the number of levels, the number of collectors, the bytes to the root and on all links, and two times in
+    /// milliseconds. They are the time of the root, and the time from the nodes to the answer.
     fn figures(&self, mut root: Collector) -> Result<[f64; 6]> {
         let last = root.time + root.close()?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -1,8 +1,8 @@
-//! `speed`: how fast a detector takes pairs and closes slices, beside what its machine can do.
+//! The command `speed`, which measures how fast a detector ingests pairs and closes slices, compared with the limits of
+//! its machine.
 //!
-//! A [`Setting`] goes through one function per kind of metric. Traffic is made
-//! before a clock runs. Every round of a metric does the same work again, and what the device still has to do when a call
-//! returns belongs to the round.
+//! A [`Setting`] goes through one function per kind of metric. Traffic is generated before the measurement. Every round
+//! of a metric repeats the same work. Work that the device still has to do when a call returns is part of the round.
 
 mod capture;
 mod entrants;
@@ -35,38 +35,38 @@ const HEADINGS: [&str; 10] = [
     "metric", "system", "device", "threads", "pairs", "median", "least", "most", "unit", "details",
 ];
 
-/// More rounds would be more slices than there are.
+/// Largest number of rounds. More rounds would exceed the number of slices.
 const MOST_ROUNDS: u32 = 10_000;
 
 const PAIRS_PER_CALL: usize = 1 << 14;
 
-/// Calls with one pair in a round: no more, as a call may take microseconds.
+/// Number of calls with one pair in a round. It is limited, because a call may take microseconds.
 const MOST_CALLS: u32 = 200_000;
 
-/// Inside hosts of distinct pairs.
+/// Number of inside hosts of distinct pairs.
 const HOSTS: u32 = 200_000;
 
 #[derive(Args)]
 pub(crate) struct Speed {
-    /// Where the detector runs: auto, cpu, cuda or cuda:N
+    /// Device of the detector: auto, cpu, cuda or cuda:N
     #[arg(long, default_value = "auto")]
     device: Device,
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
-    /// Hosts of windows that close: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of windows that close: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
-    /// Pairs of a round of ingest [default: 4M on a CPU, 64M on a GPU]
+    /// Pairs per round of ingest [default: 4M on a CPU, 64M on a GPU]
     #[arg(long, value_parser = number::count)]
     pairs: Option<u32>,
-    /// Distinct pairs per window, about, for which slices are closed
+    /// Approximate numbers of distinct pairs per window for closes
     #[arg(long, default_value = "1M,2M,5M,10M", value_delimiter = ',', value_parser = number::count)]
     loads: Vec<u32>,
-    /// Bytes of the capture file that is read, about
+    /// Approximate size of the capture file, in bytes
     #[arg(long, default_value = "128M", value_parser = number::count)]
     capture: u32,
-    /// Rounds of which the median, the least and the most are told; of slow systems two
+    /// Number of rounds, of which the median, smallest and largest are printed; slow systems have two rounds
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes
@@ -121,21 +121,21 @@ pub(crate) fn run(options: &Speed) -> Result<()> {
     writeln!(io::stdout(), "{}.\n\n{}", machine(), all[0].table()).context(UNWRITTEN)
 }
 
-/// One figure. It is named by `metric`, `system`, `device`, `threads`, `load` and details such as `kind`, `of` and `traffic`; a
-/// `load` that does not exist is null, or `-`.
+/// One figure. It is identified by `metric`, `system`, `device`, `threads`, `load` and details such as `kind`, `of` and
+/// `traffic`. A missing `load` is null, or `-`.
 struct Metric {
     name: String,
     system: String,
     unit: &'static str,
     threads: u32,
-    /// Pairs of a round, or distinct pairs in the window; none where there are no pairs.
+    /// Pairs of a round, or distinct pairs in the window. It is `None` without pairs.
     load: Option<u32>,
     sample: Sample,
     details: Vec<(&'static str, Value)>,
 }
 
 impl Metric {
-    /// Of srlg, without a load and details.
+    /// Creates a figure of srlg, without a load and details.
     fn new(name: &str, unit: &'static str, threads: u32, sample: Sample) -> Self {
         let (name, system) = (name.to_owned(), "srlg".to_owned());
         Self { name, system, unit, threads, load: None, sample, details: Vec::new() }
@@ -179,13 +179,13 @@ impl Metric {
     }
 }
 
-/// Options, and what follows from them and from the device that there is. Equal settings make equal pairs.
+/// The options, and values that follow from them and from the device. Equal settings have equal pairs.
 struct Setting<'a> {
     options: &'a Speed,
     config: Config,
-    /// Never [`Device::Auto`].
+    /// The actual device, which is never [`Device::Auto`].
     device: Device,
-    /// Pairs of a round of ingest.
+    /// Number of pairs in a round of ingest.
     pairs: u32,
     recorder_bytes: usize,
 }
@@ -204,25 +204,24 @@ impl<'a> Setting<'a> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }
 
-    /// A figure of srlg in rounds of ingest.
+    /// Creates a figure of srlg in rounds of ingest.
     fn metric(&self, name: &str, unit: &'static str, threads: u32, sample: Sample) -> Metric {
         Metric::new(name, unit, threads, sample).load(self.pairs)
     }
 
-    /// `count` pairs of random hosts, no two of them equal.
     fn distinct(&self, count: u32) -> Vec<IpPair> {
         distinct_pairs(self.options.seed, HOSTS, count.into()).collect()
     }
 }
 
-/// Begins a slice in which no recorder has been touched: the first touch of each writes.
+/// Starts a slice without touched recorders, so that the first touch of each writes.
 fn begin_untouched(detector: &mut SlidingDetector) -> Result<()> {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next)?;
     Ok(detector.flush()?)
 }
 
-/// Nanoseconds of a call of `ingest` with one pair: what batches save.
+/// Measures the nanoseconds of an `ingest` call with one pair, which shows the benefit of batches.
 fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     let calls = setting.pairs.min(MOST_CALLS);
     let pairs = setting.distinct(calls);
@@ -239,7 +238,7 @@ fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds to close a slice, whole and by stage, of full windows of the backbone model.
+/// Measures the milliseconds to close a slice, as a whole and by stage, in full windows of the backbone model.
 fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     for &load in &setting.options.loads {
         let closes = closes(setting, load)?;
@@ -256,7 +255,7 @@ fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> 
     Ok(())
 }
 
-/// What a close took and found.
+/// The duration and the results of a close.
 struct Close {
     seconds: f64,
     stages: Vec<(&'static str, Duration)>,
@@ -264,8 +263,8 @@ struct Close {
     super_points: usize,
 }
 
-/// The closes of consecutive full windows, without the first, for which a device grows its lists. Windows slide on while
-/// they are measured: every close has a new slice of traffic, which the device has finished ingesting.
+/// Returns the closes of consecutive full windows, without the first, in which a device grows its lists. Windows slide
+/// during the measurement. Every close has a new slice of traffic, and the device has finished its ingest.
 fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     let Setting { options, config, .. } = setting;
     let mut detector = setting.detector()?;
@@ -291,7 +290,7 @@ fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     Ok(closes)
 }
 
-/// A detail for the eye: objects without their braces.
+/// Formats a detail for readers. Objects have no braces.
 fn detail(name: &str, value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -303,7 +302,7 @@ fn detail(name: &str, value: &Value) -> String {
     }
 }
 
-/// A value with three digits or more.
+/// Formats a value with at least three digits.
 fn digits(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

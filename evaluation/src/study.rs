@@ -1,8 +1,8 @@
-//! One engine for all sweeps: what varies is a table, a trial measures each step, and the rows become pages, tables, charts
-//! and JSON.
+//! The engine of all sweeps. A table lists the values that vary, a trial measures each step, and the rows become pages,
+//! tables, charts and JSON.
 //!
-//! A [`Sweep`] is [`Results`] without rows, and the steps that lead to them. A [`Study`] is opened before anything is
-//! measured, so that it fails early where it may not write; it [runs](Study::run) the trial of every step in order.
+//! A [`Sweep`] is [`Results`] without rows, and the steps that lead to them. A [`Study`] is opened before the
+//! measurements, so that it fails early if it cannot write. It [runs](Study::run) the trial of every step in order.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,17 +15,17 @@ use indicatif::ProgressBar;
 use crate::output::{self, Page};
 use crate::results::{Column, Details, Results};
 
-/// The place of what holds for all results of a page.
+/// The place of the command and settings that all results of a page share.
 const SETUP: &str = "setup";
 
 /// A function that returns the command line that repeats the results, with all options that they depend on. An option
-/// that `instead` names has the value that stands there.
+/// in `instead` gets the value given there.
 pub(crate) type CommandLine = fn(instead: &[(&str, &str)]) -> String;
 
-/// Options of a study with a folder of its own.
+/// Options of a study with its own folder.
 #[derive(Args)]
 pub(crate) struct FolderOptions {
-    /// Folder for README.md and the plots [default: the study's under docs/, none with --json]
+    /// Folder of README.md and the plots [default: the folder of the study under docs/, or none with --json]
     #[arg(long, alias = "out")]
     output: Option<PathBuf>,
     /// Print one JSON object per metric
@@ -39,21 +39,21 @@ pub(crate) struct PageOptions {
     /// Print one JSON object per metric
     #[arg(long)]
     json: bool,
-    /// Put each table between its line `<!-- table: NAME -->` and the next `<!-- end -->` of this
-    /// page; an error tells the NAMEs that it lacks
+    /// Page in which to replace each table between `<!-- table: NAME -->` and the next `<!-- end -->`. An error lists
+    /// the missing NAMEs
     #[arg(long)]
     write: Option<PathBuf>,
 }
 
-/// Rows along one thing that varies.
+/// Rows along one parameter that varies.
 pub(crate) struct Sweep<Step> {
-    /// All but the rows.
+    /// The results without rows.
     pub(crate) results: Results,
     pub(crate) steps: Vec<Step>,
 }
 
 impl<Step> Sweep<Step> {
-    /// A sweep of a study with a folder, whose rows have names under the headings `names`.
+    /// Creates a sweep of a study with a folder. Its rows have names under the headings `names`.
     pub(crate) fn new(
         place: &str,
         heading: &str,
@@ -72,18 +72,18 @@ impl<Step> Sweep<Step> {
     }
 }
 
-/// How rows are printed.
+/// Output format of rows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Form {
-    /// As tables, once all are known.
+    /// Tables, once all rows are known.
     Tables,
-    /// As an object for each figure, once all are known.
+    /// One object per figure, once all rows are known.
     Figures,
-    /// As lines of a table, each as soon as it is known.
+    /// Lines of a table, each as soon as it is known.
     Lines,
-    /// As an object for each row, as soon as it is known.
+    /// One object per row, as soon as it is known.
     Objects,
-    /// By the command itself.
+    /// Nothing, because the command prints the rows itself.
     Unprinted,
 }
 
@@ -94,8 +94,8 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// A study whose page is README.md in a folder, by default `folder`, with a place for each sweep; a page that does not
-    /// exist starts with `title`.
+    /// Opens a study whose page is README.md in a folder, by default `folder`, with a place for each sweep. A new page
+    /// starts with `title`.
     pub(crate) fn in_folder<Step>(
         options: &FolderOptions,
         folder: &str,
@@ -116,13 +116,13 @@ impl Study {
         Ok(Self { page: Some(page), form })
     }
 
-    /// A study in the page that the options name, if they do, which has all `places`.
+    /// Opens a study in the page of the options, if there is one. The page must have all `places`.
     pub(crate) fn in_page(options: &PageOptions, places: &[String]) -> Result<Self> {
         let page = options.write.as_ref().map(|page| Page::open(page, places)).transpose()?;
         Ok(Self { page, form: if options.json { Form::Figures } else { Form::Tables } })
     }
 
-    /// A study without a page.
+    /// Creates a study without a page.
     pub(crate) fn printed(form: Form) -> Self {
         Self { page: None, form }
     }
@@ -135,8 +135,8 @@ impl Study {
         Ok(self)
     }
 
-    /// Runs the trial of every step of all sweeps, and writes the rows that the trials add. A trial moves the bar on by as
-    /// many `units`, one by one, or leaves that to the engine.
+    /// Runs the trial of every step of all sweeps, and writes the rows that the trials add. A trial moves the bar by
+    /// `units` steps, one by one, or leaves this to the engine.
     pub(crate) fn run<Step>(
         &mut self,
         units: u32,
@@ -165,7 +165,7 @@ impl Study {
         Ok(all)
     }
 
-    /// Prints the rows after the first `known`, where rows are printed as soon as they are known.
+    /// Prints the rows after the first `known`, if rows are printed as soon as they are known.
     fn print_rows(&self, results: &Results, known: usize) -> io::Result<()> {
         let (mut out, mut rows) = (io::stdout().lock(), results.rows[known..].iter());
         match self.form {
@@ -180,7 +180,7 @@ impl Study {
         }
     }
 
-    /// Prints what is printed at the end.
+    /// Prints the output that comes at the end.
     fn print(&self, all: &[Results]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let mut results = all.iter();
@@ -197,7 +197,7 @@ impl Study {
     }
 }
 
-/// Fills the page. Results of one place stand there under headings of their own.
+/// Fills the page. If several results have the same place, each has its own heading there.
 fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     for plot in results.iter().flat_map(Results::plots) {
         output::write(&page.path.with_file_name(&plot.file), &plot.chart.svg()?)?;
@@ -212,7 +212,7 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     page.write()
 }
 
-/// `least` and its products with 3, 10, 30 and so on: as even on a logarithmic axis as round numbers are.
+/// Returns `least` and its products with 3, 10, 30 and so on, which are round and nearly even on a logarithmic axis.
 pub(crate) fn round(least: u32) -> impl Iterator<Item = u32> {
     let decades = (0..).map(move |decade| u64::from(least) * 10_u64.pow(decade));
     let numbers = decades.flat_map(|decade| [decade, 3 * decade]);

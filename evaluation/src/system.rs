@@ -1,4 +1,4 @@
-//! What every measured system can do: srlg, the paper's rivals, and what users have today.
+//! The interface of every measured system: srlg, the rivals of the paper, and common alternatives.
 
 use std::time::Duration;
 
@@ -8,29 +8,28 @@ use srlg_host::report::StageTimes;
 use srlg_host::{Device, Error, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 
-/// A system that takes the pairs of a slice and reports super points at its end.
+/// A system that ingests the pairs of a slice and reports super points at its end.
 pub(crate) trait System {
-    /// Name in tables and plots.
+    /// Returns the name in tables and plots.
     fn name(&self) -> String;
 
-    /// Takes pairs of the running slice.
     fn ingest(&mut self, pairs: &[IpPair]);
 
-    /// Takes `batch`, pairs of the running slice, all of IPv4 where the system knows no other family.
+    /// Ingests a batch of pairs of the running slice. All of them are IPv4 if the system supports no other family.
     ///
     /// # Panics
-    /// Where the system knows IPv4 alone and the batch has other pairs, or is in memory of a device.
+    /// Panics if the system supports only IPv4 and the batch has other pairs, or if it is in memory of a device.
     fn ingest_batch(&mut self, batch: &PairBatch) {
         const READ: &str = "batches of ordinary memory can be read";
-        assert!(batch.v6().expect(READ).is_empty(), "{} takes pairs of IPv4", self.name());
+        assert!(batch.v6().expect(READ).is_empty(), "{} ingests only IPv4 pairs", self.name());
         self.ingest(&batch.v4().expect(READ));
     }
 
-    /// Waits until all that was ingested is where reports find it: for measuring.
+    /// Waits until everything that was ingested is visible to reports. Measurements need this.
     fn flush(&mut self) {}
 
-    /// Ends the slice: hosts whose estimated cardinality is at least the threshold that the
-    /// system was made for, with the estimate; then the window moves on by one slice.
+    /// Ends the slice. Returns the hosts with an estimate of at least the threshold of the system, with their
+    /// estimates. Then the window moves by one slice.
     fn close_slice(&mut self) -> Vec<(Address, f64)>;
 
     /// Ends the slice without a report.
@@ -38,23 +37,22 @@ pub(crate) trait System {
         self.close_slice();
     }
 
-    /// How long the stages of the last [`close_slice`](Self::close_slice) took, where the system
-    /// tells.
+    /// Returns the durations of the stages of the last [`close_slice`](Self::close_slice), if the system has them.
     fn stages(&self) -> &[(&'static str, Duration)] {
         &[]
     }
 
-    /// Whether the last [`close_slice`](Self::close_slice) searched everything: when not, it
-    /// gave up, and super points may be missing.
+    /// Returns whether the last [`close_slice`](Self::close_slice) searched everything. If not, super points may be
+    /// missing.
     fn is_complete(&self) -> bool {
         true
     }
 
-    /// Bytes that the system holds now; for hash maps the bytes of their tables.
+    /// Returns the current memory of the system in bytes. For hash maps, this is the size of their tables.
     fn memory_bytes(&self) -> usize;
 }
 
-/// A detector on the CPU, under the name of its configuration.
+/// A detector on the CPU, named after its configuration.
 pub(crate) struct Srlg {
     preset: String,
     detector: SlidingDetector,
@@ -63,10 +61,10 @@ pub(crate) struct Srlg {
 }
 
 impl Srlg {
-    /// A detector of `config`, which tables call `preset`.
+    /// Creates a detector of `config`, which tables call `preset`.
     ///
     /// # Errors
-    /// Those of [`SlidingDetector::new`].
+    /// Returns the errors of [`SlidingDetector::new`].
     pub(crate) fn new(preset: impl Into<String>, config: Config) -> Result<Self, Error> {
         let detector = SlidingDetector::new(config, Device::Cpu)?;
         Ok(Self { preset: preset.into(), detector, stages: Vec::new() })
@@ -83,7 +81,7 @@ impl System for Srlg {
     }
 
     fn ingest_batch(&mut self, batch: &PairBatch) {
-        batch.ingest(&self.detector).expect("the tagged scheme takes all pairs");
+        batch.ingest(&self.detector).expect("the tagged scheme supports all pairs");
     }
 
     fn flush(&mut self) {
@@ -104,25 +102,25 @@ impl System for Srlg {
         &self.stages
     }
 
-    /// Without an overload.
+    /// Returns whether the finder was not overloaded.
     fn is_complete(&self) -> bool {
         self.detector.health().finder.overload.is_none()
     }
 
-    /// Recorders: a search adds a byte per cell and 8 per cell that may be a candidate's, and each thread
-    /// that ingests 0.3 MB.
+    /// Returns the size of the recorders. A search also takes a byte per cell and 8 bytes per cell of a possible
+    /// candidate, and each thread that ingests takes 0.3 MB.
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
 }
 
-/// The stages of a close that work on recorders, with their names, in the order in which they
-/// come. The others are about feeds, of which no system here has any.
+/// Returns the stages of a close that process recorders, with their names, in order. The other stages are about feeds,
+/// which no system here has.
 pub(crate) const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
     [("search", times.search), ("estimate", times.estimate), ("age", times.age)]
 }
 
-/// The super points of `report`: hosts and cardinalities.
+/// Returns the super points of `report`: hosts and cardinalities.
 pub(crate) fn points(report: &SliceReport) -> Vec<(Address, f64)> {
     let points = report.super_points.iter();
     points.map(|point| (number(point.host), point.cardinality)).collect()
@@ -134,7 +132,7 @@ mod tests {
     use crate::peers::{ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
     use srlg_core::RsraSizes;
 
-    /// What is reported of eight slices when none of the first seven is, or all of them are.
+    /// Returns the last report of eight slices, in which none or all of the first seven are reported.
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
             let pairs =
@@ -163,7 +161,7 @@ mod tests {
             &|| Box::new(SketchRing::new(window, threshold, 1 << 20, 1)),
         ];
         for make in makers {
-            // The windows of all but the estimators' are of slices 4 to 7, which has nothing.
+            // Except for the estimators, windows are slices 4 to 7, and slice 7 is empty.
             let report = last_report(make(), true);
             assert_eq!(report, last_report(make(), false), "{}", make().name());
             assert_eq!(report.len(), 3, "{}", make().name());
@@ -176,7 +174,7 @@ mod tests {
         let config = Config { threshold: 64, ..Config::paper_with(finder) };
         let mut system = Srlg::new("paper", config).unwrap();
         assert!(system.is_complete());
-        // Hosts of 6 times the threshold: each has a hot rough estimator, at the full weight too.
+        // Hosts have 6 times the threshold. Each has a hot rough estimator, also at the full weight.
         let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, opposite: pair * 7919 });
         system.ingest(&pairs.collect::<Vec<_>>());
         system.close_slice();

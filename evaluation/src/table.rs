@@ -1,4 +1,4 @@
-//! Tables in Markdown, aligned so that they read well as they are, and the numbers in them.
+//! Markdown tables, aligned so that their source is readable, and formats of numbers in them.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +9,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// A table without rows. The first column is for names, the others for figures.
+    /// Creates a table without rows. The first column is for names, and the others are for figures.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
@@ -19,7 +19,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Whether these are the headings.
+    /// Returns whether the table has these headings.
     pub(crate) fn has_headings(&self, headings: &[&str]) -> bool {
         self.rows[0].iter().eq(headings)
     }
@@ -42,7 +42,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// A line of cells: the first is a name, the others are figures.
+/// Returns a line of cells. The first is a name, and the others are figures.
 pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
         if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }
@@ -50,13 +50,13 @@ pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     format!("|{}", cells.collect::<String>())
 }
 
-/// The line below headings.
+/// Returns the line below the headings.
 pub(crate) fn rule(widths: &[usize]) -> String {
     let figures = widths[1..].iter().map(|width| format!("{:-<1$}:|", "", width + 1));
     format!("|{:-<1$}|{2}", "", widths[0] + 2, figures.collect::<String>())
 }
 
-/// Returns `number` as options take it, with the largest suffix that loses nothing.
+/// Formats `number` as options accept it, with the largest suffix that is exact.
 pub(crate) fn short(number: u32) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let unit = units.into_iter().find(|&(unit, _)| number > 0 && number.is_multiple_of(unit));
@@ -64,7 +64,7 @@ pub(crate) fn short(number: u32) -> String {
     format!("{}{suffix}", number / unit)
 }
 
-/// Percent, with more digits where they are few.
+/// Formats percent. Small values have more digits.
 pub(crate) fn percent(percent: f64) -> String {
     match percent {
         0.0 => "0".to_owned(),
@@ -73,7 +73,7 @@ pub(crate) fn percent(percent: f64) -> String {
     }
 }
 
-/// Cores and kind of this machine, for every page with times on it.
+/// Returns the number of cores and the CPU model of this machine, for pages with times.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,8 +1,8 @@
-//! `traces`: a detector on recorded traffic, against the exact truth of its windows.
+//! The command `traces`, which compares a detector on recorded traffic with the exact answer, window by window.
 //!
-//! For every preset and [`Cut`] there is a table, with a row for every record file and threshold. The detector finds its
-//! candidates itself, and both ends of a record are measured. What is left out of a table is named below it: traces without
-//! a whole window, those of too many slices, and rows in which nothing was to be found and nothing was reported.
+//! There is a table for every preset and [`Cut`], with a row for every record file and threshold. The detector finds
+//! its candidates itself, and both ends of a record are counted. The text below a table names the traces without a row.
+//! These are traces without a whole window, traces of too many slices, and traces without super points.
 
 use std::path::{Path, PathBuf};
 
@@ -33,16 +33,16 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Traces {
-    /// Folder of record files, NAME.spt.zst, or of a folder dev/ of them [default: SRLG_DATA]
+    /// Folder of record files, NAME.spt.zst, or a folder with record files in dev/ [default: SRLG_DATA]
     #[arg(long)]
     data: Option<PathBuf>,
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, value_delimiter = ',', default_value = "default,paper")]
     preset: Vec<Preset>,
-    /// Seconds of a slice and slices of a window
+    /// Seconds per slice and slices per window
     #[arg(long, value_delimiter = ',', default_value = "60x5,300x1,1x300", value_parser = cut)]
     cut: Vec<Cut>,
-    /// Distinct opposite hosts that make a super point
+    /// Smallest numbers of distinct peers of a super point
     #[arg(long, value_delimiter = ',', default_value = "100,256,1024", value_parser = number::count)]
     threshold: Vec<u32>,
     /// Score every n-th window
@@ -55,26 +55,26 @@ pub(crate) struct Traces {
     output: PageOptions,
 }
 
-/// How time is cut into slices, and how many of them make a window.
+/// Length of a slice, and number of slices per window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cut {
-    /// Seconds of a slice.
+    /// Length of a slice, in seconds.
     seconds: u32,
-    /// Slices of a window.
+    /// Number of slices per window.
     window: u32,
 }
 
-/// Reads a [`Cut`], as options take it.
+/// Parses a [`Cut`] in the format of options.
 fn cut(text: &str) -> Result<Cut> {
     let cut = || {
         let (seconds, window) = text.split_once('x')?;
         Some(Cut { seconds: number::count(seconds).ok()?, window: number::count(window).ok()? })
     };
-    cut().context("give seconds per slice and slices per window, each at least 1: 60x5")
+    cut().context("must be seconds per slice and slices per window, each at least 1, such as 60x5")
 }
 
 impl Cut {
-    /// The slice of a record; the trace begins at time 0.
+    /// Returns the slice of a record. The trace starts at time 0.
     fn slice(self, record: &Record) -> u32 {
         (u64::from(record.time_ms) / (u64::from(self.seconds) * 1000)) as u32
     }
@@ -97,7 +97,7 @@ impl Recording {
         Ok(Self { name: name.trim_end_matches(SUFFIX).to_owned(), records })
     }
 
-    /// Slices from the first record to the last.
+    /// Returns the number of slices from the first record to the last.
     fn slices(&self, cut: Cut) -> u32 {
         self.records.last().map_or(0, |record| cut.slice(record) + 1)
     }
@@ -105,7 +105,7 @@ impl Recording {
 
 pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     let folder = options.data.clone().or_else(trace::data_dir);
-    let folder = folder.context("there is no folder of record files: give --data")?;
+    let folder = folder.context("cannot find a folder of record files; give --data")?;
     let with_cuts = |&preset| options.cut.iter().map(move |&cut| Table { preset, cut });
     let tables: Vec<Table> = options.preset.iter().flat_map(with_cuts).collect();
     let places: Vec<_> = tables.iter().map(Table::place).collect();
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     Ok(())
 }
 
-/// The record files of `folder`, or else those of its dev/.
+/// Returns the record files of `folder`, or of its subfolder dev/.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let read = |folder: &Path| {
         record_files(folder).with_context(|| format!("cannot read {}", folder.display()))
@@ -133,18 +133,18 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     if files.is_empty() && dev.is_dir() {
         files = read(&dev)?;
     }
-    ensure!(!files.is_empty(), "{} holds no record files, NAME{SUFFIX}", folder.display());
+    ensure!(!files.is_empty(), "{} has no record files (NAME{SUFFIX})", folder.display());
     Ok(files)
 }
 
-/// What all rows of a table have in common.
+/// The parameters that all rows of a table share.
 struct Table {
     preset: Preset,
     cut: Cut,
 }
 
 impl Table {
-    /// The name of a table in the markers of a page.
+    /// Returns the name of the table in the markers of a page.
     fn place(&self) -> String {
         let Self { preset, cut } = self;
         format!("{} s x {}, preset {}", cut.seconds, cut.window, preset.name())
@@ -157,7 +157,7 @@ impl Table {
         Results {
             heading: format!("Real traffic, {place}"),
             place,
-            setting: format!("Slices of {seconds} s, windows of {window}, preset {preset}"),
+            setting: format!("Slices of {seconds} s, windows of {window} slices, preset {preset}"),
             above: format!("`{}`", line(&instead)),
             names: vec!["trace", "θ"],
             columns: COLUMNS,
@@ -168,7 +168,7 @@ impl Table {
         }
     }
 
-    /// Adds the rows of a recording, one for each threshold, unless it is too short or too long.
+    /// Adds the rows of a recording, one per threshold, unless it is too short or too long.
     fn measure(
         &self,
         recording: &Recording,
@@ -188,7 +188,7 @@ impl Table {
         Ok(())
     }
 
-    /// The text below the table: what is not in it.
+    /// Returns the text below the table, which names the traces without a row.
     fn left_out(&self, recordings: &[Recording], options: &Traces, rows: &[Row]) -> String {
         let quiet: Vec<&Row> = rows.iter().filter(|row| row.json_only).collect();
         let quiet = quiet.chunk_by(|one, next| one.names[0] == next.names[0]).map(|rows| {
@@ -200,9 +200,10 @@ impl Table {
             out.map(|recording| recording.name.clone()).collect()
         };
         let is_short = |slices| slices < self.cut.window;
-        let too_long = format!("Left out, more than {} slices", short(options.most_slices));
+        let too_long =
+            format!("Left out because of more than {} slices", short(options.most_slices));
         let lines: [(&str, Vec<String>); 3] = [
-            ("No super point, and none reported", quiet.collect()),
+            ("Without true or reported super points", quiet.collect()),
             ("Shorter than a window", of_slices(&is_short)),
             (&too_long, of_slices(&|slices| !is_short(slices) && slices > options.most_slices)),
         ];
@@ -233,10 +234,10 @@ fn row(trace: &str, threshold: u32, windows: u32, score: &Score) -> Row {
     }
 }
 
-/// A detector and the truth, slice by slice over the same trace.
+/// A detector and the exact answer, slice by slice over the same trace.
 ///
-/// A window is scored when it ends in a slice of the trace, began in one, and its turn has come. Empty time is passed over
-/// only after a whole empty window, so that a detector that forgets late is found out.
+/// A window is scored if it starts and ends in slices of the trace and its turn has come. Empty time is skipped only
+/// after a whole empty window, so that a detector that forgets late is noticed.
 struct Replay {
     detector: SlidingDetector,
     exact: ExactWindow,
@@ -244,7 +245,7 @@ struct Replay {
     threshold: u32,
     stride: u32,
     slice: u32,
-    /// Slices since the last record at whose end the window was empty.
+    /// Number of slices since the last record at whose end the window was empty.
     silent: u32,
     score: Score,
 }
@@ -264,7 +265,6 @@ impl Replay {
         })
     }
 
-    /// Scored windows that end before `slice`.
     fn scored_before(&self, slice: u32) -> u32 {
         slice.checked_sub(self.cut.window).map_or(0, |whole| whole / self.stride + 1)
     }
@@ -281,7 +281,7 @@ impl Replay {
         Ok(self.score)
     }
 
-    /// Closes slices until `slice` is running; where nothing is left, all at once.
+    /// Closes slices until `slice` is running. If nothing is left in the window, it skips them at once.
     fn advance_to(&mut self, slice: u32) -> Result<()> {
         while self.slice < slice && self.silent <= self.cut.window {
             self.close()?;
@@ -293,7 +293,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Closes the running slice, and scores its window when it is its turn.
+    /// Closes the running slice, and scores its window if its turn has come.
     fn close(&mut self) -> Result<()> {
         self.silent += u32::from(self.exact.distinct_pairs() == 0);
         if self.scored_before(self.slice + 1) > self.scored_before(self.slice) {
@@ -315,7 +315,7 @@ mod tests {
 
     const TABLE: Table = Table { preset: Preset::Default, cut: Cut { seconds: 60, window: 5 } };
 
-    /// A scanner of 200 hosts in each of the minutes given.
+    /// Returns records of a scanner of 200 hosts in each of `minutes`.
     fn scans(minutes: &[u32]) -> Vec<Record> {
         let record =
             |minute, destination| Record { time_ms: minute * 60_000, source: 1, destination };
@@ -330,9 +330,9 @@ mod tests {
 
     #[test]
     fn a_scan_is_a_super_point_of_every_window_that_holds_it() {
-        // Windows end in minutes 4 to 60; the scan of minute 20 is in those of 20 to 24.
+        // Windows end in minutes 4 to 60. The scan of minute 20 is in those of 20 to 24.
         let score = replay(&[0, 20, 60], 1);
-        // Those that end in 4 and in 60 hold the other two.
+        // The windows that end in minutes 4 and 60 have the other two scans.
         assert_eq!((score.true_super_points, score.reported), (7, 7));
         assert_eq!((score.false_positives, score.false_negatives), (0, 0));
     }
@@ -340,10 +340,10 @@ mod tests {
     #[test]
     fn every_nth_window_is_scored_from_the_first_whole_one_on() {
         let replay_of = |stride| Replay::new(&TABLE, 100, stride).unwrap();
-        // Minutes 4, 14, 24 of the slices 0 to 24, and not 24 when there are 24 slices.
+        // With slices 0 to 24 the windows end in minutes 4, 14 and 24. With 24 slices there is none in 24.
         let counts = [4, 5, 24, 25].map(|slices| replay_of(10).scored_before(slices));
         assert_eq!(counts, [0, 1, 2, 3]);
-        // 4 and 24 hold a scan.
+        // The windows of minutes 4 and 24 have a scan.
         assert_eq!(replay(&[0, 20, 24], 10).true_super_points, 2);
     }
 }

@@ -1,7 +1,6 @@
-//! A system on its way through windows: its reports against the truth, and the time that it takes.
+//! A measured system: its reports compared with the exact answer, and its times.
 //!
-//! The time is what the processor worked for the system alone, without the traffic's and the truth's, in the windows that
-//! were scored and nothing else.
+//! A time is the processor time of the system alone in the scored windows, without the traffic and the exact answer.
 
 use srlg_core::{Address, IpPair};
 use srlg_traffic::score::{MeanRates, Score};
@@ -9,24 +8,24 @@ use srlg_traffic::score::{MeanRates, Score};
 use crate::sample::processor_time;
 use crate::system::System;
 
-/// A system, and how it fared.
+/// A system and its scored windows.
 pub(crate) struct Track {
     pub(crate) system: Box<dyn System>,
     pub(crate) windows: Vec<Window>,
-    /// Packets, and seconds of their ingest, since the last window ended.
+    /// Packets since the last window ended, and seconds of their ingest.
     packets: usize,
     ingest: f64,
 }
 
-/// A window that was scored.
 #[derive(Default)]
 pub(crate) struct Window {
     pub(crate) score: Score,
-    /// Of super points below four times the threshold the errors; all others count as false here.
+    /// Score of super points below four times the threshold. All other hosts count as false here, so only the errors
+    /// are meaningful.
     pub(crate) low: Score,
-    /// Whether everything was searched.
+    /// Whether the search was complete.
     pub(crate) is_complete: bool,
-    /// Packets of its last slice, seconds of their ingest, and of the close.
+    /// Packets of the last slice, seconds of their ingest, and seconds of the close.
     pub(crate) packets: usize,
     pub(crate) ingest: f64,
     pub(crate) close: f64,
@@ -48,7 +47,7 @@ impl Track {
         (self.packets, self.ingest) = (0, 0.0);
     }
 
-    /// Ends a slice and compares the report with the true super points.
+    /// Ends a slice, and compares the report with the true super points.
     pub(crate) fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
         let (report, close) = processor_time(|| self.system.close_slice());
         let is_low = |&(_, count): &(_, u32)| u64::from(count) < 4 * u64::from(threshold);
@@ -64,13 +63,13 @@ impl Track {
     }
 }
 
-/// Reports against the truth, over several windows.
+/// Scores of the reports in several windows.
 #[derive(Default)]
 pub(crate) struct Quality {
     pub(crate) rates: MeanRates,
     /// Errors of reported super points.
     pub(crate) errors: Score,
-    /// The same, of those with θ to 4θ opposite hosts.
+    /// Errors of reported super points with θ to 4θ peers.
     pub(crate) low_errors: Score,
 }
 
@@ -93,8 +92,7 @@ mod tests {
     use cpu_time::ProcessTime;
     use std::time::Duration;
 
-    /// Reports what it is fed, works a millisecond per pair, and gives up on slices of more
-    /// than one pair.
+    /// A system that reports its input, works a millisecond per pair, and gives up on slices of more than one pair.
     #[derive(Default)]
     struct Echo {
         pairs: Vec<IpPair>,
@@ -145,7 +143,7 @@ mod tests {
         assert_eq!(complete, [false, true]);
         let seconds: f64 = track.windows.iter().map(|window| window.ingest + window.close).sum();
         assert!((0.003..0.3).contains(&seconds), "{seconds}");
-        // Two super points in either window, of which one is found; one false report.
+        // Each window has two super points, of which one is found. There is one false report.
         let Quality { rates, .. } = Quality::of(&track.windows);
         let rates = [rates.positive(), rates.negative(), rates.total()];
         assert_eq!(rates, [0.25, 0.5, 0.75].map(Some));
@@ -156,12 +154,12 @@ mod tests {
         let mut track = echo();
         let reported = [(1, 110), (2, 532), (3, 560), (4, 900)];
         track.ingest(&reported.map(|(inside, opposite)| IpPair { inside, opposite }));
-        // Errors 1/10, 1/3 and 2/5; the fourth host is no super point.
+        // The errors are 1/10, 1/3 and 2/5. The fourth host is not a super point.
         track.score(&[(1, 100), (2, 399), (3, 400)], 100);
         let quality = Quality::of(&track.windows);
         let square = |score: &Score| score.rmse().unwrap().powi(2);
         let [low, all] = [&quality.low_errors, &quality.errors].map(square);
-        // Some ten roundings, of numbers that are up to ten times as large as their difference.
+        // The bound allows about ten roundings of numbers that are up to ten times as large as their difference.
         let max_relative = 100.0 * f64::EPSILON;
         assert_relative_eq!(low, (0.01 + 1.0 / 9.0) / 2.0, max_relative = max_relative);
         assert_relative_eq!(all, (0.01 + 1.0 / 9.0 + 0.16) / 3.0, max_relative = max_relative);

@@ -1,6 +1,6 @@
-//! The sweeps of `characterise`, and the configurations on them: the presets, plans, other sizes and other tags.
+//! The sweeps of `characterise` and their configurations: presets, plans, other sizes and other tags.
 //!
-//! One thing varies along a sweep. This file alone spells out the sizes of the schemes.
+//! Along a sweep, one parameter varies. Only this file writes out the sizes of the schemes.
 
 use std::ops::Range;
 
@@ -14,39 +14,39 @@ use crate::results::Details;
 use crate::study::Sweep;
 use crate::table::short;
 
-/// Configurations that see the same packets.
+/// Configurations that process the same packets.
 pub(super) struct Step {
     pub(super) setting: Setting,
     pub(super) entrants: Vec<Entrant>,
 }
 
-/// The traffic, and whose errors count.
+/// The traffic, and the hosts whose errors are measured.
 #[derive(Clone)]
 pub(super) struct Setting {
-    /// Distinct pairs per window.
+    /// Number of distinct pairs per window.
     pub(super) load: u32,
-    /// Slices per window; how long a slice is does not matter, a window has all of the load.
+    /// Number of slices per window. A window has the whole load, whatever the length of a slice.
     pub(super) window: u32,
     pub(super) threshold: u32,
-    /// Hosts by their true cardinality.
+    /// Bands of hosts by their true cardinality.
     pub(super) bands: Vec<Range<u32>>,
-    /// Hosts of a band and a stream at most.
+    /// Largest number of hosts per band and stream.
     pub(super) most_hosts: usize,
 }
 
-/// A point of a series, or with `x: None` one for every band, in the middle of it.
+/// A point of a series. With `x: None`, it is one point per band, in the middle of the band.
 pub(super) struct Entrant {
     pub(super) series: String,
     pub(super) x: Option<f64>,
     pub(super) config: Config,
 }
 
-/// All sweeps, whose objects in JSON have these `details`; `quick` ones have a hundredth of the load.
+/// Returns all sweeps, with these `details` in their JSON objects. With `quick`, they have a hundredth of the load.
 pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     let sweep = |place: &str, x, setting: &str, steps| {
         let heading = match place {
             "window" | "threshold" => format!("Error against the {place}"),
-            "tags" => "Error against tags told apart".to_owned(),
+            "tags" => "Error against the number of tags".to_owned(),
             _ => format!("Error against {place}"),
         };
         let columns = if place == "cardinality" { OF_CARDINALITIES } else { OF_OTHERS };
@@ -61,11 +61,11 @@ pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     let any_load = format!("{theta}, windows of {window} slices");
     let any_threshold = format!("{pairs} of {window} slices");
     let all_set = format!("{theta}, {any_threshold}");
-    let any_window = format!("{theta}, {pairs}, however many slices that is");
+    let any_window = format!("{theta}, {pairs} for any number of slices");
     let octaves = vec![Step { setting: octaves(&base), entrants: presets_at(None) }];
     let tags = vec![tags(&base, load)?, tags(&base, 4 * load)?];
     Ok(vec![
-        sweep("cardinality", "opposite hosts n", &all_set, octaves),
+        sweep("cardinality", "peers n", &all_set, octaves),
         sweep("load", "distinct pairs per window", &any_load, loads(&base, quick)?),
         sweep("memory", "recorders, MB", &all_set, vec![memory(&base, quick)?]),
         sweep("window", "slices k in the window", &any_window, windows(&base, quick)),
@@ -74,12 +74,12 @@ pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     ])
 }
 
-/// One band, of the hosts for which it matters most: up to four times the threshold.
+/// Returns one band, of the hosts whose errors matter most: up to four times the threshold.
 fn from_threshold(threshold: u32) -> Vec<Range<u32>> {
     std::iter::once(threshold..4 * threshold).collect()
 }
 
-/// Bands from a sixteenth of the threshold on, each twice as far as the one before.
+/// Sets bands from a sixteenth of the threshold upwards. Each band ends at twice its start.
 fn octaves(base: &Setting) -> Setting {
     let octaves = (-4..6).map(|octave: i32| {
         let begin = f64::from(base.threshold) * libm::exp2(octave.into());
@@ -105,7 +105,7 @@ fn windows(base: &Setting, quick: bool) -> Vec<Step> {
     windows.iter().map(step).collect()
 }
 
-/// Hosts of other thresholds, each with the plan for them; the default for all.
+/// Varies the threshold, with a plan for each and the default for all.
 fn thresholds(base: &Setting, quick: bool) -> Result<Vec<Step>> {
     let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
     let step = |&threshold: &u32| {
@@ -115,13 +115,12 @@ fn thresholds(base: &Setting, quick: bool) -> Result<Vec<Step>> {
     thresholds.iter().map(step).collect()
 }
 
-/// The presets at one place of the x axis.
 fn presets_at(x: Option<f64>) -> Vec<Entrant> {
     let entrant = |preset: &Preset| Entrant { series: preset.name(), x, config: preset.config() };
     Preset::value_variants().iter().map(entrant).collect()
 }
 
-/// The presets and the plan for the setting in the memory of the default.
+/// Returns the presets, and the plan for the setting in the memory of the default.
 fn with_plan(setting: Setting, x: u32) -> Result<Step> {
     let bytes = Config::default().validate()?.recorder_bytes();
     let mut entrants = presets_at(Some(x.into()));
@@ -129,7 +128,6 @@ fn with_plan(setting: Setting, x: u32) -> Result<Step> {
     Ok(Step { setting, entrants })
 }
 
-/// The plan for the setting in as many `bytes`.
 fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
     let Setting { threshold, window, load, .. } = *setting;
     let base = Config { threshold, window, ..Config::default() };
@@ -137,7 +135,7 @@ fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
     Ok(Entrant { series: "planned".to_owned(), x: Some(x), config })
 }
 
-/// The presets and plans, in their sizes doubled and halved time and again.
+/// Returns the presets and plans with their sizes repeatedly doubled and halved.
 fn memory(base: &Setting, quick: bool) -> Result<Step> {
     let doublings = if quick { -1..=0 } else { -3..=2 };
     let mut entrants = Vec::new();
@@ -155,14 +153,14 @@ fn memory(base: &Setting, quick: bool) -> Result<Step> {
     Ok(Step { setting: base.clone(), entrants })
 }
 
-/// `config` with both arrays doubled or halved, time and again.
+/// Returns `config` with both arrays doubled or halved `doublings` times.
 fn resized(config: Config, doublings: i32) -> Config {
     let scaled = |size: u32| (f64::from(size) * libm::exp2(doublings.into())) as u32;
     let more_bits = |bits: u32| bits.saturating_add_signed(doublings);
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {
             let column_bits = more_bits(finder.column_bits);
-            // As small as lets the rows cover the address.
+            // The stride is the smallest with which the rows cover the address.
             let uncovered = 32_u32.saturating_sub(column_bits);
             let bit_stride = uncovered.div_ceil(finder.rows - 2);
             let finder = RsraSizes { column_bits, bit_stride, ..finder };
@@ -171,22 +169,22 @@ fn resized(config: Config, doublings: i32) -> Config {
         Scheme::Tagged { cell_bits, lines, tags } => {
             Scheme::Tagged { cell_bits: more_bits(cell_bits), lines: scaled(lines), tags }
         }
-        other => unreachable!("the sizes of {other:?} are not known here"),
+        other => unreachable!("unknown sizes of {other:?}"),
     };
     Config { scheme, ..config }
 }
 
-/// The default preset with ever more tags. More tags leave fewer ages: epochs of more slices.
+/// Varies the number of tags of the default preset. More tags leave fewer ages, so that epochs have more slices.
 fn tags(base: &Setting, load: u32) -> Result<Step> {
     let preset = Config { window: base.window, ..Config::default() };
     let mut entrants = Vec::new();
-    // From the fewest tags that there can be.
+    // The first value is below the smallest possible number of tags.
     for least in [64, 128, 256, 512, 1024, 2048, 4096] {
         let mut config = preset;
         if let Scheme::Tagged { tags, .. } = &mut config.scheme {
             *tags = least;
         }
-        // Ages may leave more tags than are asked for.
+        // The ages may leave more tags than requested.
         let x = config.validate()?.counter_sizes().tags.into();
         entrants.push(Entrant { series: format!("{} pairs", short(load)), x: Some(x), config });
     }
@@ -234,7 +232,7 @@ mod tests {
             let setting = Setting { load: 0, window, threshold: 64, bands, most_hosts };
             let splits = tags(&setting, 1).unwrap().entrants;
             assert!(splits.len() >= 3 && splits.is_sorted_by(|one, next| one.x < next.x));
-            // The preset itself is the first.
+            // The first entrant is the preset itself.
             assert_eq!(splits[0].config.scheme, Config::default().scheme);
         }
     }

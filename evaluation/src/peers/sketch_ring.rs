@@ -6,8 +6,8 @@
 //! A [`SpreadSketch`] is [`ROWS`] rows of buckets; a host has a bucket in every row. A bucket counts the pairs of its hosts in
 //! a [`Bitmap`] and keeps as candidate the host of its pair of the highest level, the leading zeros of the pair's hash: most
 //! likely the one with the most pairs. Merging the sketches of two streams gives the sketch of the first stream followed by
-//! the second. A sketch cannot forget, so a [`SketchRing`] has one for every slice of the window, and one more, into which
-//! they are merged at every close.
+//! the second. A sketch cannot forget. A [`SketchRing`] has one for every slice of the window, and one more, into which
+//! they are merged at every close. [`TwoZones`] has two, as a sliding sketch with time zones, and forgets bucket by bucket.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -67,6 +67,66 @@ impl System for SketchRing {
     fn memory_bytes(&self) -> usize {
         let slices = self.slices.iter().map(SpreadSketch::memory_bytes);
         self.merged.memory_bytes() + slices.sum::<usize>()
+    }
+}
+
+/// A SpreadSketch of two zones of time.
+///
+/// Gou, He, Zhang, Wang, Liu, Yang, Wang and Cui, "Sliding Sketches: A Framework using Time Zones for Data Stream Processing
+/// in Sliding Windows", KDD 2020. OmniWindow (SIGCOMM 2023) has a SpreadSketch in this form among its baselines.
+///
+/// Once in a window a scan reaches each bucket: it moves the content of the new zone to the old one, whose content is
+/// forgotten. A report is of both zones. So a bucket covers the last one to two windows, by where the scan is.
+pub(crate) struct TwoZones {
+    window: u32,
+    threshold: u32,
+    /// Slices since the start of the running round of the scan.
+    slice: u32,
+    new: SpreadSketch,
+    old: SpreadSketch,
+}
+
+impl TwoZones {
+    /// Two empty zones, for windows of `window` slices and super points of at least `threshold` peers, in at most
+    /// `memory_bytes` for both together.
+    ///
+    /// # Panics
+    /// If the memory is too small for one bucket per row and zone.
+    pub(crate) fn new(window: u32, threshold: u32, memory_bytes: usize, seed: u64) -> Self {
+        let columns = memory_bytes / 2 / SpreadSketch::bytes_per_column();
+        assert!(columns > 0, "{memory_bytes} bytes are too few for two sketches");
+        let new = SpreadSketch::new(seed, columns as u32);
+        Self { window, threshold, slice: 0, old: new.clone(), new }
+    }
+}
+
+impl System for TwoZones {
+    fn name(&self) -> String {
+        format!("SpreadSketch of two zones, {:.0} MB", self.memory_bytes() as f64 / 1e6)
+    }
+
+    fn ingest(&mut self, pairs: &[IpPair]) {
+        pairs.iter().for_each(|&pair| self.new.touch(pair));
+    }
+
+    fn close_slice(&mut self) -> Vec<(Address, f64)> {
+        let mut both = self.old.clone();
+        both.merge(&self.new);
+        self.skip_slice();
+        both.super_points(self.threshold)
+    }
+
+    fn skip_slice(&mut self) {
+        let buckets = self.new.buckets.len() as u64;
+        let reached = |slice: u32| (buckets * u64::from(slice) / u64::from(self.window)) as usize;
+        for bucket in reached(self.slice)..reached(self.slice + 1) {
+            self.old.buckets[bucket] = std::mem::take(&mut self.new.buckets[bucket]);
+        }
+        self.slice = (self.slice + 1) % self.window;
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.new.memory_bytes() + self.old.memory_bytes()
     }
 }
 
@@ -273,6 +333,21 @@ mod tests {
                 slices[first..=end].iter().flatten().for_each(|&pair| expected.touch(pair));
                 prop_assert_eq!(&ring.merged, &expected);
             }
+        }
+    }
+
+    #[test]
+    fn a_zone_forgets_a_pair_after_one_to_two_windows() {
+        for first in 0..3 {
+            let mut zones = TwoZones::new(3, 1, 100_000, 9);
+            (0..first).for_each(|_| zones.skip_slice());
+            zones.ingest(&[IpPair { inside: 1, opposite: 2 }]);
+            let reported = (0..9).map(|_| !zones.close_slice().is_empty());
+            let reported: Vec<bool> = reported.collect();
+            // The least of four buckets is empty as soon as one of them is.
+            let last = reported.iter().rposition(|&it| it).unwrap();
+            assert!((2..6).contains(&last), "{reported:?}");
+            assert!(reported[..=last].iter().all(|&it| it));
         }
     }
 

@@ -1,9 +1,11 @@
-//! The measurement of one plan: planted hosts of windows, one after the other, in one detector.
+//! The measurement of one plan, with planted hosts in consecutive windows of one detector.
 //!
-//! A window of background comes first, as many pairs as the plan is for, so that as much has left the window as is in
-//! it; then windows with planted hosts, new ones in each, of which the last slice is closed. So no report before has kept a
-//! host. A window has its load of pairs, all different (but for chance among random ones), evenly over its slices: many
-//! small hosts, and hosts of known numbers of opposite hosts.
+//! A window of background comes first, with the number of pairs that the plan is made for. In later windows, the number
+//! of pairs that have left therefore equals the number inside. Windows with new planted hosts follow, and only the last
+//! slice of each is closed, so that no earlier report has kept a host.
+//!
+//! A window has its load of distinct pairs (apart from chance among random ones), spread evenly over its slices. They
+//! belong to many small hosts, and to hosts with known numbers of peers.
 
 use std::collections::HashSet;
 
@@ -18,37 +20,37 @@ use super::{Place, Plans};
 use crate::feed::Feeder;
 use crate::missed;
 
-/// Bytes over which a pass takes as long as it takes to ingest a pair, some 50 ns.
+/// Number of bytes that a pass reads in the time that the ingest of a pair takes, about 50 ns.
 const BYTES_PER_PAIR: u64 = 800;
 
-/// Planted hosts are numbered from here on, others below.
+/// Number of the first planted host. Other hosts have smaller numbers.
 const FIRST_PLANTED: u32 = 1 << 31;
 
-/// What is known of the planted hosts of all windows.
+/// Results for the planted hosts of all windows.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// Planted hosts of each kind.
+    /// Number of planted hosts of each kind.
     pub(super) hosts: u32,
-    /// Sum of the errors of hosts of θ, of their squares, and of the squares of these.
+    /// Sums of the errors of hosts of θ, of their squares, and of their fourth powers.
     pub(super) errors: f64,
     pub(super) squares: f64,
     pub(super) fourths: f64,
-    /// Hosts of θ whose estimate reaches θ, and those of them that were not reported.
+    /// Hosts of θ whose estimate reaches θ, and the number of them that were not reported.
     pub(super) high: u32,
     pub(super) high_missed: u32,
-    /// Hosts of 2θ that were not reported.
+    /// Number of hosts of 2θ that were not reported.
     pub(super) missed: u32,
-    /// Hosts of θ/2 that were reported.
+    /// Number of hosts of θ/2 that were reported.
     pub(super) false_reports: u32,
-    /// Candidates of the last report.
+    /// Number of candidates in the last report.
     pub(super) candidates: usize,
-    /// Windows whose reports say that the cells are crowded.
+    /// Number of windows whose reports say that the cells are crowded.
     pub(super) crowded: u32,
-    /// Windows whose reports say that the limit left out candidates.
+    /// Number of windows whose reports say that the limit excluded candidates.
     pub(super) raised: u32,
-    /// What the last report said that it misses of hosts of θ.
+    /// Probability of missing a host of θ, as stated in the last report.
     pub(super) miss_probability: f64,
-    /// Standard error to expect at θ of the load as it acts.
+    /// Expected standard error at θ for the effective load.
     pub(super) std_error: f64,
 }
 
@@ -87,7 +89,7 @@ pub(super) fn run(
 }
 
 impl Outcome {
-    /// Asks for the planted hosts of a window, and closes it.
+    /// Estimates the planted hosts of a window, and closes it.
     fn window(
         &mut self,
         detector: &mut SlidingDetector,
@@ -128,24 +130,25 @@ impl Outcome {
         (self.squares / f64::from(self.hosts)).sqrt()
     }
 
-    /// Standard deviation of the root mean square, as a share of it: of the mean of squares it is that of squares over
-    /// the root of their number, and of its root half as much. 1/sqrt(2n) of normal errors, whose kurtosis is 3; small errors
-    /// are whole hosts, at times: the kurtosis of a Poisson number is 3 and one over its variance.
+    /// Returns the standard deviation of the root mean square, relative to it. The mean of squares has the standard
+    /// deviation of the squares divided by the root of their number. For the root it is half of that. This is
+    /// 1/sqrt(2n) for normal errors, whose kurtosis is 3. Small errors can be whole hosts: the kurtosis of a Poisson
+    /// number is 3 plus one over its variance.
     pub(super) fn noise(&self) -> f64 {
         let hosts = f64::from(self.hosts);
         let measured = self.fourths * hosts / (self.squares * self.squares);
         let lumpy = 3.0 + 1.0 / (self.std_error * self.std_error);
-        // Where no host errs there is nothing to measure, and no number.
+        // If no host has an error, there is nothing to measure, and the result is not a number.
         ((lumpy.max(measured) - 1.0) / hosts).sqrt() / 2.0
     }
 }
 
-/// What is not planted.
+/// The traffic of hosts that are not planted.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Background {
-    /// Hosts of some ten opposite hosts each.
+    /// Hosts with about ten peers each.
     Small,
-    /// Hosts of 1, 2, 4 and so on opposite hosts, up to θ/2, each size with as many pairs.
+    /// Hosts with 1, 2, 4 and so on up to θ/2 peers. Each size has the same number of pairs.
     Tailed,
 }
 
@@ -159,7 +162,7 @@ impl Background {
         }
     }
 
-    /// Mean numbers of opposite hosts, of each of which there are as many pairs.
+    /// Returns mean numbers of peers. Each of them has the same number of pairs.
     fn sizes(self, threshold: u32) -> Vec<u32> {
         match self {
             Self::Small => vec![10],
@@ -172,31 +175,31 @@ impl Background {
     }
 }
 
-/// Windows of traffic, one after the other, with new hosts in each.
+/// Consecutive windows of traffic, with new hosts in each.
 struct Traffic {
     seed: u64,
     load: u32,
     window: u32,
     sizes: Vec<u32>,
-    /// Opposite hosts of the kinds of planted hosts.
+    /// Numbers of peers of the three kinds of planted hosts.
     planted: [u32; 3],
-    /// Planted hosts of each kind in a window.
+    /// Number of planted hosts of each kind per window.
     each: u32,
 }
 
 impl Traffic {
-    /// The traffic of a place, whose load is at least 4θ. Planted hosts have a quarter of it, or what `most_each` hosts of
-    /// θ/2, of θ and of 2θ have.
+    /// Creates the traffic of a place, whose load is at least 4θ. Planted hosts have a quarter of the load, or the
+    /// pairs of `most_each` hosts of θ/2, of θ and of 2θ.
     fn new(place: &Place, background: Background, seed: u64, most_each: u32) -> Self {
         let Place { threshold, window, load, .. } = *place;
         let planted = [threshold / 2, threshold, 2 * threshold];
-        // A load has room for one of each.
+        // Any load has room for one host of each kind.
         let each = most_each.min(load / 4 / planted.iter().sum::<u32>()).max(1);
         Self { seed, load, window, sizes: background.sizes(threshold), planted, each }
     }
 
-    /// The pairs of a window as they act on recorders, where estimators have `width` of them: a host that touches
-    /// much of its estimator touches some of it twice.
+    /// Returns the number of pairs in a window that affect recorders, with estimators of `width` recorders. A host that
+    /// touches a large part of its estimator touches some recorders twice.
     fn acting(&self, width: u32) -> u64 {
         let width = f64::from(width);
         let touched = |contacts: u32| width * (1.0 - (-f64::from(contacts) / width).exp());
@@ -207,18 +210,18 @@ impl Traffic {
             as u64
     }
 
-    /// Pairs of planted hosts in a window.
     fn planted_pairs(&self) -> u32 {
         self.each * self.planted.iter().sum::<u32>()
     }
 
-    /// The planted hosts of a kind in a window from 1 on: 0 of θ/2, 1 of θ, 2 of 2θ.
+    /// Returns the planted hosts of a kind in a window. `window` is at least 1. Kind 0 has θ/2 peers, 1 has θ and 2 has
+    /// 2θ.
     fn planted(&self, window: u32, kind: u32) -> impl Iterator<Item = Address> + use<> {
         let first = FIRST_PLANTED + (window * self.planted.len() as u32 + kind) * self.each;
         first..first + self.each
     }
 
-    /// The pairs of a slice of a window. In window 0 none are of planted hosts.
+    /// Returns the pairs of a slice of a window. Window 0 has no planted hosts.
     fn slice(&self, window: u32, slice: u32) -> Vec<IpPair> {
         let planted = if window == 0 { 0 } else { self.planted_pairs() };
         let background = u64::from(self.load - planted);
@@ -245,10 +248,10 @@ impl Traffic {
         IpPair { inside: host % FIRST_PLANTED, opposite: mix(random) as u32 }
     }
 
-    /// The contacts of a planted host in a slice, evenly over those of a window.
+    /// Adds the contacts of a planted host in a slice. Its contacts are spread evenly over the window.
     fn plant(&self, pairs: &mut Vec<IpPair>, host: Address, contacts: u32, slice: u32) {
         let random = mix(self.seed ^ u64::from(host));
-        // The first contact is at a random place of the time between two contacts.
+        // The first contact is at a random time in the interval between two contacts.
         let window = u64::from(self.window);
         let place = random % window;
         let until = |slice: u32| (u64::from(slice) * u64::from(contacts) + place) / window;
@@ -271,13 +274,13 @@ mod tests {
         for (background, slices) in [(Background::Small, 10), (Background::Tailed, 7)] {
             let place = Place { threshold: 100, window: slices, load: 50_000, memory: 0 };
             let traffic = Traffic::new(&place, background, 1, 1000);
-            // A quarter of the load in hosts of 50, 100 and 200.
+            // A quarter of the load is in hosts of 50, 100 and 200.
             assert_eq!(traffic.each, 35);
             let pairs: Vec<_> = (0..slices).flat_map(|slice| traffic.slice(2, slice)).collect();
             assert_eq!(pairs.len(), 50_000);
             let distinct: HashSet<_> =
                 pairs.iter().map(|pair| (pair.inside, pair.opposite)).collect();
-            // Of hosts of 50 opposite hosts among 2^32 hardly one has the same twice.
+            // A host with 50 random peers among 2^32 has hardly ever the same peer twice.
             assert!(distinct.len() > 49_990);
             let mut hosts = HashMap::new();
             distinct.iter().for_each(|(host, _)| *hosts.entry(*host).or_insert(0) += 1);
@@ -286,7 +289,7 @@ mod tests {
             }
             let others = hosts.iter().filter(|&(&host, _)| host < FIRST_PLANTED);
             let most = others.map(|(_, &contacts)| contacts).max().unwrap();
-            // Poisson numbers of mean 10 or 50 of some thousand hosts.
+            // Poisson numbers with a mean of 10 or 50, for some thousand hosts.
             assert!(
                 most < if matches!(background, Background::Small) { 35 } else { 100 },
                 "{most}"

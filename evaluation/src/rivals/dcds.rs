@@ -1,40 +1,38 @@
-//! DCDS: Wang, Guan, Qin, "A data streaming method for monitoring host connection degrees
-//! of high-speed links", IEEE Transactions on Information Forensics and Security 6 (2011).
+//! DCDS: Wang, Guan, Qin, "A data streaming method for monitoring host connection degrees of high-speed links", IEEE
+//! Transactions on Information Forensics and Security 6 (2011).
 //!
-//! A [`Config`] makes a [`Dcds`], some arrays of bit vectors. Array i has as many vectors as
-//! modulus i says, and a host the one of its name's remainder; the remainders of a combination of
-//! hot vectors give the name back by the Chinese remainder theorem. The moduli
-//! are pairwise coprime and their product is at least 2^32, so that remainders and names
-//! determine each other, and a combination whose name would be 2^32 or more is nobody's.
+//! A [`Config`] creates a [`Dcds`], some arrays of bit vectors. The number of vectors in array i is modulus i, and a
+//! host uses the vector of the remainder of its name. The Chinese remainder theorem recovers the name from the
+//! remainders of a combination of hot vectors. The moduli are pairwise coprime and their product is at least 2^32, so
+//! that remainders and names determine each other. A combination with a name of 2^32 or more belongs to no host.
 //!
-//! Where the description leaves a choice it is made in favour of the system: a host's name
-//! is its address under a bijection, so that neighbours spread over all vectors; once the
-//! moduli so far determine the name, further arrays only verify it; and the chance bits
-//! that other hosts leave in an AND are subtracted.
+//! Choices that the description leaves open are made in favour of the system. The name of a host is its address under a
+//! bijection, so that neighbours are spread over all vectors. Once earlier moduli determine the name, further arrays
+//! only verify it. The chance bits of other hosts in an AND are subtracted.
 
 use srlg_core::Address;
 use srlg_core::hash::{KeySequence, hash};
 
 use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
-/// Number of addresses, hence of names.
+/// Number of addresses, and therefore of names.
 const NAMES: u64 = 1 << Address::BITS;
 
-/// The moduli: vectors of each array, pairwise coprime, with a product of at least 2^32.
+/// The configuration of DCDS. Its sizes are the moduli, the numbers of vectors in each array, which are pairwise
+/// coprime with a product of at least 2^32.
 pub(crate) type Config = super::Config<Vec<u32>>;
 
 impl Config {
-    /// The sizes for `bytes` of memory and super points of `threshold` opposite hosts.
+    /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
     ///
-    /// Vectors have 4 bits per opposite host of a super point at the threshold: linear
-    /// counting then errs by 1.15 % at a threshold of 1024, and counts to 33 times that.
-    /// Arrays are as few as let one in 2^24 wrong combinations through, but at least 3: a
-    /// host that fills its vectors combines with all other super points, and a search of 300
-    /// super points comes to some 10^7 combinations. The moduli are the largest coprime ones
-    /// that fit; at a threshold of 1024 they leave less than 1 % of 16 MiB or more unused.
+    /// Vectors have 4 bits per peer of a super point at the threshold. Linear counting then has an error of 1.15 % at a
+    /// threshold of 1024, and counts up to 33 times the threshold. The number of arrays is the smallest that accepts
+    /// one in 2^24 wrong combinations, but at least 3. A host that fills its vectors combines with all other super
+    /// points, and a search of 300 super points has about 10^7 combinations. The moduli are the largest coprime ones
+    /// that fit. At a threshold of 1024 they leave less than 1 % of 16 MiB or more unused.
     ///
     /// # Panics
-    /// When 8 arrays of the memory let more through: it is too small.
+    /// Panics if the memory is too small, so that even 8 arrays accept more wrong combinations.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let vector_bits = (4 * threshold).next_multiple_of(WORD);
         let vectors = (bytes as u64 * 8 / u64::from(vector_bits)) as u32;
@@ -45,7 +43,7 @@ impl Config {
     }
 }
 
-/// The largest pairwise coprime numbers up to `most`, `count` of them or, where there are fewer, all.
+/// Returns the `count` largest pairwise coprime numbers up to `most`, or all of them if there are fewer.
 fn coprime_moduli(most: u32, count: usize) -> Vec<u32> {
     let mut moduli = Vec::new();
     for candidate in (2..=most).rev() {
@@ -67,16 +65,17 @@ fn product(moduli: &[u32]) -> u128 {
     moduli.iter().fold(1, |product, &modulus| u128::saturating_mul(product, modulus.into()))
 }
 
-/// The detector; see the [module](self).
+/// The DCDS system. See the [module](self).
 pub(crate) type Dcds = VectorFilter<Remainders>;
 
-/// Names of hosts, and the Chinese remainder theorem: a join solves `x = known (mod product)` and
-/// `x = vector (mod modulus)`. What is known stays below 2^32 and below the product of the moduli, so no sum overflows.
+/// Names of hosts, and the Chinese remainder theorem. A join solves `x = known (mod product)` and `x = vector (mod
+/// modulus)`. The known value stays below 2^32 and below the product of the moduli, so that no sum overflows.
 pub(crate) struct Remainders {
-    /// A name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and the same again.
+    /// Factor and offset of a name. The name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and both steps
+    /// again.
     factor: u32,
     offset: u32,
-    /// What `factor` times is 1.
+    /// Inverse of `factor`: their product is 1.
     inverse: u32,
     congruences: Vec<Congruence>,
 }
@@ -85,14 +84,14 @@ pub(crate) struct Remainders {
 #[derive(Clone, Copy)]
 struct Congruence {
     modulus: u64,
-    /// Product of the moduli before this one, as far as it takes to reach [`NAMES`].
+    /// Product of the moduli before this one, as far as needed to reach [`NAMES`].
     product: u64,
-    /// What `product` times is 1, modulo `modulus`.
+    /// Inverse of `product` modulo `modulus`.
     inverse: u64,
 }
 
 impl Remainders {
-    /// The name of `host`: its vector of an array is the remainder.
+    /// Returns the name of `host`. The vector of the host in an array is its remainder.
     fn name(&self, host: Address) -> u32 {
         let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
         let once = linear(host);
@@ -120,12 +119,12 @@ impl Reversal for Remainders {
     type Clue = u64;
 
     /// # Panics
-    /// When the moduli are not pairwise coprime or have a product below 2^32.
+    /// Panics if the moduli are not pairwise coprime, or have a product below 2^32.
     fn new(moduli: &Vec<u32>, keys: &mut KeySequence) -> (Self, Vec<u32>) {
-        assert!(product(moduli) >= NAMES.into(), "the moduli determine an address: raise them");
+        assert!(product(moduli) >= NAMES.into(), "the moduli determine an address");
         let key = keys.next_key();
         let factor = hash(0, key) | 1; // odd, or the product would lose bits
-        // Newton's iteration: an odd number is its own inverse to 3 bits; each step doubles them.
+        // Newton's iteration: an odd number is its own inverse to 3 bits, and each step doubles the number of bits.
         let inverse = (0..4).fold(factor, |inverse, _| {
             inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)))
         });
@@ -172,8 +171,8 @@ mod tests {
 
     #[test]
     fn smaller_memory_takes_more_arrays() {
-        // 4096 bits a vector: 2^19 / 3 vectors have a product of 2^52, 2^19 / 4 one of 2^68;
-        // 2048 / 6 have one of 2^50, 2048 / 7 one of 2^57; 2^56 is wanted.
+        // Vectors have 4096 bits. 2^19 / 3 vectors have a product of 2^52, and 2^19 / 4 one of 2^68. 2048 / 6 have one
+        // of 2^50, and 2048 / 7 one of 2^57. The wanted product is 2^56.
         assert_eq!(Config::with_memory(256 << 20, 1024, 1).sizes.len(), 4);
         assert_eq!(Config::with_memory(1 << 20, 1024, 1).sizes.len(), 7);
     }

@@ -1,17 +1,16 @@
-//! GSE: Shin, Im, Yoon, "A grand spread estimator using a graphics processing unit",
-//! Journal of Parallel and Distributed Computing 74 (2014).
+//! GSE: Shin, Im, Yoon, "A grand spread estimator using a graphics processing unit", Journal of Parallel and
+//! Distributed Computing 74 (2014).
 //!
-//! A [`Config`] makes a [`Gse`], one array of bits that all hosts share. A host's
-//! virtual vector is `vector_bits` bits of it, chosen by hashes; a pair sets one of them.
-//! With the zero fractions V_m of the array and V_s of the vector, the cardinality of
-//! maximum likelihood is `vector_bits * (ln V_m - ln V_s)`. A host's pairs set
-//! bits of its vector alone, so its zeros are those that nobody set.
+//! A [`Config`] creates a [`Gse`], one array of bits that all hosts share. The virtual vector of a host is
+//! `vector_bits` bits of the array, chosen by hashes, and a pair sets one of them. With the zero fractions V_m of the
+//! array and V_s of the vector, the cardinality of maximum likelihood is `vector_bits * (ln V_m - ln V_s)`. The pairs
+//! of a host only set bits of its vector, so its zeros are the bits that no pair has set.
 //!
-//! A host whose first bits show far too many zeros is dismissed without the others: the
-//! description would read them all, and take some ten times as long for the same report.
+//! A host whose first bits have far too many zeros is dismissed without reading the others. The description would read
+//! all of them, and take about ten times as long for the same report.
 //!
-//! The system estimates hosts and finds none, so hosts are given to it: an exact set of
-//! those seen in the slice, which [`System::memory_bytes`] does not count.
+//! The system estimates hosts but does not find them, so an exact set of the hosts in the slice is passed to it.
+//! [`System::memory_bytes`] does not count this set.
 
 use super::{WORD, linear_count, zeros};
 use crate::system::System;
@@ -19,54 +18,51 @@ use rustc_hash::FxHashSet;
 use srlg_core::hash::{Key, KeySequence, hash, reduce};
 use srlg_core::{Address, IpPair};
 
-/// Bits of a vector that are read first.
+/// Number of bits of a vector that are read first.
 const GLIMPSE: u32 = 256;
-/// Standard deviations by which their ones may fall short: 10^-12 of the hosts exceed this.
+/// Allowed shortfall of ones in a glimpse, in standard deviations: 10^-12 of the hosts exceed it.
 const GLIMPSE_DEVIATIONS: f64 = 7.0;
 
 /// Sizes of a [`Gse`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
-    /// Hosts of at least this estimate are reported.
+    /// Smallest estimate of a reported host.
     pub(crate) threshold: u32,
     /// Bits of the shared array, in whole words of 64.
     pub(crate) array_bits: u32,
-    /// Bits of a virtual vector.
     pub(crate) vector_bits: u32,
-    /// The hashes follow from it.
     pub(crate) seed: u64,
 }
 
 impl Config {
-    /// The sizes for `bytes` of memory and super points of `threshold` opposite hosts.
+    /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
     ///
-    /// `bytes` is rounded down to whole words, and to 512 MiB. Vectors have 4 bits per
-    /// opposite host of a super point at the threshold. An estimate of n opposite hosts has
-    /// the variance `s (e^(t + a) - t - 1)`, for s bits, `t = n / s`, and a pairs per bit of
-    /// the array, nearly `n^2 / 2s + s a`: larger vectors gather the pairs of others, smaller
-    /// ones lose their own and end at `s ln s`. Four bits is best for a = 1/32, which is 4
-    /// million pairs in 16 MiB, and it takes 4 reads of the array per host seen and opposite
-    /// host of the threshold, most of the time of `close_slice`.
+    /// `bytes` is rounded down to whole words, and is at most 512 MiB. Vectors have 4 bits per peer of a super point at
+    /// the threshold. With s bits, `t = n / s`, and a pairs per bit of the array, an estimate of n peers has the
+    /// variance `s (e^(t + a) - t - 1)`. This is nearly `n^2 / 2s + s a`. Larger vectors collect the pairs of other
+    /// hosts, and smaller ones lose their own and end at `s ln s`. Four bits is best for a = 1/32, which is 4 million
+    /// pairs in 16 MiB. It takes 4 reads of the array per seen host and per peer of the threshold, which is most of the
+    /// time of `close_slice`.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
         Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
     }
 }
 
-/// The detector; see the [module](self).
+/// The GSE system. See the [module](self).
 pub(crate) struct Gse {
     config: Config,
     array: Vec<u64>,
     hosts: FxHashSet<Address>,
-    /// Keys of the opposite host, of the bits of a vector, of the host, and of a bit's place.
+    /// Keys of the peer, of the bits of a vector, of the host, and of the place of a bit.
     keys: [Key; 4],
 }
 
 impl Gse {
-    /// An empty window.
+    /// Creates a system with an empty window.
     ///
     /// # Panics
-    /// When the array is empty or does not have whole words, or vectors are empty.
+    /// Panics if the array is empty or does not have whole words, or if vectors are empty.
     pub(crate) fn new(config: Config) -> Self {
         let Config { array_bits, vector_bits, seed, .. } = config;
         assert!(array_bits > 0 && array_bits.is_multiple_of(WORD), "the array has whole words");
@@ -77,18 +73,18 @@ impl Gse {
         Self { config, array, hosts: FxHashSet::default(), keys }
     }
 
-    /// The constant that stands for bit `index` of every vector.
+    /// Returns the constant that stands for bit `index` of every vector.
     fn constant(&self, index: u32) -> u32 {
         hash(index, self.keys[1])
     }
 
-    /// Place in the array of a bit of a host's vector, from the bit's constant and the host's hash.
+    /// Returns the place in the array of a bit of a host, from the constant of the bit and the hash of the host.
     fn place(&self, host: u32, constant: u32) -> u32 {
         reduce(hash(host ^ constant, self.keys[3]), self.config.array_bits)
     }
 
-    /// The estimate for `host`, from the zero fraction of the array and the constants of all
-    /// bits; `None` when fewer than `least` of the first bits are ones.
+    /// Returns the estimate for `host`, from the zero fraction of the array and the constants of all bits. It is `None`
+    /// if fewer than `least` of the first bits are ones.
     fn estimate(
         &self,
         host: Address,
@@ -111,8 +107,8 @@ impl Gse {
         Some(linear_count(bits - seen - ones(others), bits) + background)
     }
 
-    /// Ones that the first bits of a host at the threshold show at least: as many as chance
-    /// draws from the vector of the most zeros that an estimate of the threshold can have.
+    /// Returns the smallest number of ones in the first bits of a host at the threshold. The number assumes a random
+    /// choice from the vector with the most zeros that such an estimate can have.
     fn least_glimpse(&self, zero_fraction: f64) -> u32 {
         let Config { threshold, vector_bits, .. } = self.config;
         let share = f64::from(threshold) / f64::from(vector_bits);
@@ -159,7 +155,7 @@ impl System for Gse {
         report
     }
 
-    /// The shared array, without the set of hosts.
+    /// Returns the size of the shared array, without the set of hosts.
     fn memory_bytes(&self) -> usize {
         size_of_val(self.array.as_slice())
     }
@@ -172,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_pairs_of_others_are_subtracted() {
-        // 200,000 pairs of others in 2^20 bits, a = 0.19, would add 98 to vectors of 512 bits.
+        // 200,000 pairs of other hosts in 2^20 bits, a = 0.19, would add 98 to vectors of 512 bits.
         let config = Config::with_memory(1 << 17, 128, 1);
         let mut system = Gse::new(Config { threshold: 0, ..config });
         let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, opposite: pair });
@@ -180,14 +176,14 @@ mod tests {
         system.ingest(&(0..128).map(|opposite| IpPair { inside: 0, opposite }).collect::<Vec<_>>());
         let report = system.close_slice();
         let (_, estimate) = report.into_iter().find(|&(host, _)| host == 0).unwrap();
-        // Variance 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155; five standard deviations.
+        // The variance is 512 (e^(0.25 + 0.19) - 0.25 - 1) = 155. The bound is five standard deviations.
         assert_abs_diff_eq!(estimate, 128.0, epsilon = 62.0);
     }
 
     #[test]
     fn a_glimpse_dismisses_small_hosts_and_no_super_point() {
         let mut system = Gse::new(Config::with_memory(1 << 24, 1024, 1));
-        // Hosts at and around the threshold, where a glimpse is most likely to be wrong.
+        // A glimpse is most likely to be wrong for hosts at and around the threshold.
         let large = (0..500)
             .flat_map(|inside| (0..1000 + inside / 10).map(move |opposite| (inside, opposite)));
         let small = (1000..2000).flat_map(|inside| (0..10).map(move |opposite| (inside, opposite)));

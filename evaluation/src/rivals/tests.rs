@@ -1,7 +1,7 @@
 use super::*;
 use approx::abs_diff_eq;
 
-/// Threshold of the tests: vectors have 512 bits for DCDS and GSE, 192 for VBFA at 1 MiB.
+/// Threshold of the tests. Vectors have 512 bits in DCDS and GSE, and 192 in VBFA at 1 MiB.
 const THRESHOLD: u32 = 128;
 const MEMORY: usize = 1 << 20;
 
@@ -16,13 +16,12 @@ fn systems() -> [Box<dyn System>; 3] {
     [Box::new(dcds), Box::new(vbfa), Box::new(gse)]
 }
 
-/// Different addresses, by a bijection.
+/// Returns distinct addresses, by a bijection.
 fn addresses(seed: u64) -> impl Iterator<Item = Address> {
     let key = KeySequence::new(seed).next_key();
     (0..).map(move |number| hash(number, key))
 }
 
-/// Pairs of `host` with `count` others.
 fn pairs(host: Address, count: usize) -> Vec<IpPair> {
     addresses(host.into()).take(count).map(|opposite| IpPair { inside: host, opposite }).collect()
 }
@@ -46,8 +45,8 @@ fn memory_is_what_was_asked_but_for_a_percent_a_word_per_vector_or_a_word() {
 
 #[test]
 fn planted_hosts_and_no_others_are_reported() {
-    // Neighbours, hosts with a common half, extreme addresses. In the coarsest vectors, of
-    // 192 bits, an estimate of 400 has the standard deviation 31: the threshold is 8 of it away.
+    // Neighbours, hosts with a common half, and extreme addresses. In the coarsest vectors, of 192 bits, an estimate of
+    // 400 has a standard deviation of 31, so the threshold is 8 deviations away.
     let planted = [0, 1, 2, 0x0A01_0203, 0x0A01_FFFF, 0xC0A8_0203, u32::MAX - 1, u32::MAX];
     for mut system in systems() {
         for host in planted {
@@ -60,10 +59,10 @@ fn planted_hosts_and_no_others_are_reported() {
     }
 }
 
-/// 64 hosts of 128 others each: their mean estimate lies within five of its standard errors.
+/// Asserts that the mean estimate of 64 hosts with 128 peers each is within five of its standard errors.
 ///
-/// The variance of an estimate is `s (e^(t + a) - t - 1)` with s bits per vector, t opposite
-/// hosts per bit, and a pairs of others per bit; its bias is half the variance's `s`-th part.
+/// The variance of an estimate is `s (e^(t + a) - t - 1)`. There are s bits per vector, t peers per bit, and a pairs of
+/// other hosts per bit. The bias is half of the variance divided by `s`.
 fn assert_unbiased(mut system: impl System, vector_bits: u32, others_per_bit: f64) {
     let (hosts, cardinality) = (64, 128);
     addresses(5).take(hosts).for_each(|host| system.ingest(&pairs(host, cardinality)));
@@ -128,12 +127,12 @@ fn a_search_stops_at_its_bound_and_says_so() {
     vbfa.ingest(&flood);
     vbfa.close_slice();
     assert_eq!((vbfa.search, vbfa.is_complete()), (stopped, false));
-    // And the next window is none the worse.
+    // The next window is not affected.
     dcds.ingest(&pairs(7, 300));
     assert_eq!((dcds.close_slice().len(), dcds.is_complete()), (1, true));
 }
 
-/// Every combination is somebody: the vectors' numbers are the digits of the address.
+/// A reversal in which every combination is a host: the numbers of the vectors are the digits of the address.
 struct Digits;
 
 impl Reversal for Digits {
@@ -174,7 +173,7 @@ fn the_search_reports_what_trying_all_whole_combinations_would() {
     let keys = &mut KeySequence::new(4);
     for (array, vector) in (0..30).map(|number| (number / 10, number as u32 % 10)) {
         let key = keys.next_key();
-        // From 9 to 162 throws on 64 bits.
+        // Between 9 and 162 throws on 64 bits.
         (0..9 + 17 * vector).for_each(|throw| arrays.set(array, vector, hash(throw, key) >> 26));
     }
     let all: Vec<_> = arrays.arrays.iter().map(|array| arrays.zeros(array)).collect();

@@ -1,28 +1,26 @@
-//! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter",
-//! IEEE Transactions on Information Forensics and Security 11 (2016).
+//! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter", IEEE Transactions on Information
+//! Forensics and Security 11 (2016).
 //!
-//! A [`Config`] makes a [`Vbfa`], five arrays of bit vectors. The six hash functions
-//! are: four runs of consecutive address bits that choose the vector in an array each, a
-//! hash of the address for the fifth array, and a hash of the pair that chooses the bit.
-//! Runs begin 8 bits apart and the last one wraps around, so that each overlaps the next;
-//! hosts are regained from hot vectors whose runs agree where they overlap. The
-//! runs cover the address, so that four agreeing runs are one address.
+//! A [`Config`] creates a [`Vbfa`], five arrays of bit vectors. There are six hash functions. Four are runs of
+//! consecutive address bits, each of which chooses the vector in one array. The fifth is a hash of the address for the
+//! fifth array, and the sixth is a hash of the pair that chooses the bit. Runs start 8 bits apart and the last one
+//! wraps around, so that each overlaps the next. Hosts are recovered from hot vectors whose runs agree where they
+//! overlap. The runs cover the address, so that four agreeing runs are one address.
 //!
-//! Where the description leaves a choice it is made in favour of the system: the fifth
-//! array takes part in the AND; and the chance bits that other hosts leave in the AND are
-//! subtracted, from the fill of all five arrays.
+//! Choices that the description leaves open are made in favour of the system. The fifth array takes part in the AND.
+//! The chance bits of other hosts in the AND are subtracted, from the fill of all five arrays.
 
 use srlg_core::Address;
 use srlg_core::hash::{Key, KeySequence, hash};
 
 use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
-/// Arrays whose vector is a run of address bits; one more has a hash.
+/// Number of arrays whose vector is a run of address bits. One more array has a hash.
 const RUNS: usize = 4;
-/// Address bits from the begin of a run to that of the next.
+/// Number of address bits from the start of a run to the start of the next.
 const STRIDE: u32 = Address::BITS / RUNS as u32;
 
-/// Address bits of a run, 8 to 16; an array has 2 to that power of vectors.
+/// Number of address bits in a run, 8 to 16. An array has 2 to this power of vectors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunBits(u32);
 
@@ -30,12 +28,12 @@ pub(crate) struct RunBits(u32);
 pub(crate) type Config = super::Config<RunBits>;
 
 impl Config {
-    /// The sizes for `bytes` of memory; the `threshold` changes none of them.
+    /// Returns the sizes for `bytes` of memory. They do not depend on the `threshold`.
     ///
-    /// Runs have 13 bits, 5 of which overlap: one less lets more wrong combinations through
-    /// when super points are many, one more halves the vectors again. The rest of the memory
-    /// goes into the vectors. `bytes` is missed by less than a word per vector, 320 KiB;
-    /// [`Vbfa::new`] refuses what does not hold a word per vector.
+    /// Runs have 13 bits, 5 of which overlap. With one bit less, more wrong combinations pass when there are many super
+    /// points, and one bit more halves the vectors again. The rest of the memory is used for the vectors. The
+    /// difference from `bytes` is less than a word per vector, 320 KiB. [`Vbfa::new`] rejects sizes without a word per
+    /// vector.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let sizes = RunBits(13);
         let words = bytes / size_of::<u64>() / ((RUNS + 1) << sizes.0);
@@ -44,16 +42,16 @@ impl Config {
     }
 }
 
-/// The detector; see the [module](self).
+/// The VBFA system. See the [module](self).
 pub(crate) type Vbfa = VectorFilter<Runs>;
 
-/// Which vectors a host has, and back.
+/// A mapping from a host to its vectors, and back.
 pub(crate) struct Runs {
     bits: u32,
     key: Key,
 }
 
-/// The bits of an address that some runs tell.
+/// The address bits that some runs determine.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownBits {
     address: Address,
@@ -67,7 +65,7 @@ impl Runs {
     }
 }
 
-/// Address bits before the run of `array`.
+/// Returns the number of address bits before the run of `array`.
 const fn begin(array: usize) -> u32 {
     array as u32 * STRIDE
 }
@@ -80,7 +78,7 @@ impl Reversal for Runs {
     type Clue = KnownBits;
 
     /// # Panics
-    /// When runs do not have 8 to 16 bits.
+    /// Panics if runs do not have 8 to 16 bits.
     fn new(&RunBits(bits): &RunBits, keys: &mut KeySequence) -> (Self, Vec<u32>) {
         assert!((STRIDE..=16).contains(&bits), "runs have 8 to 16 bits");
         (Self { bits, key: keys.next_key() }, vec![1 << bits; RUNS + 1])

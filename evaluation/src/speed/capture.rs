@@ -1,9 +1,8 @@
-//! Pairs per second out of a capture file, parsing included, as `srlg detect` takes them.
+//! Measurement of the pairs per second from a capture file, including parsing, as in `srlg detect`.
 //!
-//! The file is of the backbone model with repeats, in the folder for temporary files and gone
-//! with the process; it is read from the memory of the system, not from a disk. Both ends of a
-//! packet are measured hosts, so that a packet is two pairs. Slices begin, but do not close:
-//! that is measured alone.
+//! The file has traffic of the backbone model with repeats. It is in the temporary folder and is deleted with the
+//! process. It is read from the page cache and not from a disk. Both ends of a packet are counted, so a packet has two
+//! pairs. Slices start but do not close, because closes are measured separately.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
@@ -20,11 +19,10 @@ use super::{Metric, PAIRS_PER_CALL, Setting};
 use crate::generate::{write_pcap_header, write_pcap_packet};
 use crate::sample::{Sample, seconds, timed};
 
-/// Bytes of a record, about.
+/// Approximate size of a record, in bytes.
 const RECORD: u32 = 91;
-/// Mean packets of a pair.
 const PACKETS_PER_PAIR: u32 = 10;
-/// Seconds of the capture, one slice each.
+/// Duration of the capture in seconds. Each second is a slice.
 const SLICES: u32 = 10;
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -49,7 +47,7 @@ pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Resul
     Ok(())
 }
 
-/// Writes a capture; how many bytes it has.
+/// Writes a capture, and returns its size in bytes.
 fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
     let wanted = setting.options.capture;
     let model = Backbone {
@@ -73,7 +71,7 @@ fn write(setting: &Setting<'_>, file: &mut File) -> Result<u64> {
     Ok(file.metadata()?.len())
 }
 
-/// Ingests a capture; how many pairs it has.
+/// Ingests a capture, and returns the number of pairs.
 fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
     let mut clock = SliceClock::new(Duration::from_secs(1), 0, Duration::MAX)?;
     let mut reader = Reader::new(input)?;
@@ -86,7 +84,7 @@ fn read(input: File, detector: &mut SlidingDetector) -> Result<u32> {
                     ingest(detector, &mut batch)?;
                     detector.skip_to(slice)?;
                 }
-                other => bail!("the capture is in order of time, but here is {other:?}"),
+                other => bail!("expected a capture in order of time, got {other:?}"),
             }
             let (source, destination) = (contact.source, contact.destination);
             batch.extend([(source, destination), (destination, source)]);

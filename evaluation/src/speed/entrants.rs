@@ -1,17 +1,18 @@
-//! The entrants of a race of ingest: the detector, what users have today, and what the machine itself can do.
+//! The entrants of a race of ingest: the detector, common alternatives (peers), and the limits of the machine.
 //!
-//! **The detector** takes its slices from one or more threads.
+//! **The detector** ingests its slices from one or more threads.
 //!
-//! **A peer** that threads cannot share is what it would be for a user with several cores: one for each thread and the hosts
-//! that are its own. Pairs are split by inside host before the clock runs, which a user has to do while it does. Under
-//! `distinct` and `flood` a round begins with empty maps, in tables of the size that they had after the round before: no
-//! growth is in the time. Under `packets` they hold the window of the link, to which the first round adds its pairs; the
-//! others find all of theirs, where a running system would find 97 of 100. Peers take the pairs of all slices as those of
-//! one, as for ingest it is the same: what ends a slice is a close, which is not measured here.
+//! **A peer** that threads cannot share has one instance per thread, each with its own hosts, as on a machine with
+//! several cores. Pairs are split by inside host before the measurement, although a user has to split them while it
+//! runs. Under `distinct` and `flood` a round starts with empty maps. Their tables have the size after the round
+//! before, so that the time has no growth. Under `packets` the maps have the window of the link, and the first round
+//! adds its pairs. Later rounds find all of their pairs, where a running system would find 97 of 100. Peers ingest the
+//! pairs of all slices as one slice. This makes no difference to ingest, because a slice ends with a close, which is
+//! not measured here.
 //!
-//! **The machine** has as much memory as the recorders, on pages as large. A pair is a touch of a random recorder, at least:
-//! the CPU stores 16-bit words, or keeps the smaller one, at random places, by plain loads and stores. Closing a slice reads
-//! all recorders once: [`reads`] adds up words, one after the other.
+//! **The machine** uses as much memory as the recorders, on pages of the same size. A pair is at least a touch of a
+//! random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with plain loads and
+//! stores. Closing a slice reads all recorders once, and [`reads`] adds up words in order.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicU16;
@@ -30,19 +31,18 @@ use crate::feed::{in_parallel, split_by_host};
 use crate::peers::Peer;
 use crate::sample::{Sample, seconds, timed};
 
-/// Rounds of the systems that no ratio of the summary needs.
+/// Number of rounds of systems that are not in a ratio of the summary.
 const FEW_ROUNDS: u32 = 2;
 
-/// Sweeps of a round.
 const SWEEPS: usize = 8;
 
-/// The kind of touch that an ingest cannot do without.
+/// The smallest touch that an ingest needs.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// Lets a detector take what one thread has of a slice.
+/// A function with which a detector ingests the share of one thread in a slice.
 type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
 
-/// A detector that takes these slices from ordinary memory.
+/// Returns a detector that ingests these slices from ordinary memory.
 pub(super) fn own<'a, T: Sync>(
     setting: &Setting<'_>,
     slices: &'a [Vec<T>],
@@ -59,17 +59,17 @@ pub(super) fn own<'a, T: Sync>(
     }))
 }
 
-/// Lets `detector` take pairs in batches, as a program collects them.
+/// Ingests pairs into `detector` in batches, as a program collects them.
 pub(super) fn pairs<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Result<()> {
     pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
 }
 
-/// Lets `detector` take batches of pairs of both types.
+/// Ingests batches of pairs of both families into `detector`.
 pub(super) fn batches(detector: &SlidingDetector, batches: &[PairBatch]) -> Result<()> {
     batches.iter().try_for_each(|batch| Ok(batch.ingest(detector)?))
 }
 
-/// Pairs per second that `ingest` takes from `slices`, wherever they are.
+/// Returns the pairs per second that `ingest` processes from `slices`, in any memory.
 pub(super) fn rate<Slice>(
     setting: &Setting<'_>,
     name: &str,
@@ -82,8 +82,8 @@ pub(super) fn rate<Slice>(
     Ok(setting.metric(name, "M pairs/s", 1, sample))
 }
 
-/// Seconds of `ingest` of all slices, the first of which finds no recorder touched. What the
-/// device does between slices is no part of it.
+/// Returns the seconds of `ingest` over all slices, without the work of the device between slices. No recorder is
+/// touched at the start.
 fn round<Slice>(
     detector: &mut SlidingDetector,
     slices: &[Slice],
@@ -105,21 +105,21 @@ fn round<Slice>(
     Ok(seconds)
 }
 
-/// What one of several systems gets: the pairs of its hosts.
+/// The pairs of the hosts of one of several systems.
 pub(super) struct Share {
     before: Vec<IpPair>,
     pairs: Vec<IpPair>,
 }
 
-/// The traffic for so many threads.
+/// Splits the traffic for this number of threads.
 pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
     let before = split_by_host(&traffic.before, threads);
     let pairs = split_by_host(traffic.slices.iter().flatten(), threads);
     before.into_iter().zip(pairs).map(|(before, pairs)| Share { before, pairs }).collect()
 }
 
-/// A peer with a thread for each of `shares`, none of which has a host of another: in windows of one slice, of which the next
-/// round knows nothing; a ring with all of its sketches, which share the memory of srlg.
+/// Returns a peer with a thread for each of `shares`, which have distinct hosts. Windows have one slice, so the next
+/// round starts empty. A ring has all its sketches, which share the memory of srlg.
 pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
     let window = if peer == Peer::Ring { setting.config.window } else { 1 };
     let config = Config { window, ..setting.config };
@@ -150,7 +150,7 @@ pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -
     place
 }
 
-/// The places of both kinds of touches.
+/// Returns the entrants of both kinds of touches.
 pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'static>; 2]> {
     let minimum = |word: &AtomicU16, value| word.store(word.load(Relaxed).min(value), Relaxed);
     Ok([
@@ -159,7 +159,7 @@ pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'sta
     ])
 }
 
-/// Random touches from several threads.
+/// Returns random touches from several threads.
 fn touching(
     setting: &Setting<'_>,
     threads: u32,
@@ -168,13 +168,14 @@ fn touching(
 ) -> Result<Place<'static>> {
     let (touches, mut memory, threads_u64) =
         (u64::from(setting.pairs), memory(setting)?, u64::from(threads));
-    // Smaller every round: each minimum is a new one.
+    // The value is smaller in every round, so that each minimum is new.
     let mut value = u16::MAX;
     Ok(Place::new(kind, threads, move || {
         value -= 1;
         let memory_bytes = memory.len();
         let words = <[AtomicU16]>::mut_from_bytes(&mut memory);
-        let words: &[AtomicU16] = words.map_err(|_| anyhow!("the mapping holds half a word"))?;
+        let words: &[AtomicU16] =
+            words.map_err(|_| anyhow!("the mapping has an odd number of bytes"))?;
         let share = |thread| touches * thread / threads_u64..touches * (thread + 1) / threads_u64;
         let seconds = timed(|| {
             in_parallel((0..threads_u64).map(share), |numbers| {
@@ -186,13 +187,14 @@ fn touching(
     }))
 }
 
-/// Billions of bytes per second that the CPU reads.
+/// Measures the billions of bytes per second that the CPU reads.
 pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.device != Device::Cpu {
         return Ok(());
     }
     let memory = memory(setting)?;
-    let words = <[u64]>::ref_from_bytes(&memory).map_err(|_| anyhow!("no whole words"))?;
+    let words = <[u64]>::ref_from_bytes(&memory)
+        .map_err(|_| anyhow!("the mapping does not have whole words"))?;
     let seconds = seconds(setting.options.repeat, || {
         timed(|| {
             for _ in 0..SWEEPS {
@@ -206,20 +208,20 @@ pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<
     Ok(())
 }
 
-/// As much memory as the recorders have, all bits set; huge pages where the system has them, as
-/// the recorders are on such.
+/// Allocates as much memory as the recorders have, with all bits set. Huge pages are used if the system has them, as
+/// for the recorders.
 fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
     let bytes = setting.recorder_bytes.next_multiple_of(8);
-    let mut memory = MmapMut::map_anon(bytes).context("no memory for the limits")?;
+    let mut memory = MmapMut::map_anon(bytes).context("cannot allocate memory for the limits")?;
     #[cfg(target_os = "linux")]
-    // A kernel without huge pages refuses, and the detector does without them too.
+    // A kernel without huge pages returns an error. The detector also works without them.
     let _refused = memory.advise(memmap2::Advice::HugePage);
     memory.fill(u8::MAX);
     Ok(memory)
 }
 
-/// A place of `places` that nothing can foresee, by the finaliser of murmur3: as much work as
-/// finding a recorder takes.
+/// Returns an unpredictable place below `places`, with the finaliser of murmur3. This takes as much work as finding a
+/// recorder.
 const fn place(number: u32, places: usize) -> usize {
     let mut x = number;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);
@@ -228,11 +230,10 @@ const fn place(number: u32, places: usize) -> usize {
     ((x as u64 * places as u64) >> 32) as usize
 }
 
-/// What a round took.
 pub(super) struct Round {
-    /// Of the work alone.
+    /// Seconds of the work alone.
     seconds: f64,
-    /// What the entrant holds after it.
+    /// Memory of the entrant after the round.
     memory_bytes: usize,
 }
 
@@ -240,11 +241,11 @@ pub(super) struct Round {
 pub(super) struct Place<'a> {
     pub(super) system: String,
     pub(super) threads: u32,
-    /// Rounds that count, at most: some systems take long.
+    /// Largest number of rounds that count, because some systems are slow.
     most_rounds: u32,
     seconds: Vec<f64>,
     pub(super) memory_bytes: usize,
-    /// Forgets the last round, and does the work once.
+    /// Resets the state of the last round, and does the work once.
     round: Box<dyn FnMut() -> Result<Round> + 'a>,
 }
 
@@ -260,14 +261,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Work per second.
+    /// Returns the rate of `work` per second.
     pub(super) fn rate(&self, work: f64) -> Sample {
         Sample::rate(work, &self.seconds)
     }
 }
 
-/// Runs `rounds` of all places by turns, so that ratios hold on a machine that others slow down now and then. In every round
-/// each entrant runs once, alone, in the same order; the round before the first warms up and does not count.
+/// Runs `rounds` of all entrants in turn, so that ratios are reliable even if other programs slow the machine down at
+/// times. In every round each entrant runs once, alone, in the same order. One round before the first warms up and does
+/// not count.
 pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     for round in 0..=rounds {
         for place in places.iter_mut().filter(|place| round <= place.most_rounds) {
@@ -281,7 +283,7 @@ pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     Ok(())
 }
 
-/// How many times as fast as the fastest of `others` a place was, in the rounds of all.
+/// Returns the speed of an entrant relative to the fastest of `others`, in the rounds that all of them have.
 pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
     let rounds = others.iter().map(|other| other.seconds.len()).min().unwrap_or(0);
     let ratio = |(round, own): (usize, &f64)| {
@@ -295,7 +297,7 @@ pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
 mod tests {
     use super::*;
 
-    /// Takes one second longer every time.
+    /// Returns an entrant that takes one second longer every time.
     fn tiring(name: &str, mut seconds: f64) -> Place<'_> {
         Place::new(name, 1, move || {
             seconds += 1.0;

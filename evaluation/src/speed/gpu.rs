@@ -1,7 +1,7 @@
-//! What a GPU can do: pairs per second that are there already, and copies from pinned memory.
+//! Limits of a GPU: pairs per second from GPU memory, and copies from pinned memory.
 //!
-//! Pairs from pinned memory can come no faster than the copy; `pinned_share_of_copy` is what
-//! they reach of it, in the same run.
+//! The copy limits the rate of pairs from pinned memory. `pinned_share_of_copy` is the reached share of this limit, in
+//! the same run.
 
 use anyhow::{Context, Result, anyhow};
 use srlg_core::IpPair;
@@ -15,7 +15,6 @@ use super::ingest::Traffic;
 use super::{Metric, Setting, begin_untouched};
 use crate::sample::{Sample, seconds, timed};
 
-/// Bytes of a pair.
 const PAIR: f64 = size_of::<IpPair>() as f64;
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -23,14 +22,14 @@ pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Resul
     let copy = copy(setting, ordinal)?;
     metrics.push(setting.metric("copy_pinned_to_device", "GB/s", 1, copy).system("machine"));
     let pinned = metrics.iter().rfind(|metric| metric.name == "ingest_pinned_distinct");
-    let pinned = pinned.context("ingest comes first")?.sample;
+    let pinned = pinned.context("the metric of pinned ingest is missing")?.sample;
     let share = pinned.scaled(100.0 * PAIR / 1e3 / copy.median);
     metrics.push(setting.metric("pinned_share_of_copy", "%", 1, share));
     Ok(())
 }
 
-/// Pairs per second out of the memory of the GPU; and the same where the running slice has all of them already, of
-/// those that are distinct.
+/// Measures the pairs per second from the memory of the GPU. For distinct pairs it also measures pairs that the running
+/// slice already has.
 pub(super) fn resident(
     setting: &Setting<'_>,
     gpu: u32,
@@ -50,7 +49,7 @@ pub(super) fn resident(
     if let ("distinct", [pairs]) = (traffic.name, slices.as_slice()) {
         let mut detector = setting.detector()?;
         begin_untouched(&mut detector)?;
-        // The round that does not count is the one in which they are new.
+        // Only the warm-up round, which does not count, has new pairs.
         let seconds = seconds(setting.options.repeat, || {
             timed(|| {
                 detector.ingest_device(pairs)?;
@@ -63,7 +62,7 @@ pub(super) fn resident(
     Ok(())
 }
 
-/// Billions of bytes per second from pinned memory to the GPU, in one copy of all pairs.
+/// Returns the billions of bytes per second from pinned memory to the GPU, in one copy of all pairs.
 fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
     let detector = setting.detector()?;
     let mut pinned = detector.pinned_pairs(setting.pairs as usize)?;
@@ -80,9 +79,9 @@ fn copy(setting: &Setting<'_>, gpu: u32) -> Result<Sample> {
     Ok(Sample::rate(f64::from(setting.pairs) * PAIR / 1e9, &seconds))
 }
 
-/// What `look` makes of the pinned bytes; they stay where they are while it runs.
+/// Returns the result of `look` for the pinned bytes, which do not move meanwhile.
 fn with_bytes(pinned: &mut PinnedPairs, mut look: impl FnMut(&[u8]) -> Result<f64>) -> Result<f64> {
-    let mut outcome = Err(anyhow!("the pinned memory was not looked at"));
+    let mut outcome = Err(anyhow!("the pinned memory was not read"));
     pinned.fill(|pairs| outcome = look(pairs.as_bytes()))?;
     outcome
 }

@@ -1,20 +1,19 @@
-//! Pairs per second into the running slice: srlg, what users have today, and what the machine
-//! could do, by turns.
+//! Measurement of the pairs per second into the running slice: srlg, common alternatives and the limits of the machine,
+//! in turn.
 //!
-//! Ordinary memory comes in batches, as a program collects them. The detector's slices end
-//! as the traffic's do, which is no part of the time. On a GPU only srlg runs; pairs in pinned
-//! memory and on the GPU itself are measured alone.
+//! Pairs in ordinary memory come in batches, as a program collects them. Slices of the detector end with those of the
+//! traffic, which is not part of the time. On a GPU only srlg runs. Pairs in pinned memory and on the GPU itself are
+//! measured separately.
 //!
-//! A [`Traffic`] has a name and slices, with as many pairs as a round has. Equal settings make equal pairs.
+//! A [`Traffic`] has a name and slices with the pairs of one round. Equal settings have equal pairs.
 //!
-//! - `distinct`: no pair comes twice, all of them in one slice: each touches random recorders
-//!   that nothing touched before in this slice.
-//! - `packets`: consecutive seconds of a busy link, a slice each. Model A with its own mean of
-//!   46 packets for each pair of five minutes; [`SECOND`] packets each second on average, hence
-//!   6.5 M distinct pairs in the window of 300 s. Few flows have most of the packets: a slice of
-//!   0.6 to 0.8 M, as most are, has 37,000 pairs.
-//! - `flood`: the same seconds, in which four packets of five are for one victim, each from a
-//!   spoofed source of its own.
+//! - `distinct`: all pairs are distinct and in one slice. Each touches random recorders that are not touched yet in
+//!   this slice.
+//! - `packets`: consecutive seconds of a busy link, with one slice each. The traffic is model A with its mean of 46
+//!   packets per pair in five minutes. A second has [`SECOND`] packets on average, hence 6.5 million distinct pairs in
+//!   the window of 300 s. Few flows have most of the packets: most slices have 0.6 to 0.8 million packets and 37,000
+//!   pairs.
+//! - `flood`: the same seconds, in which four of five packets are for one victim, each from its own spoofed source.
 
 use std::iter;
 
@@ -33,9 +32,9 @@ use crate::feed::batches;
 use crate::peers::Peer;
 use crate::sample::Sample;
 
-/// Pairs of a pinned buffer, of which there are as many as it takes.
+/// Number of pairs in a pinned buffer. There are as many buffers as needed.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
-/// Threads that ingest.
+/// Numbers of ingesting threads.
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -65,7 +64,7 @@ fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<
     entrants::own(setting, &traffic.slices, threads, entrants::pairs)
 }
 
-/// The same pairs, of IPv6 hosts, and half of the inside hosts of either family: what they cost more.
+/// Measures the same pairs with IPv6 hosts and with mixed families, relative to IPv4.
 fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.config.validate()?.finder().cells().is_none() {
         return Ok(()); // the paper's scheme takes none
@@ -91,7 +90,7 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// All systems, with a thread for each of `shares`, and the limits where they are comparable.
+/// Measures all systems, with a thread for each of `shares`, and the limits if they are comparable.
 fn contest(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -124,7 +123,7 @@ fn contest(
     Ok(())
 }
 
-/// Touches per second, and the share of them that ingest reached.
+/// Adds the touches per second, and the share of them that ingest reached.
 fn add_limit(
     setting: &Setting<'_>,
     srlg: &Place<'_>,
@@ -141,7 +140,7 @@ fn add_limit(
     }
 }
 
-/// How fast a system was, and what it took.
+/// Adds the speed and the memory of a system.
 fn add_place(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -158,8 +157,8 @@ fn add_place(
     metrics.push(memory.detail("traffic", traffic.name));
 }
 
-/// Pinned memory is filled before the clock runs, as a program does that fills one buffer while
-/// another is read.
+/// Measures pinned memory. It is filled before the measurement, like a buffer that a program fills while another one is
+/// read.
 fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     let owner = setting.detector()?;
     let buffers = |slice: &Vec<IpPair>| {
@@ -178,42 +177,41 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Packets of a second of the link, about; fewer where a round is shorter.
+/// Approximate number of packets per second of the link. It is smaller if a round is shorter.
 const SECOND: u32 = 1_000_000;
-/// Seconds of a window.
+/// Length of a window, in seconds.
 const WINDOW: u32 = 300;
-/// Mean packets of a pair, those of model A.
+/// Mean number of packets per pair in model A.
 const PACKETS_PER_PAIR: u32 = 46;
-/// One packet in so many is not for the victim of a flood.
+/// One in this number of packets of a flood is not for the victim.
 const BACKGROUND: usize = 5;
 
 /// Slices of pairs.
 pub(super) struct Traffic {
     pub(super) name: &'static str,
-    /// What systems that remember pairs hold before the first round, once each: the window of
-    /// the link. A flood that lasts has most of the window itself.
+    /// Pairs that systems with a memory of pairs have before the first round, once each. These are the window of the
+    /// link. A lasting flood has most of the window itself.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
 }
 
 impl Traffic {
-    /// The slices, all hosts of IPv6.
+    /// Returns the slices with all hosts in IPv6.
     pub(super) fn v6(&self) -> Vec<Vec<Ip6Pair>> {
         self.slices.iter().map(|slice| v6_pairs(slice)).collect()
     }
 
-    /// The slices, half of the inside hosts of IPv6, in batches: a victim of a flood is of either family.
+    /// Returns the slices in batches, with half of the inside hosts in IPv6. The victim of a flood is of either family.
     pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
         let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
         self.slices.iter().map(batches).collect()
     }
 }
 
-/// All kinds.
 pub(super) fn all(setting: &Setting<'_>) -> [Traffic; 3] {
     let packets = packets(setting);
     let flood = flood(setting.options.seed, &packets);
-    // On a GPU nothing runs that remembers pairs.
+    // On a GPU, no measured system remembers pairs.
     let before = if setting.device == Device::Cpu { before(setting) } else { Vec::new() };
     let distinct = vec![setting.distinct(setting.pairs)];
     [
@@ -223,12 +221,11 @@ pub(super) fn all(setting: &Setting<'_>) -> [Traffic; 3] {
     ]
 }
 
-/// The link.
 fn link(setting: &Setting<'_>) -> Backbone {
     let second = setting.pairs.min(SECOND);
     Backbone {
         seed: setting.options.seed,
-        // Seconds differ: more of them than should be needed, which costs little.
+        // Seconds have different numbers of packets. Some spare slices cost little.
         slices: 2 * setting.pairs.div_ceil(second) + 8,
         period: WINDOW,
         pairs: (second / PACKETS_PER_PAIR + 1) * WINDOW,
@@ -251,7 +248,7 @@ fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
     slices
 }
 
-/// As many pairs of hosts like those of the link as it has in a window.
+/// Returns as many pairs of similar hosts as the link has in a window.
 fn before(setting: &Setting<'_>) -> Vec<IpPair> {
     let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
     model.slices().flatten().collect()
@@ -259,7 +256,7 @@ fn before(setting: &Setting<'_>) -> Vec<IpPair> {
 
 fn flood(seed: u64, packets: &[Vec<IpPair>]) -> Vec<Vec<IpPair>> {
     let count: usize = packets.iter().map(Vec::len).sum();
-    // Of no host but the first.
+    // All spoofed pairs are of the first host.
     let mut spoofed = distinct_pairs(seed, 0, count as u64);
     let mut slice = |packets: &Vec<IpPair>| {
         let packets = packets.iter().enumerate().map(|(number, &packet)| {

@@ -1,0 +1,72 @@
+//! [`Svg`]: shapes and texts in colours that light and dark pages have in common.
+
+use std::fmt::{Display, Write as _};
+
+/// Text and frames, what is the subject's, and what is of other hosts.
+pub(super) const TEXT: &str = "#757d86";
+pub(super) const OWN: &str = "#d55e00";
+pub(super) const OTHER: &str = "#2f81c7";
+
+/// Width of all pictures, in pixels.
+pub(super) const WIDTH: u32 = 860;
+
+pub(super) struct Svg {
+    height: u32,
+    body: String,
+}
+
+impl Svg {
+    pub(super) fn new(height: u32) -> Self {
+        Self { height, body: String::new() }
+    }
+
+    /// Adds an element.
+    pub(super) fn add(&mut self, element: impl Display) {
+        let _ = writeln!(self.body, "{element}");
+    }
+
+    /// Adds a text that starts at `x`.
+    pub(super) fn text(&mut self, x: f64, y: f64, text: impl Display) {
+        self.add(format_args!("<text x=\"{x}\" y=\"{y}\">{text}</text>"));
+    }
+
+    /// Adds a text with more attributes.
+    pub(super) fn styled(&mut self, x: f64, y: f64, style: &str, text: impl Display) {
+        self.add(format_args!("<text x=\"{x}\" y=\"{y}\" {style}>{text}</text>"));
+    }
+
+    /// Adds a row of texts, each of which ends at its place.
+    pub(super) fn row(&mut self, y: f64, style: &str, columns: &[(f64, String)]) {
+        for (x, text) in columns {
+            self.styled(*x, y, &format!("text-anchor=\"end\" {style}"), text);
+        }
+    }
+
+    pub(super) fn rect(&mut self, [x, y, width, height]: [f64; 4], style: &str) {
+        self.add(format_args!(
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {style}/>"
+        ));
+    }
+
+    pub(super) fn path(&mut self, path: &str, style: &str) {
+        self.add(format_args!("<path d=\"{path}\" {style}/>"));
+    }
+
+    pub(super) fn finish(self) -> String {
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {}\" \
+             font-family=\"sans-serif\" font-size=\"12\" fill=\"{TEXT}\">\n{}</svg>\n",
+            self.height, self.body
+        )
+    }
+}
+
+/// The style of a filled shape.
+pub(super) fn filled(colour: &str, opacity: f64) -> String {
+    format!("fill=\"{colour}\" fill-opacity=\"{opacity:.2}\"")
+}
+
+/// The style of a line.
+pub(super) fn stroked(colour: &str, width: f64) -> String {
+    format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"")
+}
