@@ -1,5 +1,5 @@
-//! Time to close a slice, one thread, two million distinct pairs in the window: uniform
-//! ones (few candidates) and those of the backbone model (many).
+//! Benchmark of the time to close a slice with one thread. The window has two million distinct pairs, which are uniform
+//! (few candidates) or from the backbone model (many candidates).
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Time to close the slice in which all pairs were seen: every close has the same window.
+/// Returns the time to close the slice that has all pairs. Every close has the same window.
 fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
     detector.ingest(pairs).expect("the CPU takes all pairs");
     let start = Instant::now();

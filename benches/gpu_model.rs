@@ -1,7 +1,8 @@
-//! Work on a GPU for `cargo xtask gpu-model` to count: `gpu_model WORK ROUNDS`.
+//! A workload on a GPU whose cost `cargo xtask gpu-model` counts: `gpu_model WORK ROUNDS`.
 //!
-//! Prints how many pairs, or closes, one round is, and what a close found. Invariant: all that is not the rounds is the same
-//! for one round and for two, so that the difference between their counts is one round alone.
+//! The program prints the number of pairs or closes in a round, and the results of a close. Everything outside the
+//! rounds is the same for one round and for two. The difference between their counts is therefore the cost of one
+//! round.
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
@@ -10,25 +11,24 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Model, distinct_pairs};
 
-/// Rounds of a run, at most.
+/// Largest number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
-/// Pairs of a round.
 const PAIRS: usize = 1 << 18;
 
-/// Distinct pairs of a window of traffic.
+/// Number of distinct pairs in a window of traffic.
 const LOAD: u32 = 5_000_000;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [work, rounds] = arguments.as_slice() else { bail!("give WORK and ROUNDS") };
-    let rounds: usize = rounds.parse().context("ROUNDS is a number")?;
-    ensure!(rounds <= MOST_ROUNDS, "at most {MOST_ROUNDS} rounds");
+    let [work, rounds] = arguments.as_slice() else { bail!("give the arguments WORK and ROUNDS") };
+    let rounds: usize = rounds.parse().context("ROUNDS must be a number")?;
+    ensure!(rounds <= MOST_ROUNDS, "ROUNDS must be at most {MOST_ROUNDS}");
     let half_sip = Config { hash: HashFamily::HalfSip13, ..Config::default() };
     match work.as_str() {
         "distinct" => {
             let detector = full()?;
-            // Another seed than that of the window: no pair of it is scanned again.
+            // The seed differs from that of the window, so that no pair of the window is scanned again.
             ingest(&detector, &distinct(), rounds)
         }
         "half-sip" => scans(half_sip, &distinct(), rounds),
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
             scans(Config::default(), &round.repeat(1 + MOST_ROUNDS)[..], rounds + 1)
         }
         "close" => closes(rounds),
-        _ => bail!("no work is called {work}"),
+        _ => bail!("unknown workload {work}"),
     }
 }
 
@@ -59,7 +59,7 @@ fn ingest<P: Pair>(detector: &SlidingDetector, pairs: &[P], rounds: usize) -> Re
     Ok(())
 }
 
-/// Closes `rounds` slices of a full window, after one that is like them.
+/// Closes `rounds` slices of a full window, after a similar slice.
 fn closes(rounds: usize) -> Result<()> {
     let mut detector = full()?;
     for _ in 0..=rounds {
@@ -70,10 +70,10 @@ fn closes(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// A detector with a full window of the backbone model.
+/// Returns a detector with a full window of the backbone model.
 fn full() -> Result<SlidingDetector> {
     let config = Config::default();
-    // The window is made on the CPU: an interpreter would age all recorders 300 times.
+    // The window is created on the CPU, because an interpreter would age all recorders 300 times.
     let mut made = SlidingDetector::new(config, Device::Cpu)?;
     for (slice, packets) in (1..).zip(Model::Backbone.slices(1, config.window, LOAD)) {
         made.ingest(&packets)?;

@@ -1,5 +1,5 @@
-//! Pairs per second into a detector, all pairs distinct, one thread: of IPv4 hosts, and the same pairs of
-//! IPv6 hosts; and into the exact map that it replaces.
+//! Benchmark of the pairs per second into a detector, with distinct pairs and one thread. It measures IPv4 hosts, the
+//! same pairs with IPv6 hosts, and the exact map that a detector replaces.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::distinct_pairs;
 
-/// Time to ingest `pairs` in an epoch of their own: every touch changes its recorder.
+/// Returns the time to ingest `pairs` in a new epoch, in which every touch changes its recorder.
 fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next).expect("time moves forward");
@@ -49,7 +49,7 @@ fn ingest(criterion: &mut Criterion) {
         of_detector(&mut group, name, config, &pairs);
     }
     let v6 = v6_pairs(&pairs);
-    // The paper's scheme takes none of IPv6.
+    // The paper's scheme has no IPv6 pairs.
     for (name, config) in [("default, IPv6", Config::default()), ("half-sip, IPv6", hostile)] {
         of_detector(&mut group, name, config, &v6);
     }

@@ -1,5 +1,5 @@
-//! Snapshots and deltas to bytes and back, one thread; the default preset with 5 M distinct pairs
-//! in the window. Sizes are part of the names.
+//! Benchmark of snapshots and deltas, to bytes and back, with one thread. The default preset has 5 million distinct
+//! pairs in the window. The names of benchmarks include sizes.
 
 use std::hint::black_box;
 
@@ -10,10 +10,10 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Pairs of a slice that touch some 50,000 recorders, and some million.
+/// Numbers of pairs in a slice that touch about 50,000 recorders and about a million.
 const DELTAS: [usize; 2] = [28_300, 590_000];
 
-/// A detector whose window has 5 M distinct pairs, and `pairs` more in its running slice.
+/// Returns a detector with 5 million distinct pairs in its window, and `pairs` more in its running slice.
 fn filled(pairs: usize) -> SlidingDetector {
     let mut detector =
         SlidingDetector::new(Config::default(), Device::Cpu).expect("a preset is valid");

@@ -1,7 +1,8 @@
-//! Super points of a capture, by the time stamps of its packets: slices of one second, a window of one minute.
+//! Prints the super points of a capture, with slices of one second and a window of one minute.
 //!
-//! `cargo run --release --example capture -- FILE`, of pcap, pcapng or lines of `time_ms,src,dst`. The program `srlg detect`
-//! does this with all options and formats.
+//! Run it with `cargo run --release --example capture -- FILE`. The file is a pcap or pcapng capture, or has lines of
+//! `time_ms,src,dst`. The time is that of the packets' timestamps. The program `srlg detect` does the same with all
+//! options and formats.
 
 use std::fs::File;
 use std::time::Duration;
@@ -15,7 +16,9 @@ use srlg_input::{View, ViewOptions};
 
 const WINDOW: u32 = 60;
 
-/// Time stamps further ahead of the system clock are rejected: one of them would make all that follow too late.
+/// Largest accepted distance of a timestamp ahead of the system clock.
+///
+/// A timestamp far in the future would close all slices before it, so that every later packet would be too late.
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// A detector whose reports are printed.
@@ -48,14 +51,14 @@ fn print(report: &SliceReport) {
 }
 
 fn main() -> Result<()> {
-    let path = std::env::args().nth(1).context("give a capture")?;
+    let path = std::env::args().nth(1).context("missing argument: name a capture file")?;
     let mut reader =
         Reader::new(File::open(&path).with_context(|| format!("cannot open {path}"))?)?;
-    // Pairs are both ends of a contact; other views count one network, or one direction.
+    // By default, both ends of a contact are counted. Other views count one network or one direction.
     let view = View::new(&ViewOptions::default())?;
     let config = Config { threshold: 256, window: WINDOW, ..Config::default() };
     let mut printer = Printer(SlidingDetector::new(config, Device::Auto)?);
-    // A packet may come late by what is left of the window.
+    // A packet may be late as long as its slice is still in the window.
     let clock = SliceClock::new(Duration::from_secs(1), WINDOW - 1, Duration::MAX)?.with_skew(DAY);
     let mut slicer = Slicer::new(clock);
     while let Some(contacts) = reader.next_contacts()? {

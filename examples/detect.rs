@@ -1,7 +1,7 @@
-//! Finds nine planted hosts in a minute of backbone-like traffic, and compares estimates with the truth.
+//! Finds nine planted hosts in a minute of backbone-like traffic and compares each estimate with the truth.
 //!
-//! `cargo run --release -p srlg --example detect`. The traffic and the exact answer are those of `srlg-traffic`; everything that a
-//! program of your own needs is in `main` and `Run::slice`.
+//! Run it with `cargo run --release -p srlg --example detect`. The crate `srlg-traffic` generates the traffic and
+//! computes the exact counts. Everything that your own program needs is in `main` and `Run::slice`.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use srlg_traffic::synthetic::{Backbone, Kind, PlantedHost, inside_host};
 
 const SLICES: u32 = 60;
 
-/// The planted host that talks IPv6.
+/// Index of the planted host that uses IPv6.
 const V6_HOST: u32 = 4;
 
 fn main() -> Result<(), Error> {
@@ -23,7 +23,7 @@ fn main() -> Result<(), Error> {
         Backbone { slices: SLICES, pairs: 1_500_000, planted: planted(), ..Backbone::default() };
     let mut detector = SlidingDetector::new(Config::default(), Device::Auto)?;
     let mut exact = ExactWindow::new(detector.params().window());
-    println!("generating and measuring {SLICES} slices of backbone-like traffic ...");
+    println!("generating and counting {SLICES} slices of backbone-like traffic ...");
     let mut run = Run::default();
     for packets in traffic.slices() {
         run.slice(&mut detector, &mut exact, &packets)?;
@@ -33,11 +33,11 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// What the run measured.
+/// The results of a run.
 #[derive(Default)]
 struct Run {
     last: Vec<SuperPoint>,
-    /// The exact cardinalities of the last window.
+    /// Exact cardinalities in the last window.
     truth: Vec<(u32, u32)>,
     score: Score,
     packets: u64,
@@ -47,7 +47,7 @@ struct Run {
 }
 
 impl Run {
-    /// Takes the packets of a slice to the detector and to the oracle, and closes it.
+    /// Ingests the packets of one slice, closes the slice, and compares the report with the exact counts.
     fn slice(
         &mut self,
         detector: &mut SlidingDetector,
@@ -76,7 +76,7 @@ impl Run {
         Ok(())
     }
 
-    /// The planted hosts, estimated against true, at the end of the last slice.
+    /// Prints the estimate and the true cardinality of each planted host in the last window.
     fn print_hosts(&self) {
         let truth: HashMap<u32, u32> = self.truth.iter().copied().collect();
         println!("\nplanted host          kind          true   estimate          error");
@@ -118,12 +118,12 @@ impl Run {
     }
 }
 
-/// The family of an inside host.
+/// Returns the address family of an inside host.
 fn family(host: u32) -> Family {
     if host == inside_host(V6_HOST) { Family::V6 } else { Family::V4 }
 }
 
-/// Nine super points of known cardinality.
+/// Returns nine super points with known cardinalities.
 fn planted() -> Vec<PlantedHost> {
     let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];
     let cardinalities = [1100, 1300, 1600, 2000, 3000, 5000, 8000, 12_000, 20_000];

@@ -1,7 +1,8 @@
-//! Several GPUs, one answer: a detector and a thread for each device share the traffic, and the first detector tells
-//! what all of them saw.
+//! Shares traffic among several GPUs and reports on all of it.
 //!
-//! `cargo run --release --example gpus -- cuda:0 cuda:1`; without names it takes all GPUs
+//! Each device has a detector and a thread. The first detector merges the deltas of the others and reports.
+//!
+//! Run it with `cargo run --release --example gpus -- cuda:0 cuda:1`. Without device names, it uses all GPUs.
 
 use std::process::ExitCode;
 use std::thread;
@@ -11,7 +12,7 @@ use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
 const WINDOW: u32 = 5;
 const SLICES: u64 = 12;
-const PACKETS: u32 = 60_000; // of a slice
+const PACKETS: u32 = 60_000; // Packets per slice.
 
 fn main() -> ExitCode {
     let devices: Result<Vec<Device>, _> =
@@ -38,25 +39,27 @@ fn run(devices: &[Device]) -> Result<()> {
             let (host, cardinality, error) = (point.host, point.cardinality, point.std_error);
             println!("slice {slice}: {host} {cardinality:.0} ±{error:.0}");
         }
-        // For comparison: one detector that sees all of it. Equal reports have equal bits.
+        // For comparison, one detector sees all the traffic. Equal reports have equal bits.
         witness.ingest(&pairs)?;
         different += u64::from(witness.close_slice()? != report);
     }
     if different > 0 {
-        bail!("{different} of {SLICES} reports are not those of one detector that saw everything");
+        bail!(
+            "{different} of {SLICES} reports differ from those of one detector that saw all traffic"
+        );
     }
-    println!("equal to one detector on the CPU that saw everything: yes");
+    println!("equal to one detector on the CPU that saw all traffic: yes");
     Ok(())
 }
 
-/// Detectors that merge have equal sizes, seed and window.
+/// Opens a detector on each device. Detectors can merge only if their sizes, seed and window are equal.
 fn open(devices: &[Device]) -> Result<Vec<SlidingDetector>> {
     let config = Config { threshold: 1024, window: WINDOW, ..Config::default() };
     let open = |&device| SlidingDetector::new(config, device).with_context(|| format!("{device}"));
     devices.iter().map(open).collect()
 }
 
-/// A detector on each GPU: they are counted from 0.
+/// Opens a detector on each GPU, or two on the CPU if there is no GPU.
 fn all_gpus() -> Result<Vec<SlidingDetector>> {
     let mut detectors = Vec::new();
     loop {
@@ -65,7 +68,7 @@ fn all_gpus() -> Result<Vec<SlidingDetector>> {
             Err(error) => match error.downcast_ref() {
                 Some(Error::NoSuchDevice { .. }) if !detectors.is_empty() => return Ok(detectors),
                 Some(Error::NoSuchDevice { .. } | Error::NoDriver | Error::WithoutCuda) => {
-                    eprintln!("gpus: two detectors on the CPU, as there is no GPU: {error:#}");
+                    eprintln!("gpus: using two detectors on the CPU: {error:#}");
                     return open(&[Device::Cpu, Device::Cpu]);
                 }
                 _ => return Err(error),
@@ -74,26 +77,28 @@ fn all_gpus() -> Result<Vec<SlidingDetector>> {
     }
 }
 
-/// Shares the pairs of `slice` among the detectors, and closes it. A detector that fails leaves the list.
+/// Shares the pairs of `slice` among the detectors and closes it. A detector that fails is removed from the list.
 fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result<SliceReport> {
-    let mut unheard = 1; // slices of the others that the first has not merged
+    let mut unheard = 1; // Number of slices of the other detectors that the first one has not merged.
     while !all.is_empty() {
         let (number, error) = match try_close(all, slice, pairs, unheard) {
             Ok(report) => return Ok(report),
             Err(failure) => failure,
         };
-        // The rest take the slice again: a pair that comes twice counts once.
+        // The remaining detectors ingest the slice again. A repeated pair counts once.
         let device = all.remove(number).device();
-        eprintln!("gpus: {device} failed in slice {slice}, the others take its pairs: {error}");
+        eprintln!(
+            "gpus: {device} failed in slice {slice}: {error}; the other devices take over its pairs"
+        );
         if number == 0 {
-            eprintln!("gpus: what {device} alone knew of earlier slices is lost");
-            unheard = WINDOW; // another one becomes the first
+            eprintln!("gpus: earlier pairs that only {device} ingested are lost");
+            unheard = WINDOW; // Another detector becomes the first one.
         }
     }
-    bail!("no device is left in slice {slice}")
+    bail!("cannot close slice {slice}: all devices have failed")
 }
 
-/// The report on what all saw; or the number of a detector that failed, and why.
+/// Returns the report on all traffic, or the number of the detector that failed and its error.
 fn try_close(
     all: &mut [SlidingDetector],
     slice: u64,
@@ -108,13 +113,13 @@ fn try_close(
         let mut threads = Vec::new();
         for (number, other) in (1..).zip(others) {
             let give = move || {
-                other.skip_to(slice)?; // only the first closes
+                other.skip_to(slice)?; // Only the first detector closes slices.
                 other.ingest(part(number))?;
                 other.delta(unheard)
             };
             threads.push((number, scope.spawn(give)));
         }
-        // This thread is that of the first, which merges what the others give, and reports.
+        // This thread runs the first detector, which merges the deltas of the others and reports.
         first.ingest(part(0)).map_err(of_first)?;
         for (number, thread) in threads {
             let delta =
@@ -125,7 +130,8 @@ fn try_close(
     })
 }
 
-/// Packets of a network of 1,024 hosts, and of a flood: 400 new sources in each slice for each of three hosts.
+/// Returns the packets of a network of 1,024 hosts and of a flood, in which three hosts each get 400 new sources per
+/// slice.
 fn traffic(slice: u64) -> Vec<IpPair> {
     let packet = |number: u32| {
         let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);

@@ -1,6 +1,6 @@
-//! Two sites, one answer: together they find a host that neither of them can see alone.
+//! Merges two sites, which together find a host that neither finds alone.
 //!
-//! `cargo run --release --example merge`
+//! Run it with `cargo run --release --example merge`.
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 use srlg::state::Delta;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
-/// One host of ours, in contact with these of its peers.
+/// Returns the contacts of one inside host with the numbered `peers`.
 fn contacts(peers: Range<u32>) -> Vec<IpPair> {
     let host = Ipv4Addr::new(10, 0, 0, 1);
     let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);
@@ -25,23 +25,23 @@ fn print(site: &str, report: &SliceReport) {
 }
 
 fn main() -> Result<(), Error> {
-    // Detectors that merge have equal sizes, seed and window. They report hosts of 1,024 peers.
+    // Detectors can merge only if their sizes, seed and window are equal. These report hosts with 1,024 peers or more.
     let config = Config { threshold: 1024, window: 60, ..Config::default() };
     let detector = || SlidingDetector::new(config, Device::Auto);
     let (mut west, mut east, mut centre, mut witness) =
         (detector()?, detector()?, detector()?, detector()?);
 
-    // 1,500 peers: each site sees 900 of them, so 300 are seen at both and must count once.
+    // The host has 1,500 peers. Each site sees 900 of them, so 300 are seen at both sites and must count once.
     let (at_west, at_east) = (contacts(0..900), contacts(600..1500));
     west.ingest(&at_west)?;
     east.ingest(&at_east)?;
-    // For comparison: one detector that sees all of it.
+    // For comparison, one detector sees all the traffic.
     witness.ingest(&at_west)?;
     witness.ingest(&at_east)?;
 
-    // At the end of a slice each site sends what that slice changed: bytes, over any network.
+    // At the end of a slice, each site sends the changes of that slice as bytes, over any network.
     let messages = [west.delta(1)?.to_bytes()?, east.delta(1)?.to_bytes()?];
-    // Here they arrive twice and in another order, which changes nothing.
+    // Here they arrive twice and in another order, which does not change the result.
     for bytes in messages.iter().chain(messages.iter().rev()) {
         let delta = Delta::from_bytes(bytes, centre.params())?;
         centre.merge_delta(&delta)?;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Error> {
     print("east", &east.close_slice()?);
     let merged = centre.close_slice()?;
     print("merged", &merged);
-    assert_eq!(merged, witness.close_slice()?, "the answer of one detector that saw everything");
-    println!("equal to one detector that saw everything: yes");
+    assert_eq!(merged, witness.close_slice()?, "the report of one detector that saw all traffic");
+    println!("equal to one detector that saw all traffic: yes");
     Ok(())
 }

@@ -1,7 +1,9 @@
-//! Port scans: a peer need not be a host. Here it is an address and a port, hashed to 64 bits, so that a host that
-//! tries 5,000 ports of one machine has 5,000 peers.
+//! Detects port scans by counting pairs of address and port as peers.
 //!
-//! `cargo run --release --example ports`
+//! A peer need not be a host. Here it is an address and a port, hashed to 64 bits. A host that tries 5,000 ports of one
+//! machine therefore has 5,000 peers.
+//!
+//! Run it with `cargo run --release --example ports`.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, HashSet};
@@ -11,12 +13,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, Device, Error, SlidingDetector};
 
-/// A connection: who opens it, to which address and port.
+/// A connection: the client, and the address and port of the server.
 type Connection = (IpAddr, IpAddr, u16);
 
 fn main() -> Result<(), Error> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Auto)?;
-    // A key that nobody knows. Nodes that merge have one key: a hasher with a seed of their own.
+    // The key is random and secret. Nodes that merge need the same key, so they use a hasher with a common seed.
     let keyed = RandomState::new();
     let mut truth: BTreeMap<IpAddr, HashSet<(IpAddr, u16)>> = BTreeMap::new();
     let mut pairs = Vec::new();
@@ -33,7 +35,9 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Connections that are counted where they are opened: otherwise every client's port would make a server a scanner.
+/// Returns connections in one direction, from client to server.
+///
+/// If both directions were counted, the many ports of its clients would make a server look like a scanner.
 fn connections() -> Vec<Connection> {
     let v4 = |network: [u8; 2], host: u16| {
         let [high, low] = host.to_be_bytes();
@@ -41,10 +45,10 @@ fn connections() -> Vec<Connection> {
     };
     let v6 = |host: u16| IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host));
     let (client, server) = (v4([10, 0], 1), v4([10, 0], 2));
-    // A client of 300 servers, on two ports each; and a server that 3,000 clients come to.
+    // One client uses 300 servers, on two ports each. One server has 3,000 clients.
     let browsing = (0..300).flat_map(|web| [80, 443].map(|port| (client, v4([192, 0], web), port)));
     let serving = (0..3000).map(|other| (v4([198, 51], other), server, 443));
-    // A scan of all low ports of one host, and one of a port of a network.
+    // One host scans all low ports of another host. A second one scans one port of a whole network.
     let vertical = (1..=5000).map(|port| (v4([10, 0], 3), server, port));
     let horizontal = (0..2000).map(|other| (v6(4), v4([172, 16], other), 22));
     browsing.chain(serving).chain(vertical).chain(horizontal).collect()

@@ -1,6 +1,6 @@
-//! Threads that receive, each with a feed of its own, and one that closes slices.
+//! Receives packets in several threads, each with its own feed, while the main thread closes slices.
 //!
-//! `cargo run --release --example threads`
+//! Run it with `cargo run --release --example threads`.
 
 use std::net::Ipv4Addr;
 use std::thread::{self, JoinHandle};
@@ -9,10 +9,10 @@ use std::time::Duration;
 use srlg::ingest::Feed;
 use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 
-/// Threads that receive: one per queue of a network card, say.
+/// Number of receiving threads, for example one per queue of a network card.
 const RECEIVERS: u32 = 3;
 
-/// Pairs that a feed keeps while a slice is being closed. When it has more, its thread waits.
+/// Pairs that a feed can buffer while a slice is being closed. A thread whose feed is full waits.
 const CAPACITY: usize = 100_000;
 
 /// Receives one share of a scan: 2,000 targets, 20 every millisecond.
@@ -22,7 +22,7 @@ fn receive(number: u32, mut feed: Feed) -> Result<(), Error> {
     let targets: Vec<u32> = (0..2_000).map(|n| n * RECEIVERS + number).collect();
     for packets in targets.chunks(20) {
         let pairs: Vec<_> = packets.iter().map(|&n| IpPair::new(scanner, target(n))).collect();
-        feed.ingest(&pairs)?; // goes on while a slice is being closed
+        feed.ingest(&pairs)?; // This also works while a slice is being closed.
         thread::sleep(Duration::from_millis(1));
     }
     Ok(())
@@ -32,15 +32,15 @@ fn main() -> Result<(), Error> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Auto)?;
     let mut receivers: Vec<JoinHandle<Result<(), Error>>> = Vec::new();
     for number in 0..RECEIVERS {
-        // A feed is its thread's own: no reference to the detector, no lock around it.
+        // A thread owns its feed, so it needs neither a reference to the detector nor a lock.
         let feed = detector.feed(CAPACITY)?;
         receivers.push(thread::spawn(move || receive(number, feed)));
     }
 
-    // This thread has the detector, and closes a slice every 20 milliseconds.
+    // This thread owns the detector and closes a slice every 20 milliseconds.
     let mut received_all = false;
     while !received_all {
-        // Looked at before the close, so that the last report has seen everything.
+        // This is checked before the close, so that the last report covers everything that was received.
         received_all = receivers.iter().all(JoinHandle::is_finished);
         thread::sleep(Duration::from_millis(20));
         let report = detector.close_slice()?;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Error> {
         }
     }
     for receiver in receivers {
-        receiver.join().expect("a receiver does not panic")?;
+        receiver.join().expect("no receiver panics")?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what a test of apps/srlg needs: Debian's prometheus-alertmanager. Its service is kept from starting.
+# Installs Debian's prometheus-alertmanager for a test of apps/srlg. Its service is not started.
 set -euo pipefail
 
 policy=/usr/sbin/policy-rc.d

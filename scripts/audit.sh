@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Licences, sources and known faults of all dependencies, by cargo-deny; that no package which is published links one
-# crate in two versions (procedural macros may use two); and, with the tag of the last release, whether the interface of
-# each published package has changed as its version says, by cargo-semver-checks.
+# Checks licences, sources and known faults of all dependencies with cargo-deny. Checks that no published package links
+# a crate in two versions (procedural macros may use two). With the tag of the last release, also checks with
+# cargo-semver-checks that the API of each published package has changed as its version says.
 #
 #   scripts/audit.sh [--without-advisories] [TAG]
 #
-# Advisories are downloaded from GitHub, which --without-advisories leaves out. Both programs are installed where they are
+# Advisories are downloaded from GitHub, unless --without-advisories is given. Both programs are installed if they are
 # missing, which takes some minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,12 +24,12 @@ need() {
 
 need deny
 cargo deny --locked check "${checks[@]}"
-# What the library for C links. Its tests run cbindgen (MPL-2.0), of which nothing is distributed.
+# The libraries that the C library links. Its tests run cbindgen (MPL-2.0), which is not distributed.
 cargo deny --locked --manifest-path ./srlg-c/Cargo.toml --exclude-dev check --config "$PWD/deny.toml" "${checks[@]}"
 
 status=0
 while read -r crate; do
-    # A line without an indent is a crate in two versions, or more.
+    # A line without an indent is a crate in two or more versions.
     if cargo tree --locked -p "$crate" -e normal,no-proc-macro --duplicates 2>/dev/null | grep '^[a-z]'; then
         echo "$crate links the crates above in more than one version" >&2
         status=1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# c.sh [--measure]: checks the C library. The header and the golden lists are those of the sources, the programs in C
-# pass by gcc and clang, under ASan and valgrind, and the installed library is found by pkg-config. Missing programs are
-# installed if root runs it; what is skipped is said, and fails with SRLG_REQUIRE_C=1. --measure compares ingest from C and
-# Rust, and does nothing else.
+# c.sh [--measure]: checks the C library. The header and the golden lists must match the sources. The programs in C must
+# pass with gcc and clang, under ASan and under valgrind, and pkg-config must find the installed library. Missing
+# programs are installed if root runs this script. Skipped checks are printed, and are an error with SRLG_REQUIRE_C=1.
+# --measure only compares ingest from C and from Rust.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,7 @@ if [ "${1:-}" = --measure ]; then
 fi
 
 skipped=()
-# Whether the program $1 is there, or can be installed by the rest.
+# Succeeds if the program $1 exists, or if the other arguments install it.
 has() {
     local program=$1 said
     shift
@@ -50,21 +50,21 @@ cargo fmt --check
 cargo clippy --quiet --all-targets --locked -- -D warnings
 cargo clippy --quiet --no-default-features --locked -- -D warnings
 
-echo "== tests, by cc"
+echo "== tests with cc"
 cargo test --quiet --locked
 
-# ASan sees what programs in C do, and what the library does by functions of the C library.
-echo "== tests, by gcc with ASan and UBSan"
+# ASan checks the programs in C, and the calls of the library to functions of the C library.
+echo "== tests with gcc, ASan and UBSan"
 if has gcc scripts/debian-package.sh gcc gcc; then
     SRLG_CC=gcc SRLG_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all" cargo test --quiet --locked --test c
 fi
 
-echo "== tests, by clang"
+echo "== tests with clang"
 if has clang scripts/debian-package.sh clang clang; then
     SRLG_CC=clang cargo test --quiet --locked --test c
 fi
 
-echo "== tests, under valgrind"
+echo "== tests under valgrind"
 if has valgrind scripts/valgrind.sh; then
     SRLG_RUNNER="valgrind --quiet --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite" \
         cargo test --quiet --locked --test c
@@ -78,7 +78,7 @@ fi
 
 echo "== the installed library, shared and static"
 if has pkg-config scripts/debian-package.sh pkg-config pkg-config; then
-    # A build for debugging, which is there: the flags and files are the same.
+    # This is the debug build, which exists already. Its flags and files are the same.
     install_library dev
     # shellcheck disable=SC2046
     compile detect $(pkg-config --libs srlg)
@@ -89,6 +89,6 @@ if has pkg-config scripts/debian-package.sh pkg-config pkg-config; then
 fi
 
 for program in "${skipped[@]}"; do
-    echo "skipped: the checks by $program, which is not here and cannot be installed"
+    echo "skipped: the checks with $program, which is missing and cannot be installed"
 done
-echo "the C library passes${skipped:+, but for what was skipped}"
+echo "the C library passes${skipped:+, except for the skipped checks}"

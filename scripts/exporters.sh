@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets up the exporters that tests/exporters runs: Debian's softflowd, pmacctd and fprobe, and tcpreplay, which feeds the
-# last one. Their services are kept from starting.
+# Installs the exporters for tests/exporters: Debian's softflowd, pmacctd and fprobe, and tcpreplay, which sends packets
+# to fprobe. Their services are not started.
 set -euo pipefail
 
 package=$(dirname "$0")/debian-package.sh

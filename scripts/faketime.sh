@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what tests of apps/srlg need that set the system clock: Debian's libfaketime.
+# Installs Debian's libfaketime for tests of apps/srlg that set the system clock.
 set -euo pipefail
 
 "$(dirname "$0")/debian-package.sh" faketime "libfaketime 0.9.10 or later"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what the test of the recipe for GoBGP needs: Debian's gobgpd, and jq.
+# Installs Debian's gobgpd and jq for the test of the GoBGP recipe.
 set -euo pipefail
 
 "$(dirname "$0")/debian-package.sh" jq "jq 1.6 or later, https://jqlang.org"

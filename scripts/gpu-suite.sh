@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds target/gpu-suite/: tests, benchmarks and run.sh, for a machine with an NVIDIA GPU that
-# needs neither Rust nor CUDA, only the driver, x86-64 Linux and glibc 2.36 or newer.
-# What was in that folder, results too, is deleted. Copy the folder there, and start run.sh in it. `CARGO_TARGET_DIR` is heeded for the build.
+# Builds target/gpu-suite/ with tests, benchmarks and run.sh, for a machine with an NVIDIA GPU. That machine needs only
+# the driver, x86-64 Linux and glibc 2.36 or newer, and neither Rust nor CUDA. The previous contents of the folder are
+# deleted, results included. Copy the folder to the machine, and start run.sh in it. `CARGO_TARGET_DIR` applies to the
+# build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +15,7 @@ fail() {
     exit 1
 }
 
-# Builds with cargo's arguments, and puts the executable of target $2 into the suite as $1.
+# Builds with the arguments for cargo, and copies the executable of target $2 into the suite as $1.
 put() {
     local name=$1 target=$2 built
     shift 2
@@ -25,7 +26,7 @@ put() {
     strip -o "$suite/$name" "$built"
 }
 
-# Refuses what would not start on the machine that the suite is for.
+# Rejects programs that would not start on the machine with the GPU.
 check() {
     local binary=$1 needed
     needed=$(objdump -T "$binary" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
@@ -50,7 +51,7 @@ put srlg-host srlg_host test -p srlg-host --lib --no-run
 put srlg-evaluation srlg-evaluation build -p srlg-evaluation --bin srlg-evaluation
 put gpu_model gpu_model build -p srlg-benches --bin gpu_model
 cp scripts/gpu-suite/{run,bars}.sh "$suite/"
-# What a profiler may meet.
+# The work for a profiler.
 sed -n 's/^\.visible \.entry \([a-z0-9_]*\)(.*/\1/p' srlg-host/ptx/srlg.ptx >"$suite/kernels"
 [ -s "$suite/kernels" ] || fail "srlg-host/ptx/srlg.ptx has no entry point"
 git describe --always --dirty >"$suite/version" 2>/dev/null || echo unknown >"$suite/version"

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Sets up what `cargo xtask ptx` needs on Debian 12, without a GPU and without CUDA:
-#   - Debian's rustc, cargo, Rust sources and LLVM, by apt-get when run as root;
+# Installs the tools of `cargo xtask ptx` on Debian 12, without a GPU and without CUDA:
+#   - Debian's rustc, cargo, Rust sources and LLVM, with apt-get if run as root;
 #   - llvm-bitcode-linker, built from those sources;
-#   - NVIDIA's assembler ptxas, for `cargo xtask ptx --check` alone, from its Python package.
-# The last two go to target/gpu-toolchain/bin, whatever CARGO_TARGET_DIR and the current folder
-# are. What is there stays. `scripts/gpu-toolchain.sh ptxas` fetches the assembler alone: enough
-# beside a nightly of rustup.
+#   - NVIDIA's assembler ptxas from its Python package, only for `cargo xtask ptx --check`.
+# The last two are installed in target/gpu-toolchain/bin, independently of CARGO_TARGET_DIR and the
+# current folder. Existing tools stay. With a nightly of rustup, only the assembler is missing, which
+# `scripts/gpu-toolchain.sh ptxas` installs.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 home=$PWD/target/gpu-toolchain
 linker_source=/usr/lib/rustlib/src/rust/src/tools/llvm-bitcode-linker
 nightly="rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker"
-# Assembles sm_75 to sm_120. Hashes: x86_64, aarch64.
+# The assembler supports sm_75 to sm_120. The hashes are for x86_64 and aarch64.
 ptxas_package="nvidia-cuda-nvcc==13.0.88
     --hash=sha256:56fe502eb77625a12f25172caa3cdddb4e4c8ba2c8c17dba44b164761b380f03
     --hash=sha256:c7ff28f86a24effdc6c034fa15230c549a273e4771b10a7fec14996f8cf3307f"
@@ -22,7 +22,7 @@ fail() {
     exit 1
 }
 
-# Runs a command in silence; when it fails, its output comes before the line of the failure.
+# Runs a command without output. If it fails, its output is printed before the error.
 quietly() {
     local reason=$1 log=$home/log
     shift
@@ -95,7 +95,7 @@ case ${1-all} in
 all)
     command -v apt-get >/dev/null || fail "this is not Debian: $nightly, then scripts/gpu-toolchain.sh ptxas"
     install_packages rustc-web cargo-web rust-web-src
-    # The LLVM of that rustc: bit code of one is not for the tools of another.
+    # The LLVM tools must have the version of that rustc, because bit code of other versions is not compatible.
     install_packages "llvm-$(/usr/bin/rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')"
     build_linker
     ;;

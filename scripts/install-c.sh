@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# install-c.sh [PREFIX]: builds the C library, and installs it with its header and a file for pkg-config below PREFIX,
-# /usr/local by default. LIBDIR is PREFIX/lib by default. DESTDIR comes before both, as in make install. PROFILE=dev installs a
-# build for debugging.
+# install-c.sh [PREFIX]: builds the C library, and installs it below PREFIX with its header and a file for pkg-config.
+# PREFIX is /usr/local and LIBDIR is PREFIX/lib by default. DESTDIR is prepended to both, as in make install.
+# PROFILE=dev installs a debug build.
 set -euo pipefail
 cd "$(dirname "$0")/../srlg-c"
 
 prefix=${1:-/usr/local}
 libdir=${LIBDIR:-$prefix/lib}
 for path in "$prefix" "$libdir"; do
-    [[ $path == /* ]] || { echo "PREFIX and LIBDIR: give absolute paths, got $path" >&2; exit 2; }
+    [[ $path == /* ]] || { echo "PREFIX and LIBDIR: must be absolute paths, got $path" >&2; exit 2; }
 done
 to_lib=${DESTDIR:-}$libdir to_include=${DESTDIR:-}$prefix/include
 
@@ -17,7 +17,7 @@ cargo build --profile "$profile" --locked
 built=${CARGO_TARGET_DIR:-target}/${profile/#dev/debug}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 soname=$(sed -n 's/.*-soname,\(libsrlg.so.[0-9]*\)".*/\1/p' build.rs)
-# Of the standard library: no crate of srlg links any other system library.
+# The standard library needs these. No crate of srlg links any other system library.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 private=$(rustc --print native-static-libs --crate-type staticlib --crate-name empty --out-dir "$scratch" - <<<'' 2>&1 |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets up what live capture needs: libpcap with its headers to build the feature `live` of srlg-input, tcpreplay and
-# iproute2 for its tests.
+# Installs the packages for live capture: libpcap with its headers, to build the feature `live` of srlg-input, and
+# tcpreplay and iproute2 for its tests.
 set -euo pipefail
 
 package=$(dirname "$0")/debian-package.sh

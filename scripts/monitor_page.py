@@ -143,7 +143,7 @@ async def act(page, folder):
     await press("Acknowledge", "#alerts")
     await fill("0" * 32, "on it")
     await press("Acknowledge", "dialog")
-    await until("no error", "document.querySelector('dialog [role=alert]').textContent === 'nobody has this token'")
+    await until("no error", "document.querySelector('dialog [role=alert]').textContent === 'unknown token'")
     # The browser complains of the refusal, as it should.
     page.problems = [it for it in page.problems if "401" not in it]
     await page.check("dialog", folder)
@@ -223,7 +223,7 @@ async def look(socket_url, url, folder, process):
             await asyncio.sleep(2)
             says = await page.value("document.querySelector('#state').textContent")
             print(f"after the end of srlg the page says: {says}")
-            if says != "no connection, trying again":
+            if says != "connection lost, reconnecting":
                 problems.append(f"the page does not say that the connection is lost: {says}")
         page.problems = problems
         page.problems += [f"a request to {it}" for it in page.requests

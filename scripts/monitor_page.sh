@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Looks at the page of srlg in a headless Chromium: with made-up boards, then in `srlg demo`. Screenshots
-# are in target/monitor-page. Needs chromium and python3-websockets, which root gets by apt-get.
+# Tests the page of srlg in a headless Chromium, with made-up boards and in `srlg demo`. Screenshots are in
+# target/monitor-page. Requires chromium and python3-websockets, which are installed with apt-get if root runs this
+# script.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,14 +9,14 @@ scripts/debian-package.sh chromium "chromium"
 /usr/bin/python3 -c 'import websockets' 2>/dev/null ||
     apt-get install -yq --no-install-recommends python3-websockets
 
-# axe-core finds what keeps people with disabilities out.
+# axe-core finds accessibility faults.
 if command -v npm >/dev/null && npm install --silent --no-save --prefix target/axe axe-core@4; then
     export AXE=$PWD/target/axe/node_modules/axe-core/axe.min.js
 else
-    echo "there is no axe-core: the page is not searched for faults of accessibility" >&2
+    echo "axe-core is missing: accessibility is not checked" >&2
 fi
 
-# With the features of the whole workspace: what tests have built already is not built again.
+# The features are those of the whole workspace, so that nothing is built again.
 cargo build --locked --workspace --bin srlg --example page
 target=${CARGO_TARGET_DIR:-target}/debug
 as_name="<b>Example Transit, Inc.</b>" # it must be shown as it is
@@ -24,17 +25,17 @@ trap 'kill $shown 2>/dev/null || true; rm -f "$log"' EXIT
 
 # Starts a command in the background, and waits for the address that it prints.
 show() {
-    : >"$log" # here: the command in the background may be late, and the address of the former one be found
+    : >"$log" # before the command starts, so that no old address is found
     "$@" >"$log" &
     shown=$!
     until url=$(grep -o 'http://[^ ]*' "$log"); do
-        kill -0 "$shown" || { echo "$1 has ended, and said no address of a page" >&2; exit 1; }
+        kill -0 "$shown" || { echo "$1 has ended without printing the address of a page" >&2; exit 1; }
         sleep 0.1
     done
 }
 
 show "$target/examples/page"
-sleep 8 # some boards, so that lines have points and rates are known
+sleep 8 # wait for some boards, so that lines have points and rates are known
 AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/made "$shown"
 wait "$shown" || true
 
@@ -49,13 +50,13 @@ AS_NAME=$as_name AFTER_MINUTES=1 /usr/bin/python3 scripts/monitor_page.py "$url"
 wait "$shown" || true
 
 show "$target/srlg" demo --seconds 600
-# By then attacks have come, and they come again while the page is looked at.
+# Attacks have come by then, and they come again during the test.
 sleep 8
 /usr/bin/python3 scripts/monitor_page.py "$url" target/monitor-page/demo
 kill "$shown"
 wait "$shown" || true
 
-# A program that people act on: a host is in contact with 200 others, each second.
+# This program has an alert to acknowledge: a host is in contact with 200 others every second.
 state=$(mktemp -d) token=$(openssl rand -hex 32)
 trap 'kill $shown 2>/dev/null || true; rm -rf "$log" "$state"' EXIT
 install -m 600 /dev/stdin "$state/tokens" <<<"ann $token"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Packs all crates that are published, checks what is in the packages, and builds four programs out of these alone,
-# as somebody without the repository would. The packages are in target/package, the programs in target/packages.
+# Packs all published crates, checks the contents of the packages, and builds four programs from the packages alone,
+# like a user without the repository. The packages are in target/package, and the programs in target/packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# In the order in which they are published: each before those that depend on it.
+# The crates are in the order of publication, each before the crates that depend on it.
 crates=(srlg-core srlg-kernels srlg-host srlg-input srlg)
 [ "${1:-}" != --list ] || { printf '%s\n' "${crates[@]}"; exit; }
 
 packages=()
 for crate in "${crates[@]}"; do packages+=(-p "$crate"); done
-# Verified below, by programs that use the packages. Missing: the address of the repository, see docs/releasing.md.
+# The programs below verify the packages. The address of the repository is missing, see docs/releasing.md.
 cargo package --locked --no-verify --allow-dirty --quiet "${packages[@]}"
 
 folder=target/packages
@@ -30,7 +30,7 @@ done
 
 cp -r scripts/packages "$folder/programs"
 printf '\n[patch.crates-io]\n%s' "$patches" >>"$folder/programs/Cargo.toml"
-# The versions that the packages were tested with.
+# These are the versions that the packages were tested with.
 cp Cargo.lock "$folder/programs/Cargo.lock"
 export CARGO_TARGET_DIR="$PWD/target/packages/target"
 cd "$folder/programs"

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Tests the Python module: formats and lints its Rust code, builds the wheel and the source distribution, installs each in a fresh
-# virtual environment, and runs the tests there, those of the wheel with mypy, valgrind and the notebook.
+# Tests the Python module. Formats and lints its Rust code, and builds the wheel and the source distribution. Installs
+# each in a fresh virtual environment and runs the tests there. The wheel is also tested with mypy, valgrind and the
+# notebook.
 #
 #   scripts/python.sh [--wheel]
 #
-# --wheel leaves the source distribution out, which compiles everything a second time. Needs Rust, Python 3.11 or later (PYTHON
-# names it, by default python3), and a package index that pip can reach.
+# --wheel leaves out the source distribution, which compiles everything a second time. Requires Rust, Python 3.11 or later
+# (named by PYTHON, by default python3), and a package index that pip can reach.
 set -euo pipefail
 cd "$(dirname "$0")/../srlg-python"
 
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
-    echo "$python is too old: install Python 3.11 or later, or name one by PYTHON" >&2
+    echo "$python is too old: install Python 3.11 or later, or name it with PYTHON" >&2
     exit 1
 }
 kinds=(wheel sdist)
@@ -22,19 +23,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$python" -m venv "$work/build"
 "$work/build/bin/pip" install --quiet 'maturin>=1.16,<2'
-# The source distribution is compiled elsewhere, with the packages of crates.io that are compiled here.
+# The source distribution is compiled from the crates.io packages that are already downloaded.
 export PYO3_PYTHON="$work/build/bin/python" CARGO_TARGET_DIR="$PWD/target"
 cargo clippy --locked --all-targets -- -D warnings
 "$work/build/bin/maturin" build --quiet --release --locked --out "$work/dist"
 "$work/build/bin/maturin" sdist --out "$work/dist"
 
-# Installs the file $2, called $1, with what the tests need, in a fresh virtual environment, and runs them there.
+# Installs the file $2, called $1, with the packages for tests in a fresh virtual environment, and runs the tests there.
 check() {
     local kind=$1 file=$2 bin="$work/$1/bin"
     echo "== $kind: $(basename "$file")"
     "$python" -m venv "$work/$kind"
     "$bin/pip" install --quiet "$file"
-    # Before the tests bring their packages: the module itself needs none.
+    # This import comes before the packages for tests, because the module itself needs no other package.
     "$bin/python" -c 'import srlg; srlg.Detector(device="cpu").close_slice()'
     "$bin/pip" install --quiet 'pip>=25.1'
     "$bin/pip" install --quiet --group test
@@ -48,7 +49,7 @@ for kind in "${kinds[@]}"; do
     esac
 done
 "$work/wheel/bin/mypy"
-# The module of the wheel is a package, of which srlg.srlg is the library.
+# The module of the wheel is a package, and its library is srlg.srlg.
 "$work/wheel/bin/python" -m mypy.stubtest srlg --allowlist <(echo srlg.srlg)
 
 if command -v valgrind >/dev/null; then
@@ -59,7 +60,7 @@ fi
 "$work/wheel/bin/pip" install --quiet --group notebook
 export SRLG_DATA="${SRLG_DATA:-$PWD/../../shared/data}"
 "$work/wheel/bin/jupyter" execute ../docs/notebook/srlg.ipynb
-[ -d "$SRLG_DATA/captures" ] || echo "skipped: the notebook's capture: $SRLG_DATA has no captures"
+[ -d "$SRLG_DATA/captures" ] || echo "skipped: the capture of the notebook, because $SRLG_DATA has no captures"
 
 [ "${#kinds[@]}" = 2 ] || echo "skipped: the source distribution"
 "$python" -c 'import sysconfig; sysconfig.get_config_var("Py_GIL_DISABLED") or print("skipped: free-threaded Python")'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets up what `cargo xtask instructions` needs: Debian's valgrind.
+# Installs Debian's valgrind for `cargo xtask instructions`.
 set -euo pipefail
 
 exec "$(dirname "$0")/debian-package.sh" valgrind "valgrind 3.19 or later"

@@ -1,7 +1,8 @@
-//! Sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window, reported with their
-//! cardinality after every slice of time, in fixed memory.
+//! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! This crate is `srlg-host` under a shorter name; all items are documented there.
+//! After every time slice, a detector reports these hosts with their estimated numbers of peers. Its memory is fixed.
+//!
+//! This crate is `srlg-host` under a shorter name. All items are documented there.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

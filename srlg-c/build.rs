@@ -1,4 +1,4 @@
-//! Gives the shared library the name under which programs load it: its number changes when old programs can no longer use it.
+//! Sets the soname of the shared library. Its number changes whenever older programs can no longer use the library.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

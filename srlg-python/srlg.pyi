@@ -30,7 +30,7 @@ __all__ = [
 
 _Host: TypeAlias = str | IPv4Address | IPv6Address
 
-# Arrays of numpy, which are buffers to type checkers from Python 3.12 on.
+# Arrays of numpy. Type checkers treat them as buffers from Python 3.12 on.
 class _Array(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
@@ -62,10 +62,10 @@ class Error(Exception):
     """The base of all exceptions of this module."""
 
 class ConfigError(Error):
-    """A size, a device name or a query window breaks a rule."""
+    """A size, a device name or a query window is invalid."""
 
 class DeviceError(Error):
-    """A GPU cannot be used, or it failed."""
+    """A GPU cannot be used, or has failed."""
 
 class StateError(Error):
     """A snapshot or a delta is damaged, or does not fit the detector."""
@@ -155,7 +155,7 @@ class SuperPoint:
 
 @final
 class Health:
-    """How well a detector fared in the last slice that closed."""
+    """The health of a detector in the last closed slice."""
 
     @property
     def load(self) -> float: ...

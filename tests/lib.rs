@@ -1,4 +1,4 @@
-//! Examples of the documents, which run as tests.
+//! Examples of the documentation, which run as tests.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,4 +1,4 @@
-//! Any bytes as a delta: read, merged, parted, and written again.
+//! A fuzz target that reads any bytes as a delta, merges it, splits it and writes it again.
 #![no_main]
 
 use std::cell::RefCell;

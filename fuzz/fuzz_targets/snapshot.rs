@@ -1,4 +1,4 @@
-//! Any bytes as a snapshot: read, restored, merged, touched, asked, closed, and written again.
+//! A fuzz target that reads any bytes as a snapshot. It restores, merges, touches, queries, closes and writes it again.
 #![no_main]
 
 use std::cell::RefCell;
@@ -27,7 +27,8 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
             == snapshot
     );
     detector.merge_snapshot(&snapshot).expect("of the same slice");
-    // Whatever cells and lines there are, pairs of either type go in, and hosts of either family can be asked about.
+    // Whatever the cells and lines contain, pairs of both families can be ingested, and hosts of both families can be
+    // estimated.
     let (v4, v6) = ([10, 0, 0, 1].into(), [0x2001, 0xdb8, 0, 0, 0, 0, 0, 1].into());
     detector.ingest(&[IpPair { inside: 0x0a00_0001, opposite: 7 }]).expect("the CPU touches");
     match detector.ingest(&[Ip6Pair::new(v6, v4), Ip6Pair::new(v4, v6)]) {
@@ -44,7 +45,7 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     }
     let written = snapshot.to_bytes().expect("room for a few bytes");
     assert!(Snapshot::from_bytes(&written, detector.params()).expect("as written") == snapshot);
-    // A slice near the end of time is no slice to go on from.
+    // A slice near the largest number cannot be continued.
     let untouched = srlg_fuzz::detector(true);
     *detector = if detector.params() == untouched.params() {
         untouched

@@ -1,13 +1,13 @@
-//! What the fuzz targets share: small detectors, and ways behind checksum and compression.
+//! Code that the fuzz targets share: small detectors, and inputs that pass checksum and compression.
 //!
-//! The first byte of an input says how the others are taken: as they are; with the checksum set
-//! right; or as a body that is compressed into an envelope in which all lengths are right. A
-//! fuzzer alone would hardly get past the checksum.
+//! The first byte of an input selects the use of the others. They are used as they are, or with a correct checksum, or
+//! as a body that is compressed into an envelope with correct lengths. A fuzzer alone would hardly get past the
+//! checksum.
 
 use srlg_host::config::{RsraSizes, Scheme};
 use srlg_host::{Config, Device, SlidingDetector};
 
-/// A detector of either scheme, in slice 5.
+/// Returns a detector of either scheme, in slice 5.
 pub fn detector(is_tagged: bool) -> SlidingDetector {
     let scheme = match is_tagged {
         true => Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
@@ -23,7 +23,7 @@ pub fn detector(is_tagged: bool) -> SlidingDetector {
     detector
 }
 
-/// The bytes that `input` stands for; `envelope` is one of the same kind, whose frame starts there.
+/// Returns the bytes for `input`. `envelope` has the same kind, and its frame starts at `start`.
 pub fn bytes_of(input: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
     let Some((way, rest)) = input.split_first() else { return Vec::new() };
     match way % 3 {

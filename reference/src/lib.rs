@@ -1,15 +1,17 @@
-//! The two schemes of srlg as plain arrays and loops, to be read and to be compared with.
+//! The two schemes of srlg as plain arrays and loops, to read and to compare with.
 //!
-//! [`TaggedModel`] is `Config::default()`; docs/tagged-recorders.md and docs/design.md explain it. Read `tagged.rs` from
-//! top to bottom, then `tagged/counting.rs` beside docs/tagged-recorders.md, then `tagged/finding.rs` beside the section
-//! on cells in docs/design.md. It shares the hash functions with the fast code, and nothing else.
+//! [`TaggedModel`] is `Config::default()`, which docs/tagged-recorders.md and docs/design.md explain. Read `tagged.rs`
+//! from top to bottom, then `tagged/counting.rs` with docs/tagged-recorders.md, then `tagged/finding.rs` with the
+//! section on cells in docs/design.md. The model shares only the hash functions with the fast code.
 //!
-//! [`PaperModel`] is `Config::paper()`: `paper.rs`, line by line after the paper, with the corrections of
-//! docs/paper-notes.md. It shares the hash functions with the fast code, and the positions and columns that follow from
-//! them, which pinned vectors hold.
+//! [`PaperModel`] is `Config::paper()`. `paper.rs` follows the paper line by line, with the corrections of
+//! docs/paper-notes.md. The model shares the hash functions with the fast code, and the positions and columns computed
+//! from them, which pinned vectors test.
 //!
-//! A recorder is an integer in a `Vec`, and every recorder is visited in every step, so models are for small sizes. Each is
-//! an oracle of the tests: detectors have the same recorders, tallies, candidates and estimates, bit for bit.
+//! A recorder is an integer in a `Vec`, and each step visits every recorder, so models are for small sizes. Each model
+//! is an oracle of the tests: detectors must have the same recorders, tallies, candidates and estimates, bit for bit.
+//!
+//! # Example
 //!
 //! ```
 //! use srlg_core::{Config, IpPair, Scheme};

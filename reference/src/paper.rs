@@ -1,15 +1,15 @@
-//! [`PaperModel`]: the paper, line by line, as slowly as it reads.
+//! [`PaperModel`]: the paper's scheme, line by line, as slow as the paper describes it.
 //!
-//! The oracle of the fast code at small parameters. It shares the hash functions with
-//! it (through the params of its finder and its counter) and nothing else: recorders are plain integers, candidate
-//! tuples grow by brute force, union estimators are built as arrays. Where the paper is
-//! wrong the model follows the correction, and says so.
+//! It is the oracle of the fast code for small parameters. It shares only the hash functions with the fast code,
+//! through the params of the finder and the counter. Recorders are plain integers, candidate tuples grow by brute
+//! force, and union estimators are built as arrays. Where the paper is wrong, the model follows the correction and
+//! marks it as a deviation.
 
 use srlg_core::counter::RowsParams;
 use srlg_core::finder::RsraParams;
 use srlg_core::{Address, Config, ConfigError, IpPair};
 
-/// Biggest value of a short integer, which every recorder starts with.
+/// Largest value of a short integer, which is the initial value of every recorder.
 const UNTOUCHED: u16 = u16::MAX;
 
 /// RSRA and SLEA as arrays of arrays of short integers.
@@ -17,29 +17,29 @@ const UNTOUCHED: u16 = u16::MAX;
 pub struct PaperModel {
     finder: RsraParams,
     counter: RowsParams,
-    /// `rsra[i][j]` is the rough estimator in row i, column j.
+    /// Rough estimators: `rsra[i][j]` is that in row i and column j.
     pub rsra: Vec<Vec<Vec<u16>>>,
-    /// `slea[i]` is row i of the SLEA.
+    /// Rows of the SLEA: `slea[i]` is row i.
     pub slea: Vec<Vec<u16>>,
 }
 
-/// A candidate tuple that grew through all rows, and the address that its bits spell.
+/// A candidate tuple with a column in every row, and the address that its bits spell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuple {
-    /// One hot column per row.
+    /// Hot columns, one for each row.
     pub columns: Vec<u32>,
-    /// The address; wider than 32 bits when the tuple spells no address.
+    /// Address. It has more than 32 bits if the tuple does not spell an address.
     pub address: u64,
 }
 
 impl PaperModel {
-    /// The arrays of `config`, untouched.
+    /// Returns the arrays of `config`, untouched.
     ///
     /// # Errors
-    /// The first rule that `config` breaks.
+    /// Returns the first rule that `config` breaks.
     ///
     /// # Panics
-    /// When `config` is of another scheme.
+    /// Panics if `config` has another scheme.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let params = config.validate()?;
         let (finder, counter) = (
@@ -56,8 +56,8 @@ impl PaperModel {
         })
     }
 
-    /// Scans a pair that was in contact `late` slices ago: Alg. 3 and Alg. 6, which set
-    /// to 0 what is here set to `late` unless it was touched since.
+    /// Scans a pair that was in contact `late` slices ago (algorithms 3 and 6). The paper sets recorders to 0. Here,
+    /// they are set to `late` if they are larger.
     pub fn scan(&mut self, pair: IpPair, late: u16) {
         if let Some(slot) = self.finder.slot(pair.opposite) {
             for (row, column) in (0..).zip(self.columns(pair.inside)) {
@@ -73,7 +73,7 @@ impl PaperModel {
         }
     }
 
-    /// Adds 1 to every short integer, which saturates (deviation: the paper lets it wrap).
+    /// Adds 1 to every short integer, up to the largest one (deviation: the paper lets it wrap).
     pub fn next_slice(&mut self) {
         let rough = self.rsra.iter_mut().flatten().flatten();
         for recorder in rough.chain(self.slea.iter_mut().flatten()) {
@@ -81,8 +81,8 @@ impl PaperModel {
         }
     }
 
-    /// Merges `other` into this model: Alg. 2 and Alg. 7, by the minimum (deviation: the
-    /// paper takes the maximum, which forgets what only one node saw).
+    /// Merges `other` into this model by the minimum: algorithms 2 and 7 (deviation: the paper takes the maximum, which
+    /// loses what only one node saw).
     pub fn merge(&mut self, other: &Self) {
         let ours = self.rsra.iter_mut().flatten().flatten().chain(self.slea.iter_mut().flatten());
         let theirs = other.rsra.iter().flatten().flatten().chain(other.slea.iter().flatten());
@@ -91,7 +91,7 @@ impl PaperModel {
         }
     }
 
-    /// `HSE(row)`: columns whose rough estimator has at least `weight` recorders below `window`.
+    /// Returns `HSE(row)`: the columns whose rough estimator has at least `weight` recorders below `window`.
     #[must_use]
     pub fn hot(&self, row: usize, window: u16, weight: u32) -> Vec<u32> {
         let is_hot = |estimator: &[u16]| {
@@ -101,8 +101,8 @@ impl PaperModel {
         columns.filter(|(_, estimator)| is_hot(estimator)).map(|(column, _)| column).collect()
     }
 
-    /// Grows candidate tuples row by row: Alg. 4 for rows 0 to 2, Alg. 5 for the others
-    /// (deviation: the printed indices of B are one too low).
+    /// Returns the candidate tuples, grown row by row: algorithm 4 for rows 0 to 2, and algorithm 5 for the others
+    /// (deviation: the printed indices of B are too low by one).
     #[must_use]
     pub fn tuples(&self, window: u16, weight: u32) -> Vec<Tuple> {
         let hot: Vec<Vec<u32>> =
@@ -124,8 +124,8 @@ impl PaperModel {
         reading.into_iter().map(|columns| self.spell(columns)).collect()
     }
 
-    /// Whether the left q-δ bits of `B(i-1)` are the right q-δ bits of `B(i)`, i being the
-    /// last row of the tuple.
+    /// Returns whether the left q-δ bits of `B(i-1)` are the right q-δ bits of `B(i)`, where i is the last row of the
+    /// tuple.
     fn overlaps(&self, columns: &[u32]) -> bool {
         let last = columns.len() - 1;
         let bits = |row: usize| columns[0] ^ columns[row];
@@ -133,7 +133,8 @@ impl PaperModel {
         bits(last - 1) >> self.finder.bit_stride() == bits(last) & ((1 << shared) - 1)
     }
 
-    /// Puts `B(1)`, `B(2)`, ... side by side: Eq. 7 (`eqt_RHFG_bits_from_xor_cid`).
+    /// Returns the tuple with the address that `B(1)`, `B(2)` and so on spell side by side: equation 7
+    /// (`eqt_RHFG_bits_from_xor_cid`).
     fn spell(&self, columns: Vec<u32>) -> Tuple {
         let bits = |row: usize| u64::from(columns[0] ^ columns[row]);
         let placed = (1..columns.len()).map(|row| {
@@ -141,15 +142,15 @@ impl PaperModel {
             match bits(row) {
                 0 => 0,
                 bits if shift < Address::BITS => bits << shift,
-                _ => u64::MAX, // bits beyond the address: the tuple spells none
+                _ => u64::MAX, // The bits exceed an address.
             }
         });
         let address = placed.fold(0, |address, bits| address | bits);
         Tuple { columns, address }
     }
 
-    /// Hosts that the tuples regain (deviation: only those with `RHFG[0](inside)` = column of
-    /// row 0) and whose union estimator USRE is hot, ascending.
+    /// Returns the hosts that the tuples spell and whose union estimator USRE is hot, in ascending order. Deviation:
+    /// the column of row 0 must be `RHFG[0](inside)`.
     #[must_use]
     pub fn candidates(&self, window: u16, weight: u32) -> Vec<Address> {
         let regained = self.tuples(window, weight).into_iter().filter_map(|tuple| {
@@ -164,7 +165,7 @@ impl PaperModel {
         hosts
     }
 
-    /// USRE: the largest age of each recorder over the rows of `host`.
+    /// Returns USRE: for each recorder, the largest age over the rows of `host`.
     fn union_rough(&self, host: Address) -> Vec<u16> {
         let estimators =
             (0..).zip(self.columns(host)).map(|(row, column)| &self.rsra[row][column as usize]);
@@ -173,7 +174,7 @@ impl PaperModel {
         })
     }
 
-    /// `|USLE|^k` of `host`: the first part of Alg. 8 (deviation: its loop reads row 0 only).
+    /// Returns `|USLE|^k` of `host`: the first part of algorithm 8 (deviation: the printed loop reads only row 0).
     #[must_use]
     pub fn union_weight(&self, host: Address, window: u16) -> u32 {
         let width = self.counter.width() as usize;
@@ -187,8 +188,8 @@ impl PaperModel {
         union.iter().filter(|&&age| age < window).count() as u32
     }
 
-    /// Estimated cardinality of `host`: Alg. 8 with Eq. 12 and Eq. 9 (deviations: the
-    /// corrected weight is used, and clamped at 0). `None` when the union is full.
+    /// Returns the estimated cardinality of `host`: algorithm 8 with equations 12 and 9 (deviations: the corrected
+    /// weight is used, and it is at least 0). Returns `None` if the union is full.
     #[must_use]
     pub fn cardinality(&self, host: Address, window: u16) -> Option<f64> {
         let width = f64::from(self.counter.width());
@@ -204,7 +205,8 @@ impl PaperModel {
         Some(width * libm::log(width / (width - weight)))
     }
 
-    /// `RHFG(inside)`.
+    /// Returns `RHFG(inside)`, the columns of a host: a hash of the address in row 0, and the same value xor `B(i)` in
+    /// row i.
     fn columns(&self, inside: Address) -> Vec<u32> {
         let base = self.finder.base_column(inside);
         let q = self.finder.column_bits();
@@ -213,6 +215,7 @@ impl PaperModel {
         (0..self.finder.rows()).map(|i| if i == 0 { base } else { bits(i) as u32 ^ base }).collect()
     }
 
+    /// Returns the first recorder of the linear estimator of `inside` in `row`.
     fn linear_start(&self, row: usize, inside: Address) -> usize {
         (self.counter.column(row as u32, inside) * self.counter.stride()) as usize
     }

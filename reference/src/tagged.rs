@@ -1,10 +1,10 @@
 //! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
 //!
-//! This file has sizes and epochs, hosts and regions, touch and echo, ageing and merging. `counting` has the tally of
-//! a host's positions and the estimates that follow from it; `finding` has the cells, the candidates, and how cells spell
-//! an IPv6 host.
+//! This file contains sizes and epochs, hosts and regions, touch and echo, ageing and merging. `counting` contains the
+//! tally of a host's positions and the estimates from it. `finding` contains the cells, the candidates, and the
+//! spelling of IPv6 hosts by cells.
 //!
-//! Invariant: the ages in `cells` and `slea` are those of the slice `slice`.
+//! The ages in `cells` and `slea` are always those of the slice `slice`.
 
 mod counting;
 mod finding;
@@ -18,10 +18,10 @@ use finding::name_bits;
 
 pub use counting::{TaggedEstimate, TaggedTally};
 
-/// Recorders of a line.
+/// Number of recorders of a line.
 const LINE: u32 = 32;
 
-// Which of the keys that the seed gives is whose. The others are of the paper's scheme.
+// These are indices into the sequence of keys of the seed. The paper's scheme uses the other keys.
 const POSITION_KEY: usize = 1;
 const HOST_KEY: usize = 4;
 const LINE_KEY: usize = 12;
@@ -31,15 +31,15 @@ const PEER_KEY: usize = 15;
 const PLACE_KEY: usize = 16;
 const LIMB_KEYS: [usize; 2] = [17, 18];
 
-/// Two words that stand for a host of either family. The first selects its lines and is all that is known of a peer; its
-/// tags are made of the second.
+/// The id of a host of either family, as two words. `lo` selects the lines of a host and identifies a peer. `hi` makes
+/// the tags.
 #[derive(Clone, Copy)]
 struct Id {
     lo: u32,
     hi: u32,
 }
 
-/// Positions of a linear estimator that one peer in 2^s touches, unless a coarser region has it.
+/// The positions of a linear estimator that one peer in 2^s touches, unless a coarser region gets it.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first: u32,
@@ -48,7 +48,7 @@ struct Region {
 }
 
 impl Region {
-    /// The regions of a linear estimator: a fine one of `width` positions first, the coarsest last.
+    /// Returns the regions of a linear estimator: a fine one of `width` positions first, and the coarsest last.
     fn all(width: u32) -> Vec<Self> {
         let coarse: &[(u32, u32)] = match width {
             0..256 => &[],
@@ -65,46 +65,46 @@ impl Region {
     }
 }
 
-/// Cells and SLEA of the tagged scheme as plain integers.
+/// The cells and the SLEA of the tagged scheme as plain integers.
 #[derive(Clone, Debug)]
 pub struct TaggedModel {
     config: Config,
     keys: Vec<Key>,
     /// m: there are 2^m cells.
     cell_bits: u32,
-    /// Bits of an age in a cell.
+    /// Number of bits of an age in a cell.
     age_bits: u32,
-    /// Slices of an epoch of the cells.
+    /// Number of slices of an epoch of the cells.
     cell_epoch: u64,
-    /// E: slices of an epoch of the SLEA.
+    /// E: number of slices of an epoch of the SLEA.
     epoch: u64,
-    /// W: the most ages that a window holds, and by how many an echo looks older than its touch.
+    /// W: largest number of ages in a window. An echo looks W ages older than its touch.
     window_ages: u32,
-    /// T: a word of the SLEA is `age * tags + tag`.
+    /// T: number of tags. A word of the SLEA is `age * tags + tag`.
     tags: u32,
     lines: u32,
-    /// The fine region and the coarse ones, the coarsest last.
+    /// Regions of a linear estimator, the fine one first and the coarsest last.
     regions: Vec<Region>,
-    /// The running slice.
+    /// Number of the running slice.
     slice: u64,
-    /// The words of all cells.
+    /// Words of all cells.
     pub cells: Vec<u64>,
-    /// The words of all lines.
+    /// Words of all lines.
     pub slea: Vec<u16>,
 }
 
 impl TaggedModel {
-    /// The arrays of `config`, untouched; slice 0 is running.
+    /// Returns the arrays of `config`, untouched. Slice 0 is running.
     ///
     /// # Errors
-    /// The first rule that `config` breaks.
+    /// Returns the first rule that `config` breaks.
     ///
     /// # Panics
-    /// When `config` is not of the tagged scheme.
+    /// Panics if `config` does not have the tagged scheme.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
         let Scheme::Tagged { cell_bits, lines, tags } = config.scheme else {
-            panic!("a tagged model is of the tagged scheme, not of {:?}", config.scheme);
+            panic!("a tagged model needs the tagged scheme, got {:?}", config.scheme);
         };
         let window = config.window;
         let shortest_epoch = |most_ages: u32| match window <= most_ages {
@@ -114,7 +114,7 @@ impl TaggedModel {
         let epoch = shortest_epoch(0xffff / (2 * tags));
         let window_ages = if epoch == 1 { window } else { window.div_ceil(epoch) + 1 };
         let mut keys = KeySequence::new(config.seed);
-        // A word has 32 bits of the opposite host, a bit of the family, and a name.
+        // The rest of a word is a peer of 32 bits, a bit for the family, and a name.
         let age_bits = 64 - 32 - 1 - name_bits(cell_bits);
         Ok(Self {
             config,
@@ -133,13 +133,14 @@ impl TaggedModel {
         })
     }
 
-    /// The running slice.
+    /// Returns the number of the running slice.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.slice
     }
 
-    /// Touches the recorders of a pair that was in contact `late` slices ago.
+    /// Touches the recorders of a pair that was in contact `late` slices ago. A sampled pair touches a cell. Every pair
+    /// makes a touch and an echo in the SLEA. Each recorder keeps the smaller word.
     pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
         let Ip6Pair { inside, opposite } = pair.into();
         let hosts = [host(inside), host(opposite)];
@@ -158,12 +159,16 @@ impl TaggedModel {
         }
     }
 
-    /// Makes `slice` the running slice: every recorder ages by the epochs that begin until then.
+    /// Makes `slice` the running slice, and ages every recorder by the epochs that start until then.
     ///
     /// # Panics
-    /// When `slice` is over.
+    /// Panics if `slice` is before the running slice.
     pub fn advance_to(&mut self, slice: u64) {
-        assert!(slice >= self.slice, "slice {slice} is over, {} is running", self.slice);
+        assert!(
+            slice >= self.slice,
+            "cannot advance to slice {slice}: slice {} is running",
+            self.slice
+        );
         let begun = |epoch: u64| (slice / epoch - self.slice / epoch).min(0xffff);
         let (cell_step, step) =
             (self.aged(begun(self.cell_epoch)), begun(self.epoch) * u64::from(self.tags));
@@ -176,10 +181,11 @@ impl TaggedModel {
         self.slice = slice;
     }
 
-    /// Merges what `other`, of the same sizes and seed, has seen up to its own slice.
+    /// Merges `other`, which has the same sizes and seed, into this model. `other` is first aged to the running slice
+    /// of this model.
     ///
     /// # Panics
-    /// When `other` is ahead of this model.
+    /// Panics if `other` is ahead of this model.
     pub fn merge(&mut self, other: &Self) {
         let mut other = other.clone();
         other.advance_to(self.slice);
@@ -191,12 +197,13 @@ impl TaggedModel {
         }
     }
 
+    /// Returns the hash of `word` under key number `key`.
     fn hash(&self, word: u32, key: usize) -> u32 {
         self.config.hash.of(word, self.keys[key])
     }
 
-    /// The age, in epochs of `epoch` slices, of what happened `late` slices ago; beyond all ages
-    /// when that is before slice 0.
+    /// Returns the age, in epochs of `epoch` slices, of an event that happened `late` slices ago. If that was before
+    /// slice 0, the age is larger than all others.
     fn age(&self, late: u32, epoch: u64) -> u64 {
         match self.slice.checked_sub(late.into()) {
             Some(then) => (self.slice / epoch - then / epoch).min(0xffff),
@@ -204,8 +211,9 @@ impl TaggedModel {
         }
     }
 
-    /// z: the position of `host` that its contacts with `opposite` touch: in the coarsest region that
-    /// the low bits of the hash choose.
+    /// Returns z: the position of `host` that its contacts with `opposite` touch. It is in the coarsest region that the
+    /// low bits of the hash select. The xor with bits of the host gives a popular peer another place in the lines of
+    /// each host.
     fn position(&self, host: Id, opposite: Id) -> u32 {
         let hash = self.hash(opposite.lo, POSITION_KEY);
         let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
@@ -214,7 +222,8 @@ impl TaggedModel {
         (first + reduce(hash, width)) ^ (self.spread(host) % LINE)
     }
 
-    /// The recorders of the touch and of the echo of a position.
+    /// Returns the recorders of the touch and of the echo of a position. They are in the same line, and the twist of
+    /// the host separates them.
     fn places(&self, host: Id, position: u32) -> [usize; 2] {
         let twist = 1 + reduce(self.spread(host), LINE - 1);
         let line = self.hash(self.host_seed(host).wrapping_add(position / LINE), LINE_KEY);
@@ -222,15 +231,17 @@ impl TaggedModel {
         [touch as usize, (touch ^ twist) as usize]
     }
 
+    /// Returns the bits from which the twist, the place in a line and the sampling of a host are made.
     fn spread(&self, host: Id) -> u32 {
         self.host_seed(host).wrapping_mul(0x9e37_79b1)
     }
 
+    /// Returns the hash of a host from which its lines are made.
     fn host_seed(&self, host: Id) -> u32 {
         self.hash(host.lo, HOST_KEY)
     }
 
-    /// The tags of the touch and of the echo of a position.
+    /// Returns the tags of the touch and of the echo of a position.
     fn tags_of(&self, host: Id, position: u32) -> [u32; 2] {
         let first = self.hash(host.hi, TAG_KEY);
         let second = self.hash(first, TAG_KEY);
@@ -241,7 +252,8 @@ impl TaggedModel {
         let y = (x ^ (x >> 8)).wrapping_mul(factor);
         [x, y ^ (y >> 7)].map(|uniform| (u32::from(uniform) * self.tags) >> 16)
     }
-    /// The id of `host`: the address of an IPv4 host, twice; two hashes of that of an IPv6 host.
+
+    /// Returns the id of `host`: the address of an IPv4 host twice, or two hashes of the address of an IPv6 host.
     fn id(&self, host: IpAddr) -> Id {
         match host {
             IpAddr::V4(host) => Id { lo: host.to_bits(), hi: host.to_bits() },
@@ -253,7 +265,7 @@ impl TaggedModel {
         }
     }
 
-    /// p: the share of the opposite hosts that touches region number `region`.
+    /// Returns p, the share of the peers that touches region number `region`.
     fn share(&self, region: usize) -> f64 {
         let from =
             |region: usize| self.regions.get(region).map_or(0.0, |it| 0.5f64.powi(it.s as i32));
@@ -261,12 +273,12 @@ impl TaggedModel {
     }
 }
 
-/// The four words of an address, the highest first.
+/// Returns the four words of an address, the highest first.
 fn words(host: Ipv6Addr) -> Limbs {
     [96, 64, 32, 0].map(|shift| (host.to_bits() >> shift) as u32)
 }
 
-/// The host of these words; an IPv4-mapped address is the IPv4 host.
+/// Returns the host of these words. For an IPv4-mapped address, this is the IPv4 host.
 fn host(words: Limbs) -> IpAddr {
     let bits = words.iter().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
     Ipv6Addr::from_bits(bits).to_canonical()

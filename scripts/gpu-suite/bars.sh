@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Says which bars hold on a GPU: bars.sh RESULTS reads what run.sh wrote to that file, adds an object for each bar, and
-# prints them as a table. A bar that was not measured does not hold. Of several rounds of pairs the worst counts.
+# bars.sh RESULTS: checks the performance bars of a GPU. It reads the file that run.sh wrote, adds an object for each
+# bar, and prints the bars as a table. A bar without a measurement does not hold. If there are several rounds of pairs,
+# the worst one counts.
 set -euo pipefail
 export LC_ALL=C
 
@@ -8,7 +9,7 @@ results=${1:?give the file of results}
 [ -r "$results" ] || { echo "bars.sh: cannot read $results" >&2 && exit 2; }
 lines=()
 
-# The values of a metric on the GPU, one a line, from the least on; $2 picks those of a load.
+# Prints the values of a metric on the GPU, one per line, the smallest first. $2 selects a load.
 values() {
     local line='"metric":"'$1'"' load='"load":'${2:-.*}'[,}]'
     grep "$line" "$results" | grep '"device":"cuda' | grep "$load" |
@@ -27,7 +28,8 @@ bar() {
     printf '%-44s %12s  at %-5s %8s %-10s  %s\n' "$name" "${value:--}" "$side" "$bound" "$unit" "$outcome"
 }
 
-# How many tests did not pass, those of recorded traffic aside, which few machines have; nothing where none used the GPU.
+# Prints the number of tests that did not pass, or nothing if no test used the GPU. Tests of recorded traffic do not
+# count, because few machines have it.
 tests_that_did_not_pass() {
     local tests
     tests=$(grep '"test":' "$results") || return 0
@@ -36,13 +38,13 @@ tests_that_did_not_pass() {
         grep -cv '"test":"recorded::.*"outcome":"skipped"' || true
 }
 
-# How many errors a check found; nothing where it did not end.
+# Prints the number of errors that a check found, or nothing if it did not end.
 errors_of() {
     local line
     line=$(grep '"check":"'"$1"'"' "$results" | tail -n 1) || return 0
     case $line in
     *'"outcome":"ok"'*) echo 0 ;;
-    # A check that failed without a count found something.
+    # A check that failed without a count found at least one error.
     *'"outcome":"failed"'*) sed -n 's/.*"errors":\([0-9]*\).*/\1/p; t; s/.*/1/p' <<<"$line" ;;
     esac
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Tests and measures srlg on this machine: ./run.sh [--without-cuda] [--small] [FOLDER]
 #
-# Writes tests, checks, kernels, metrics and bars to FOLDER/results.jsonl, by default $OUT or ./out, and prints tables of
-# the metrics and, last, of the bars. Ends with 1 when a test or a check failed or was cut off, or nothing could be
-# measured; a tool that is absent is no failure, and neither is a bar that was missed.
-# --without-cuda leaves the GPU out: everything else runs, on the CPU.
-# --small tries the folder: a few tests, and so few pairs that the metrics tell nothing.
-# SRLG_DATA names a folder of recorded traffic, if there is one; without it its test is skipped.
-# SRLG_SUITE_SECONDS bounds all of it. The bounds of all steps together are 470 seconds.
+# Writes tests, checks, kernels, metrics and bars to FOLDER/results.jsonl, by default in $OUT or ./out. Prints a table
+# of the metrics and a table of the bars. The exit status is 1 if a test or a check failed or was interrupted, or if
+# nothing could be measured. A missing tool or a missed bar is not a failure.
+# --without-cuda runs everything on the CPU, without the GPU.
+# --small tests the folder with a few tests. The metrics have so few pairs that they have no meaning.
+# SRLG_DATA names a folder of recorded traffic. Without it, the test of recorded traffic is skipped.
+# SRLG_SUITE_SECONDS limits the whole run. The limits of all steps together are 470 seconds.
 set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
@@ -16,7 +16,7 @@ for argument in "$@"; do
     case $argument in
     --without-cuda) cuda=no ;;
     --small) small=yes ;;
-    -*) echo "run.sh: unknown option $argument: give --without-cuda, --small, or a folder" >&2 && exit 2 ;;
+    -*) echo "run.sh: unknown option $argument: must be --without-cuda, --small, or a folder" >&2 && exit 2 ;;
     *) out=$argument ;;
     esac
 done
@@ -33,21 +33,21 @@ fail() {
     failures=$((failures + 1))
 }
 
-# Runs a command for the seconds given, and no longer than there is time for all.
+# Runs a command for at most the given seconds, and at most for the remaining time of the suite.
 bounded() {
     local seconds=$1 left=$((end - SECONDS))
     shift
-    [ "$left" -gt 0 ] || { echo "no time is left for this" && return 124; }
-    # In the foreground, so that an interrupt reaches it.
+    [ "$left" -gt 0 ] || { echo "skipped: no time is left" && return 124; }
+    # The command runs in the foreground, so that an interrupt reaches it.
     timeout --foreground --kill-after=5 "$((seconds < left ? seconds : left))" "$@"
 }
 
-# The value of a field in a line of JSON; text ends at a comma.
+# Prints the value of a field in a line of JSON. Text ends at a comma.
 field() {
     [[ $2 =~ \"$1\":\"?([^,\"}]*) ]] && echo "${BASH_REMATCH[1]}"
 }
 
-# Adds the tests of a log to the results; those that neither passed nor failed were cut off.
+# Adds the tests of a log to the results. Tests that neither passed nor failed were interrupted.
 collect() {
     local binary=$1 log=$2 line name outcome
     shift 2
@@ -73,7 +73,7 @@ collect() {
     rm "$log.jsonl"
 }
 
-# Runs the tests of a binary, for the seconds given at most; those that contain the names given, or all.
+# Runs the tests of a binary for at most the given seconds. With names, only tests that contain them run.
 tests() {
     local binary=$1 seconds=$2 status
     shift 2
@@ -88,7 +88,7 @@ tests() {
     esac
 }
 
-# Measures on a device, for the seconds given at most.
+# Measures on a device for at most the given seconds.
 speed() {
     local device=$1 seconds=$2 status
     shift 2
@@ -99,7 +99,7 @@ speed() {
     [ "$status" = 0 ] || fail "speed on $device: exit status $status"
 }
 
-# The path of a tool of CUDA.
+# Prints the path of a CUDA tool.
 tool() {
     command -v "$1" && return
     local path
@@ -109,17 +109,17 @@ tool() {
     return 1
 }
 
-# Adds what became of a check to the results, and how many errors it found if it says so.
+# Adds the outcome of a check to the results, with its number of errors if there is one.
 checked() {
     echo "{\"check\":\"$1\",\"outcome\":\"$2\"${3:+,\"errors\":$3}}" >>"$results"
     echo "$1: $2"
 }
 
-# What the sanitizer looks at: short tests that run the kernels of both schemes, of both families and of both hashes.
+# The tests for the sanitizer: short ones that run the kernels of both schemes, both families and both hashes.
 sanitized=(windows::hosts_leave_after_exactly_k_slices::cuda overload::saturated_arrays::cuda
     sizes::odd_numbers_of_lines::cuda sizes::hosts_that_use_up_their_fine_region::cuda)
 
-# Runs a tool of compute-sanitizer over them, for the seconds given at most.
+# Runs a tool of compute-sanitizer over them for at most the given seconds.
 sanitize() {
     local check=$1 seconds=$2 sanitizer status errors
     say "compute-sanitizer $check"
@@ -130,12 +130,12 @@ sanitize() {
     errors=$(sed -n 's/.*ERROR SUMMARY: \([0-9]*\) error.*/\1/p' "$out/$check.log" | tail -n 1)
     case $status in
     0)
-        # A test that is not there does not fail.
+        # A missing test does not fail.
         if grep -q "test result: ok. ${#sanitized[@]} passed" "$out/$check.log"; then
             checked "$check" ok "$errors"
         else
             checked "$check" failed "$errors"
-            fail "compute-sanitizer $check: not the ${#sanitized[@]} tests"
+            fail "compute-sanitizer $check: expected ${#sanitized[@]} tests"
         fi
         ;;
     124 | 137)
@@ -149,7 +149,7 @@ sanitize() {
     esac
 }
 
-# Profiles work of gpu_model for the seconds given at most, as the arguments for ncu say.
+# Profiles a work of gpu_model for at most the given seconds, with the arguments for ncu.
 ncu_of() {
     local seconds=$1 work=$2
     shift 2
@@ -157,7 +157,7 @@ ncu_of() {
     bounded "$seconds" "$profiler" --clock-control none "$@" "$here/gpu_model" "$work" 1 2>&1
 }
 
-# Tells how long each kernel took: every launch of a few works; then all that is to know about the slowest.
+# Prints the time of each kernel in every launch of a few works, and all details of the slowest kernel.
 profile() {
     local profiler status=0 work kernel launches ns slowest='' slowest_work=''
     say "profile of the kernels"
@@ -166,7 +166,7 @@ profile() {
     for work in distinct ip6 close; do
         ncu_of 15 "$work" --print-units base --metrics gpu__time_duration.sum >>"$out/times.log" || status=$?
     done
-    # The name of a kernel begins what is said about a launch, and is followed by its shape.
+    # A launch starts with the name of the kernel, which is followed by its shape.
     while read -r ns launches kernel work; do
         echo "{\"kernel\":\"$kernel\",\"work\":\"$work\",\"launches\":$launches,\"ns\":$ns}" >>"$results"
         printf '%12d ns  %5d launches  %s of %s\n' "$ns" "$launches" "$kernel" "$work"
@@ -176,7 +176,7 @@ profile() {
         $1 == "work" { work = $2; next }
         { name = $1; sub(/[,(].*/, "", name) }
         name in known { kernel = name; next }
-        # Thousands may be set apart by commas.
+        # Commas may separate thousands.
         /gpu__time_duration\.sum/ { ns = $NF; gsub(",", "", ns); sum[kernel " " work] += ns; count[kernel " " work]++ }
         END { for (name in sum) printf "%.0f %d %s\n", sum[name], count[name], name }
     ' "$here/kernels" "$out/times.log" | sort -rn)
@@ -190,7 +190,7 @@ profile() {
     if [ "$status" = 0 ]; then checked profile ok; else checked profile "incomplete, exit status $status"; fi
 }
 
-# What tells metrics of one name apart, and what is beside the value.
+# The fields that distinguish metrics of one name, and further fields.
 details() {
     local name value
     for name in kind of traffic search estimate age candidates super_points; do
@@ -217,20 +217,19 @@ table() {
 say "srlg $(<"$here/version") on $(uname -n), $(getconf _NPROCESSORS_ONLN) cores, results in $out"
 if [ "$cuda" = yes ]; then
     nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null ||
-        echo "nvidia-smi says nothing"
+        echo "nvidia-smi prints nothing"
     export SRLG_REQUIRE_CUDA=1
-    # Every detector loads the kernels: the driver shall compile them once, also where it may not
-    # write to the home folder.
+    # Every detector loads the kernels. The driver should compile them once, even if it cannot write to the home folder.
     if cache=$(mktemp -d); then
         export CUDA_CACHE_PATH=$cache
         trap 'rm -rf "$cache"' EXIT
     else
-        echo "no folder for compiled kernels: the driver may compile them again and again"
+        echo "cannot create a folder for compiled kernels: the driver may compile them repeatedly"
     fi
 else
     unset SRLG_REQUIRE_CUDA
 fi
-# Of the tests of srlg-host those that use the driver: the others run the same everywhere.
+# Only the tests of srlg-host that use the driver run here. The others run the same everywhere.
 if [ "$small" = yes ]; then
     few=(--repeat 1 --pairs 20k --loads 20k --capture 100k)
     tests devices 80 sizes:: refusals::
@@ -241,7 +240,8 @@ else
     tests devices 80
     tests srlg-host 20 cuda::
     if [ "$cuda" = yes ]; then
-        # So few pairs that most touch a recorder that none touched before: each writes. First, as it has all bars.
+        # There are so few pairs that most touch an untouched recorder and write. This metric comes first, because all
+        # bars use it.
         speed cuda 40 --pairs 4M --loads 5M --capture 1M
         speed cuda 110 --loads 1M,2M,10M --capture 32M
     fi
@@ -252,7 +252,7 @@ if [ "$cuda" = yes ]; then
     sanitize racecheck 30
     profile
 fi
-# What users have today is slow: few rounds.
+# Common alternatives are slow, so they have few rounds.
 speed cpu 50 "${few[@]}"
 say "tests"
 for outcome in ok skipped ignored failed unfinished; do

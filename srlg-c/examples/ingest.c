@@ -1,5 +1,6 @@
-/* Prints nanoseconds per pair of 10 million distinct pairs: in one call, by a feed in calls of 64, by a feed one by one; and
- * nanoseconds of a call that does nothing but find its handle. examples/ingest.rs compares them with Rust. */
+/* Prints the nanoseconds per pair of 10 million distinct pairs in one call, through a feed in calls of 64, and through a
+ * feed one by one. Also prints the nanoseconds of a call that only finds its handle. examples/ingest.rs compares the
+ * numbers with Rust. */
 #define _POSIX_C_SOURCE 199309L
 #include <srlg.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static srlg_detector new_detector(void) {
     return detector;
 }
 
-/* Ingests all pairs by a feed, in calls of `count`. */
+/* Ingests all pairs through a feed, in calls of `count`. */
 static double feed_in_calls_of(size_t count) {
     srlg_detector detector = new_detector();
     srlg_feed feed;

@@ -1,4 +1,5 @@
-//! Compares ingest from C with ingest from Rust, in turns. The argument is the program made of `examples/ingest.c`.
+//! Compares the speed of ingest from C and from Rust, in turns. The argument is the path of the program built from
+//! `examples/ingest.c`.
 //!
 //! `scripts/c.sh --measure` runs it.
 
@@ -12,11 +13,14 @@ use srlg_host::{Config, Device, IpPair, SlidingDetector};
 const ROUNDS: usize = 7;
 const PAIRS: u32 = 10_000_000;
 
-/// Nanoseconds per pair of one call, of a feed's calls of 64 pairs and of one pair; and of a call without pairs.
+/// Nanoseconds per pair of one large call, of calls of a feed with 64 pairs and with one pair, and of a call without
+/// pairs.
 type Row = [f64; 4];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let program = std::env::args().nth(1).ok_or("give the program made of examples/ingest.c")?;
+    let program = std::env::args()
+        .nth(1)
+        .ok_or("the argument must be the program built from examples/ingest.c")?;
     let pairs: Vec<IpPair> = (0..PAIRS)
         .map(|i| IpPair { inside: i.wrapping_mul(2_654_435_761) >> 12, opposite: i })
         .collect();
@@ -27,8 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let names = [
         "ns/pair, one call",
-        "ns/pair, feed, 64 a call",
-        "ns/pair, feed, 1 a call",
+        "ns/pair, feed, 64 per call",
+        "ns/pair, feed, 1 per call",
         "ns/call, no pairs",
     ];
     println!("{:<26}{:>8}{:>8}{:>18}", "least of 7 rounds", "Rust", "C", "C's rate of Rust's");
@@ -56,7 +60,7 @@ fn in_rust(pairs: &[IpPair]) -> Result<Row, srlg_host::Error> {
     Ok([one_call, in_calls_of(64)?, in_calls_of(1)?, empty])
 }
 
-/// Nanoseconds of `work`, per pair.
+/// Returns the nanoseconds that `work` takes per pair.
 fn time(work: impl FnOnce() -> Result<(), srlg_host::Error>) -> Result<f64, srlg_host::Error> {
     let start = Instant::now();
     work()?;

@@ -1,8 +1,8 @@
 /* srlg: hosts in contact with many distinct others, in a sliding window. docs/c.md explains the interface.
  *
  * Every call returns a status, except srlg_abi_version and srlg_last_error. Any thread may make any call.
- * A struct with a member `size` must have it set to the size of the struct, for both input and output.
- * Handles are numbers. A handle that was freed, or never was one, is a status and no crash. 0 is never a handle.
+ * If a struct has a member `size`, set it to the size of the struct before input and before output.
+ * Handles are numbers. A call with a freed or invalid handle returns a status and never crashes. 0 is never a handle.
  *
  * cbindgen wrote this file from srlg-c/src. */
 
@@ -12,52 +12,53 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Version of this header. It grows by one with every function, member or status that is added.
+// Version of this header. It increases by one with every added function, member or status.
 #define SRLG_ABI_VERSION 1
 
-// Bytes that the text of any address takes, with the 0 at its end.
+// Buffer size, in bytes, that is enough for the text of any address and its terminating 0.
 #define SRLG_HOST_TEXT 46
 
-// Most peers in a sample.
+// Largest number of peers in a sample.
 #define SRLG_PEERS 64
 
-// Result of a call. `srlg_last_error` has the text. New statuses may be added at the end.
+// Result of a call. `srlg_last_error` returns the text of an error. New statuses may be added at the end.
 typedef enum {
-  // The call did its work.
+  // The call succeeded.
   SRLG_STATUS_OK = 0,
   // A pointer is null.
   SRLG_STATUS_NULL_POINTER = 1,
   // A number, length, index or alignment is out of range.
   SRLG_STATUS_ARGUMENT = 2,
-  // The `size` of a struct is less than in the first version, or the struct has members that this library lacks.
+  // The `size` of a struct is smaller than in the first version, or a member that this library does not know is not
+  // 0.
   SRLG_STATUS_STRUCT_SIZE = 3,
-  // The handle was freed, or never was a handle of this kind.
+  // The handle was freed, or was never a handle of this kind.
   SRLG_STATUS_HANDLE = 4,
-  // The library has an error of its own, in this call or in an earlier one of the handle: free it.
+  // The library panicked in this call or in an earlier call with the handle, which is a bug. Free the handle.
   SRLG_STATUS_PANIC = 5,
-  // The configuration breaks a rule.
+  // The configuration is invalid.
   SRLG_STATUS_CONFIG = 6,
-  // The system has no memory for recorders, or for the buffer of a feed.
+  // The system does not have enough memory for the recorders, or for the buffer of a feed.
   SRLG_STATUS_MEMORY = 7,
   // The device cannot be used, or has failed.
   SRLG_STATUS_DEVICE = 8,
-  // The buffer is too short; the length that it needs was written.
+  // The buffer is too short. The length that it needs was written.
   SRLG_STATUS_BUFFER = 9,
-  // The bytes are not a snapshot or delta that this library reads.
+  // The bytes are not a snapshot or a delta that this library can read.
   SRLG_STATUS_FORMAT = 10,
-  // The snapshot or delta is of a detector of other sizes.
+  // The snapshot or delta is from a detector with other sizes.
   SRLG_STATUS_OTHER_SIZES = 11,
-  // The snapshot or delta is of a detector with another seed.
+  // The snapshot or delta is from a detector with another seed.
   SRLG_STATUS_OTHER_SEED = 12,
-  // The snapshot or delta is of a later slice than the running one.
+  // The slice of the snapshot or delta is later than the running one.
   SRLG_STATUS_FROM_FUTURE = 13,
-  // The delta is of a slice that has left the window.
+  // The slice of the delta has left the window.
   SRLG_STATUS_OLDER_THAN_WINDOW = 14,
-  // The slice is closed already, or is the last that has a number.
+  // The slice is already closed, or has the last number that a slice can have.
   SRLG_STATUS_SLICE = 15,
-  // The detector of this feed was freed, or its close panicked; the pairs were not ingested.
+  // The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
   SRLG_STATUS_DETECTOR_FREED = 16,
-  // Another error, named by its text.
+  // Another error, which the text names.
   SRLG_STATUS_OTHER = 17,
 } srlg_status;
 
@@ -65,17 +66,17 @@ typedef enum {
 typedef enum {
   // Fast. Anyone who knows the seed can choose traffic that misleads the detector.
   SRLG_HASH_MURMUR = 0,
-  // Slower, for hostile traffic. It needs a secret seed, see srlg_random_seed.
+  // Slower, but safe for hostile traffic. It needs a secret seed, see srlg_random_seed.
   SRLG_HASH_HALF_SIP13 = 1,
 } srlg_hash;
 
-// Device that a detector runs on. Reports are the same on all.
+// Device that a detector runs on. Reports are the same on all devices.
 typedef enum {
-  // The first NVIDIA GPU, or the CPU where no GPU can be used.
+  // The first NVIDIA GPU, or the CPU if no GPU can be used.
   SRLG_DEVICE_AUTO = 0,
-  // This process.
+  // The CPU.
   SRLG_DEVICE_CPU = 1,
-  // The NVIDIA GPU whose number is `cuda_device`.
+  // The NVIDIA GPU with the number `cuda_device`.
   SRLG_DEVICE_CUDA = 2,
 } srlg_device;
 
@@ -83,17 +84,17 @@ typedef enum {
 typedef enum {
   // An estimate with a standard error.
   SRLG_RANGE_WITHIN = 0,
-  // An estimate that is 0, because other hosts explain more than was seen.
+  // An estimate of 0, because other hosts account for all touched recorders.
   SRLG_RANGE_CLAMPED_TO_ZERO = 1,
-  // A lower bound: the estimator is full.
+  // A lower bound, because the estimator is full.
   SRLG_RANGE_BEYOND = 2,
-  // A range that has no name in this version.
+  // A range that this version has no name for.
   SRLG_RANGE_OTHER = 255,
 } srlg_range;
 
-// Failure of the finder of a detector to find all super points, because there were too many pairs.
+// Overload of the finder: too many pairs to find all super points.
 typedef enum {
-  // Nothing.
+  // Not overloaded.
   SRLG_OVERLOAD_NONE = 0,
   // More pairs than the cells can hold: small super points may be missing.
   SRLG_OVERLOAD_CROWDED = 1,
@@ -101,11 +102,11 @@ typedef enum {
   SRLG_OVERLOAD_RAISED = 2,
   // Too many pairs to find any super point.
   SRLG_OVERLOAD_SATURATED = 3,
-  // An overload that has no name in this version.
+  // An overload that this version has no name for.
   SRLG_OVERLOAD_OTHER = 255,
 } srlg_overload;
 
-// An address of a host: 16 bytes in network order, as of inet_pton and AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
+// Address of a host: 16 bytes in network byte order, as in inet_pton with AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
 typedef struct {
   // Bytes of the address.
   uint8_t bytes[16];
@@ -115,13 +116,13 @@ typedef struct {
 typedef struct {
   // Size of this struct.
   size_t size;
-  // Most bytes that the sizes planned for `pairs` may take; 31.6 MB if `pairs` is 0, too.
+  // Memory limit for the sizes that are planned for `pairs`, in bytes; 31.6 MB if `pairs` is 0, too.
   uint64_t memory;
-  // Distinct pairs per window to plan for. Give both this and `memory`, or neither.
+  // Number of distinct pairs per window to plan for. Give both this and `memory`, or neither.
   uint64_t pairs;
-  // Seed of every hash. Detectors whose states are merged need the same one.
+  // Seed of every hash. Detectors whose states are merged need the same seed.
   uint64_t seed;
-  // Least number of peers of a reported host; 1024 by default.
+  // Smallest number of peers of a reported host; 1024 by default.
   uint32_t threshold;
   // Length of the window, in slices; 300 by default.
   uint32_t window;
@@ -131,11 +132,11 @@ typedef struct {
   uint32_t device;
   // Number of the GPU, from 0, if `device` is SRLG_DEVICE_CUDA.
   uint32_t cuda_device;
-  // Most threads that close a slice; 1 by default.
+  // Largest number of threads that close a slice; 1 by default.
   uint32_t close_threads;
 } srlg_config;
 
-// Handle of a detector, the sliding window over all pairs.
+// Handle of a detector of super points in a sliding window.
 typedef struct {
   // Number of the handle; 0 is never a handle.
   uint64_t id;
@@ -151,7 +152,7 @@ typedef struct {
 typedef struct {
   // Size of this struct.
   size_t size;
-  // Distinct peers.
+  // Number of distinct peers.
   double cardinality;
   // Standard error of `cardinality`.
   double std_error;
@@ -173,7 +174,7 @@ typedef struct {
   uint64_t last_seen;
 } srlg_peer;
 
-// A sample of the peers of an IPv4 host, the most recent contacts first. IPv6 hosts have none.
+// A sample of the peers of an IPv4 host. The most recent contacts come first. The sample of an IPv6 host is empty.
 typedef struct {
   // Size of this struct.
   size_t size;
@@ -183,45 +184,46 @@ typedef struct {
   srlg_peer peers[SRLG_PEERS];
 } srlg_peers;
 
-// How well a detector fared in a slice.
+// Health of a detector in one slice.
 typedef struct {
   // Size of this struct.
   size_t size;
-  // Distinct pairs of the window per recorder of the counter. Errors grow with it.
+  // Distinct pairs of the window per recorder of the counter. Errors grow with the load.
   double load;
   // Share of the cells that were touched in the window.
   double cells_in_use;
-  // Share of the cells that IPv6 hosts hold.
+  // Share of the cells that hold IPv6 hosts.
   double cells_in_use_v6;
-  // Probability that an IPv4 host with exactly the threshold of peers, in contact evenly, is missed.
+  // Probability of missing an IPv4 host with exactly the threshold of peers and evenly spread contacts.
   double miss_probability;
   // The same probability for an IPv6 host.
   double miss_probability_v6;
-  // The same probability for an IPv4 host whose contacts were all in the oldest epoch of the window.
+  // Probability of missing an IPv4 host with exactly the threshold of peers, all of them in the oldest epoch of the
+  // window.
   double burst_miss_probability;
-  // The same probability for an IPv6 host whose contacts were all in the oldest epoch of the window.
+  // The same probability for an IPv6 host.
   double burst_miss_probability_v6;
-  // Number of peers from which 99 % of IPv4 hosts are found; infinite if none are found so often.
+  // Number of peers from which 99 % of IPv4 hosts are found, or infinity if that is never reached.
   double found_from;
-  // Number of peers from which 99 % of IPv6 hosts are found; infinite if none are found so often.
+  // Number of peers from which 99 % of IPv6 hosts are found, or infinity if that is never reached.
   double found_from_v6;
-  // 1 if intervals of 95 % hold the truth in 88 to 97 % of cases, otherwise 0.
+  // 1 if 95 % intervals hold the true value in 88 to 97 % of cases, otherwise 0.
   uint32_t errors_hold;
   // An srlg_overload.
   uint32_t overload;
-  // Least number of cells of a candidate.
+  // Smallest number of cells of a candidate.
   uint32_t least_cells;
   // Always 0.
   uint32_t reserved;
 } srlg_health;
 
-// Handle of the bytes of a snapshot or delta.
+// Handle of the bytes of a snapshot or a delta.
 typedef struct {
   // Number of the handle; 0 is never a handle.
   uint64_t id;
 } srlg_bytes;
 
-// Handle of a feed, by which a receiving thread ingests while another thread closes slices.
+// Handle of a feed. A receiving thread ingests through it while another thread closes slices.
 typedef struct {
   // Number of the handle; 0 is never a handle.
   uint64_t id;
@@ -231,7 +233,7 @@ typedef struct {
 typedef struct {
   // Size of this struct.
   size_t size;
-  // Number of the slice that closed; the window ends with it.
+  // Number of the closed slice, with which the window ends.
   uint64_t slice;
   // Number of super points.
   uint64_t super_points;
@@ -241,13 +243,13 @@ typedef struct {
   uint64_t nanoseconds;
 } srlg_summary;
 
-// A host with at least the threshold of distinct peers in the window.
+// A host whose number of distinct peers in the window is at least the threshold.
 typedef struct {
   // Size of this struct.
   size_t size;
   // The inside host.
   srlg_host host;
-  // Distinct peers.
+  // Number of distinct peers.
   double cardinality;
   // Standard error of `cardinality`.
   double std_error;
@@ -265,90 +267,98 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the SRLG_ABI_VERSION of the library.
+// Returns the SRLG_ABI_VERSION that the library was built with.
 uint32_t srlg_abi_version(void);
 
-// Returns the text of the last call of this thread that failed. It is never null, and valid until the next call of
-// this thread that fails, or the end of the thread.
+// Returns the error text of the last failed call of this thread. The pointer is never null. It is valid until the next
+// failed call of this thread, or until the thread ends.
 const char *srlg_last_error(void);
 
-// Writes a random seed for a detector that hostile traffic reaches.
+// Writes a random seed. Use it for a detector that receives hostile traffic.
 srlg_status srlg_random_seed(uint64_t *seed);
 
-// Writes the host with an IPv4 address in host order: 10.0.0.1 is 0x0a000001.
+// Converts an IPv4 address in host byte order to a host: 10.0.0.1 is 0x0a000001.
 srlg_status srlg_host_from_ipv4(uint32_t address, srlg_host *host);
 
-// Writes the address of a host as text. SRLG_HOST_TEXT bytes are always enough.
+// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always enough.
 srlg_status srlg_host_format(const srlg_host *host, char *text, size_t capacity);
 
-// Opens a detector with the sizes of `config`. Slice 0 is running.
+// Creates a detector with the sizes of `config`. Slice 0 is running.
 srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector);
 
 // Frees a detector, once no call uses it. Its feeds stay open, and their calls return SRLG_STATUS_DETECTOR_FREED.
 srlg_status srlg_detector_free(srlg_detector detector);
 
-// Records that each of `count` pairs of an inside host and its peer was in contact in the running slice. Addresses are
-// in host order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once; all wait while a slice is closed.
+// Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
+// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is closed.
 srlg_status srlg_detector_ingest_ipv4(srlg_detector detector,
                                       const uint32_t (*pairs)[2],
                                       size_t count);
 
-// Records the same of pairs of IPv6 addresses, 16 bytes of the inside host and 16 of its peer in network order.
-// An IPv4-mapped address is the IPv4 host.
+// Records contacts as srlg_detector_ingest_ipv4 does, for pairs of IPv6 addresses. Each pair is 16 bytes of the inside
+// host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the IPv4 host.
 srlg_status srlg_detector_ingest_ipv6(srlg_detector detector,
                                       const uint8_t (*pairs)[32],
                                       size_t count);
 
-// Closes the running slice: writes the report of the window that ends with it, and moves the window by one slice.
+// Closes the running slice. Writes the report of the window that ends with this slice, and moves the window by one
+// slice.
 srlg_status srlg_detector_close_slice(srlg_detector detector,
                                       srlg_report *report);
 
 // Writes the number of the running slice.
 srlg_status srlg_detector_slice(srlg_detector detector, uint64_t *slice);
 
-// Moves the window until `slice` is running, without a report, however far.
+// Moves the window until `slice` is running, without a report. `slice` may be any number of slices ahead.
 srlg_status srlg_detector_skip_to(srlg_detector detector, uint64_t slice);
 
 // Writes the estimated number of distinct peers of a host in the window that ends with the running slice.
 srlg_status srlg_detector_cardinality(srlg_detector detector, const srlg_host *host, srlg_estimate *estimate);
 
-// Writes the same estimate of the last `window` slices, the running one included. After a close the running slice is
-// empty: ask before the close for the window of the report.
+// Writes the same estimate for the last `window` slices, which include the running one. After a close the running
+// slice is empty. To get an estimate for the window of the report, call this before the close.
 srlg_status srlg_detector_cardinality_within(srlg_detector detector,
                                              const srlg_host *host,
                                              uint32_t window,
                                              srlg_estimate *estimate);
 
-// Writes a sample of the peers of a host, reported or not, in the window that ends with the running slice.
-srlg_status srlg_detector_sample_peers(srlg_detector detector, const srlg_host *host, srlg_peers *peers);
+// Writes a sample of the peers of any host in the window that ends with the running slice, whether or not the host was
+// reported.
+srlg_status srlg_detector_sample_peers(srlg_detector detector,
+                                       const srlg_host *host,
+                                       srlg_peers *peers);
 
-// Writes how well the detector fared in the last slice that closed.
+// Writes the health of the detector in the last closed slice.
 srlg_status srlg_detector_health(srlg_detector detector, srlg_health *health);
 
-// Opens the bytes of all that the detector has seen. They hold a fingerprint of the seed, and never the seed.
-srlg_status srlg_detector_snapshot(srlg_detector detector, srlg_bytes *bytes);
+// Creates a snapshot of the whole state of the detector. It contains a fingerprint of the seed, and never the seed.
+srlg_status srlg_detector_snapshot(srlg_detector detector,
+                                   srlg_bytes *bytes);
 
-// Replaces all that the detector has seen, its slice included, by the `len` bytes of a snapshot.
+// Replaces the whole state of the detector, its slice included, with a snapshot of `len` bytes.
 srlg_status srlg_detector_restore(srlg_detector detector, const uint8_t *snapshot, size_t len);
 
-// Merges what another detector has seen, the `len` bytes of its snapshot. Late, repeated and in any order is the same.
+// Merges a snapshot of another detector, of `len` bytes. Snapshots may be merged late, repeatedly and in any order,
+// with the same result.
 srlg_status srlg_detector_merge_snapshot(srlg_detector detector,
                                          const uint8_t *snapshot,
                                          size_t len);
 
-// Opens the bytes of what the last `slices` touched, the running one included: a small part of a snapshot.
-srlg_status srlg_detector_delta(srlg_detector detector, uint32_t slices, srlg_bytes *bytes);
+// Creates a delta of the last `slices` slices, which include the running one. A delta is much smaller than a snapshot.
+srlg_status srlg_detector_delta(srlg_detector detector,
+                                uint32_t slices,
+                                srlg_bytes *bytes);
 
-// Merges what the last slices of another detector touched, the `len` bytes of its delta.
+// Merges a delta of another detector, of `len` bytes.
 srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
 
-// Opens a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity` pairs
-// of each address family for the next slice.
+// Creates a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity`
+// pairs of each address family for the next slice.
 srlg_status srlg_feed_new(srlg_detector detector,
                           size_t capacity,
                           srlg_feed *feed);
 
-// Frees a feed, once no call uses it. No pair is lost.
+// Frees a feed, once no call uses it. Buffered pairs are not lost.
 srlg_status srlg_feed_free(srlg_feed feed);
 
 // Records `count` pairs as srlg_detector_ingest_ipv4 does. The call waits if the buffer is full during a close.
@@ -361,36 +371,37 @@ srlg_status srlg_feed_ingest_ipv6(srlg_feed feed,
                                   const uint8_t (*pairs)[32],
                                   size_t count);
 
-// Records as many of `count` pairs as it can without waiting, and writes how many: all of them, unless the buffer is full
-// during a close, or another thread empties it at that moment. The rest can be given again, or be counted as lost.
+// Records as many of `count` pairs as it can without waiting, and writes their number. It records all of them, unless
+// the buffer is full during a close or another thread is emptying it. The caller can pass the rest again, or count it
+// as lost.
 srlg_status srlg_feed_try_ingest_ipv4(srlg_feed feed,
                                       const uint32_t (*pairs)[2],
                                       size_t count,
                                       size_t *taken);
 
-// Does the same for pairs of IPv6 addresses.
+// Records pairs as srlg_feed_try_ingest_ipv4 does, for pairs of IPv6 addresses.
 srlg_status srlg_feed_try_ingest_ipv6(srlg_feed feed,
                                       const uint8_t (*pairs)[32],
                                       size_t count,
                                       size_t *taken);
 
-// Writes the summary of a report: its slice, and the number of its super points.
+// Writes the summary of a report, with its slice and the number of its super points.
 srlg_status srlg_report_summary(srlg_report report, srlg_summary *summary);
 
-// Writes super point number `index`, from 0: the largest cardinality first.
+// Writes the super point at `index`, which starts at 0. The largest cardinality comes first.
 srlg_status srlg_report_super_point(srlg_report report, uint64_t index, srlg_super_point *super_point);
 
-// Writes the sample of the peers of super point number `index`.
+// Writes the sample of the peers of the super point at `index`.
 srlg_status srlg_report_peers(srlg_report report, uint64_t index, srlg_peers *peers);
 
-// Writes how well the detector fared in the slice of a report.
+// Writes the health of the detector in the slice of a report.
 srlg_status srlg_report_health(srlg_report report, srlg_health *health);
 
 // Frees a report, once no call uses it.
 srlg_status srlg_report_free(srlg_report report);
 
-// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is less, only `len` is written, and the
-// status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
+// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is too small, only `len` is written, and
+// the status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
 srlg_status srlg_bytes_copy(srlg_bytes bytes,
                             uint8_t *data,
                             size_t capacity,

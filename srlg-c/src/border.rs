@@ -1,13 +1,17 @@
-//! The functions of the header: pointers become references and slices. The only unsafe code of this crate.
+//! The functions of the header. They turn pointers into references and slices, and contain the only unsafe code of this
+//! crate.
 //!
 //! # Contract of a call
-//! A pointer that is not null points to memory that the call may use as its type says until it returns:
-//! a `const` one to read, which no thread writes meanwhile, another one to write, which no other thread uses meanwhile.
-//! The memory that a call writes overlaps no array that it reads, and nothing else that it writes.
-//! An array has as many elements as the count beside it says. A struct with a `size` has as many bytes. Handles, numbers
-//! and the contents of structs may be anything: they are checked.
-#![allow(unsafe_code, reason = "C hands over pointers")]
-#![allow(clippy::missing_safety_doc, reason = "the contract is that of the module")]
+//!
+//! Until the call returns, a pointer that is not null points to memory that the call may use as its type says. A
+//! `const` pointer is read, and no thread writes to its memory meanwhile. Any other pointer is written to, and no other
+//! thread uses its memory meanwhile. Memory that the call writes to overlaps neither an array that it reads nor other
+//! memory that it writes to.
+//!
+//! An array has the number of elements that the count beside it says. A struct with a `size` has that many bytes.
+//! Handles, numbers and the contents of structs may have any value, because they are checked.
+#![allow(unsafe_code, reason = "C passes pointers")]
+#![allow(clippy::missing_safety_doc, reason = "the module documents the contract")]
 
 use std::ffi::c_char;
 use std::iter::repeat;
@@ -29,10 +33,10 @@ use crate::values::{
     Versioned, out_of_range, pair_of,
 };
 
-/// Version of this header. It grows by one with every function, member or status that is added.
+/// Version of this header. It increases by one with every added function, member or status.
 pub const SRLG_ABI_VERSION: u32 = 1;
 
-/// Bytes that the text of any address takes, with the 0 at its end.
+/// Buffer size, in bytes, that is enough for the text of any address and its terminating 0.
 pub const SRLG_HOST_TEXT: usize = 46;
 
 static DETECTORS: Table<SlidingDetector> = Table::new(1, "srlg_detector");
@@ -40,10 +44,10 @@ static FEEDS: Table<LibraryFeed> = Table::new(2, "srlg_feed");
 static REPORTS: Table<SliceReport> = Table::new(3, "srlg_report");
 static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
 
-/// More bytes than any struct of this header will ever have.
+/// Upper limit of the `size` of any struct of this header, now and in later versions.
 const LARGEST_STRUCT: usize = 1 << 16;
 
-/// IPv6 pairs that are turned into the library's at a time, on the stack: 8 kB.
+/// Number of IPv6 pairs that are converted at a time, on the stack (8 kB).
 const BLOCK: usize = 256;
 
 /// Rejects the pointer `argument` if it is null or not aligned.
@@ -59,7 +63,7 @@ fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The `count` elements at `first`, which may be null if there are none.
+/// Returns the `count` elements at `first`, which may be null if `count` is 0.
 ///
 /// # Safety
 /// The contract of a call, for as long as `'a`.
@@ -76,21 +80,21 @@ unsafe fn elements<'a, T: FromBytes>(
     if count > most {
         return Err(out_of_range("count", count as u64, most as u64 + 1));
     }
-    // SAFETY: there are as many, by the contract; the pointer and the length were checked.
+    // SAFETY: the array has `count` elements, by the contract. The pointer and the length were checked.
     Ok(unsafe { slice::from_raw_parts(first, count) })
 }
 
-/// The value at `pointer`.
+/// Returns the value at `pointer`.
 ///
 /// # Safety
 /// The contract of a call.
 unsafe fn input<T: FromBytes + Copy>(pointer: *const T, argument: &str) -> Result<T, Failure> {
     check(pointer, argument)?;
-    // SAFETY: the pointer was checked, and its value can be read, by the contract. Any bytes are one.
+    // SAFETY: the pointer was checked, and its value can be read, by the contract. Any bytes are a valid value.
     Ok(unsafe { pointer.read() })
 }
 
-/// The place at `pointer`, for a result.
+/// Returns the place at `pointer`, to which a result is written.
 ///
 /// # Safety
 /// The contract of a call, for as long as `'a`.
@@ -103,7 +107,7 @@ unsafe fn output<'a, T>(
     Ok(unsafe { &mut *pointer.cast::<MaybeUninit<T>>() })
 }
 
-/// The size that the struct at `pointer` has by itself.
+/// Returns the `size` member of the struct at `pointer`.
 ///
 /// # Safety
 /// The contract of a call.
@@ -120,19 +124,20 @@ unsafe fn struct_size<T: Versioned>(pointer: *const T, argument: &str) -> Result
     Ok(size)
 }
 
-/// The struct at `pointer`. Members that its caller does not know are 0; those that this library does not know must be 0.
+/// Returns the struct at `pointer`. Members that are missing in the caller's version are 0. Members that this library
+/// does not know must be 0.
 ///
 /// # Safety
 /// The contract of a call.
 unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Result<T, Failure> {
     // SAFETY: the contract is the same.
     let size = unsafe { struct_size(pointer, argument) }?;
-    // SAFETY: the struct has as many bytes, by the contract. None of them is padding.
+    // SAFETY: the struct has `size` bytes, by the contract, and none of them is padding.
     let bytes = unsafe { slice::from_raw_parts(pointer.cast::<u8>(), size) };
     let (known, unknown) = bytes.split_at(size.min(size_of::<T>()));
     if unknown.iter().any(|byte| *byte != 0) {
         let text = format!(
-            "{argument}: the struct has members that this library lacks: update srlg, or leave them 0"
+            "{argument}: the struct has nonzero members that this library does not know; update srlg, or set them to 0"
         );
         return Err(Failure::new(Status::StructSize, text));
     }
@@ -141,15 +146,15 @@ unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Resul
     Ok(value)
 }
 
-/// The place of a struct of the caller's version.
+/// The place for a struct of the caller's version.
 struct StructOutput<'a, T> {
     bytes: &'a mut [MaybeUninit<u8>],
     of: PhantomData<T>,
 }
 
 impl<T: Versioned> StructOutput<'_, T> {
-    /// Writes `value`: members that its caller does not know are left out, those that this library lacks are 0. The size
-    /// stays.
+    /// Writes `value`. Members that are missing in the caller's version are left out, and members that this library
+    /// does not know become 0. The `size` member stays.
     fn write(self, value: impl Into<T>) {
         let value = value.into();
         let bytes = value.as_bytes().iter().chain(repeat(&0));
@@ -159,7 +164,7 @@ impl<T: Versioned> StructOutput<'_, T> {
     }
 }
 
-/// The place of the struct at `pointer`, for a result.
+/// Returns the place of the struct at `pointer`, to which a result is written.
 ///
 /// # Safety
 /// The contract of a call, for as long as `'a`.
@@ -169,12 +174,12 @@ unsafe fn output_struct<'a, T: Versioned>(
 ) -> Result<StructOutput<'a, T>, Failure> {
     // SAFETY: the contract is the same.
     let size = unsafe { struct_size(pointer.cast_const(), argument) }?;
-    // SAFETY: the struct has as many bytes, and this call alone uses them, by the contract.
+    // SAFETY: the struct has `size` bytes, and only this call uses them, by the contract.
     let bytes = unsafe { slice::from_raw_parts_mut(pointer.cast(), size) };
     Ok(StructOutput { bytes, of: PhantomData })
 }
 
-/// The `capacity` bytes at `first`, for a result. It may be null if there are none.
+/// Returns the `capacity` bytes at `first`, to which a result is written. The pointer may be null if `capacity` is 0.
 ///
 /// # Safety
 /// The contract of a call, for as long as `'a`.
@@ -190,11 +195,11 @@ unsafe fn output_bytes<'a>(
     if isize::try_from(capacity).is_err() {
         return Err(out_of_range("capacity", capacity as u64, isize::MAX as u64));
     }
-    // SAFETY: there are as many bytes, and this call alone uses them, by the contract.
+    // SAFETY: the array has `capacity` bytes, and only this call uses them, by the contract.
     Ok(unsafe { slice::from_raw_parts_mut(first.cast(), capacity) })
 }
 
-/// Writes all of `from`, or nothing where there is no room for them.
+/// Copies all of `from`, or nothing if `to` is shorter.
 fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
     if to.len() < from.len() {
         let text = format!("capacity: give at least {} bytes, got {}", from.len(), to.len());
@@ -210,7 +215,7 @@ fn ipv4(pairs: &[[u32; 2]]) -> &[IpPair] {
     transmute_ref!(pairs)
 }
 
-/// Hands `pairs` to `ingest` in blocks, until it takes less than a block. Returns how many it took.
+/// Passes `pairs` to `ingest` in blocks, until it accepts less than a block. Returns the number of accepted pairs.
 fn in_blocks(
     pairs: &[[u8; 32]],
     mut ingest: impl FnMut(&[Ip6Pair]) -> Result<usize, Error>,
@@ -229,20 +234,20 @@ fn in_blocks(
     Ok(all)
 }
 
-/// Returns the SRLG_ABI_VERSION of the library.
+/// Returns the SRLG_ABI_VERSION that the library was built with.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_abi_version() -> u32 {
     SRLG_ABI_VERSION
 }
 
-/// Returns the text of the last call of this thread that failed. It is never null, and valid until the next call of
-/// this thread that fails, or the end of the thread.
+/// Returns the error text of the last failed call of this thread. The pointer is never null. It is valid until the next
+/// failed call of this thread, or until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_last_error() -> *const c_char {
     with_last_error(|text| text.as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// Writes a random seed for a detector that hostile traffic reaches.
+/// Writes a random seed. Use it for a detector that receives hostile traffic.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_random_seed(seed: *mut u64) -> Status {
     guard(|| {
@@ -253,7 +258,7 @@ pub unsafe extern "C" fn srlg_random_seed(seed: *mut u64) -> Status {
     })
 }
 
-/// Writes the host with an IPv4 address in host order: 10.0.0.1 is 0x0a000001.
+/// Converts an IPv4 address in host byte order to a host: 10.0.0.1 is 0x0a000001.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> Status {
     guard(|| {
@@ -264,7 +269,7 @@ pub unsafe extern "C" fn srlg_host_from_ipv4(address: u32, host: *mut Host) -> S
     })
 }
 
-/// Writes the address of a host as text. SRLG_HOST_TEXT bytes are always enough.
+/// Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_host_format(
     host: *const Host,
@@ -281,7 +286,7 @@ pub unsafe extern "C" fn srlg_host_format(
     })
 }
 
-/// Opens a detector with the sizes of `config`. Slice 0 is running.
+/// Creates a detector with the sizes of `config`. Slice 0 is running.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_new(
     config: *const Config,
@@ -308,8 +313,8 @@ pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
     guard(|| DETECTORS.remove(detector.id).map(drop))
 }
 
-/// Records that each of `count` pairs of an inside host and its peer was in contact in the running slice. Addresses are
-/// in host order: 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once; all wait while a slice is closed.
+/// Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
+/// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     detector: Detector,
@@ -323,8 +328,8 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     })
 }
 
-/// Records the same of pairs of IPv6 addresses, 16 bytes of the inside host and 16 of its peer in network order.
-/// An IPv4-mapped address is the IPv4 host.
+/// Records contacts as srlg_detector_ingest_ipv4 does, for pairs of IPv6 addresses. Each pair is 16 bytes of the inside
+/// host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the IPv4 host.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     detector: Detector,
@@ -341,7 +346,8 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     })
 }
 
-/// Closes the running slice: writes the report of the window that ends with it, and moves the window by one slice.
+/// Closes the running slice. Writes the report of the window that ends with this slice, and moves the window by one
+/// slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_close_slice(
     detector: Detector,
@@ -367,7 +373,7 @@ pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64
     })
 }
 
-/// Moves the window until `slice` is running, without a report, however far.
+/// Moves the window until `slice` is running, without a report. `slice` may be any number of slices ahead.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
     guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))
@@ -392,8 +398,8 @@ pub unsafe extern "C" fn srlg_detector_cardinality(
     })
 }
 
-/// Writes the same estimate of the last `window` slices, the running one included. After a close the running slice is
-/// empty: ask before the close for the window of the report.
+/// Writes the same estimate for the last `window` slices, which include the running one. After a close the running
+/// slice is empty. To get an estimate for the window of the report, call this before the close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_cardinality_within(
     detector: Detector,
@@ -413,7 +419,8 @@ pub unsafe extern "C" fn srlg_detector_cardinality_within(
     })
 }
 
-/// Writes a sample of the peers of a host, reported or not, in the window that ends with the running slice.
+/// Writes a sample of the peers of any host in the window that ends with the running slice, whether or not the host was
+/// reported.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_sample_peers(
     detector: Detector,
@@ -432,7 +439,7 @@ pub unsafe extern "C" fn srlg_detector_sample_peers(
     })
 }
 
-/// Writes how well the detector fared in the last slice that closed.
+/// Writes the health of the detector in the last closed slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut Health) -> Status {
     guard(|| {
@@ -445,7 +452,7 @@ pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut H
     })
 }
 
-/// Opens the bytes of all that the detector has seen. They hold a fingerprint of the seed, and never the seed.
+/// Creates a snapshot of the whole state of the detector. It contains a fingerprint of the seed, and never the seed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_snapshot(detector: Detector, bytes: *mut Bytes) -> Status {
     guard(|| {
@@ -457,7 +464,7 @@ pub unsafe extern "C" fn srlg_detector_snapshot(detector: Detector, bytes: *mut 
     })
 }
 
-/// Replaces all that the detector has seen, its slice included, by the `len` bytes of a snapshot.
+/// Replaces the whole state of the detector, its slice included, with a snapshot of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_restore(
     detector: Detector,
@@ -474,7 +481,8 @@ pub unsafe extern "C" fn srlg_detector_restore(
     })
 }
 
-/// Merges what another detector has seen, the `len` bytes of its snapshot. Late, repeated and in any order is the same.
+/// Merges a snapshot of another detector, of `len` bytes. Snapshots may be merged late, repeatedly and in any order,
+/// with the same result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     detector: Detector,
@@ -491,7 +499,7 @@ pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     })
 }
 
-/// Opens the bytes of what the last `slices` touched, the running one included: a small part of a snapshot.
+/// Creates a delta of the last `slices` slices, which include the running one. A delta is much smaller than a snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_delta(
     detector: Detector,
@@ -507,7 +515,7 @@ pub unsafe extern "C" fn srlg_detector_delta(
     })
 }
 
-/// Merges what the last slices of another detector touched, the `len` bytes of its delta.
+/// Merges a delta of another detector, of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_delta(
     detector: Detector,
@@ -523,8 +531,8 @@ pub unsafe extern "C" fn srlg_detector_merge_delta(
     })
 }
 
-/// Opens a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity` pairs
-/// of each address family for the next slice.
+/// Creates a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity`
+/// pairs of each address family for the next slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_new(
     detector: Detector,
@@ -540,7 +548,7 @@ pub unsafe extern "C" fn srlg_feed_new(
     })
 }
 
-/// Frees a feed, once no call uses it. No pair is lost.
+/// Frees a feed, once no call uses it. Buffered pairs are not lost.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_feed_free(feed: Feed) -> Status {
     guard(|| FEEDS.remove(feed.id).map(drop))
@@ -577,8 +585,9 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
     })
 }
 
-/// Records as many of `count` pairs as it can without waiting, and writes how many: all of them, unless the buffer is full
-/// during a close, or another thread empties it at that moment. The rest can be given again, or be counted as lost.
+/// Records as many of `count` pairs as it can without waiting, and writes their number. It records all of them, unless
+/// the buffer is full during a close or another thread is emptying it. The caller can pass the rest again, or count it
+/// as lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     feed: Feed,
@@ -596,7 +605,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     })
 }
 
-/// Does the same for pairs of IPv6 addresses.
+/// Records pairs as srlg_feed_try_ingest_ipv4 does, for pairs of IPv6 addresses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     feed: Feed,
@@ -615,7 +624,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     })
 }
 
-/// Writes the summary of a report: its slice, and the number of its super points.
+/// Writes the summary of a report, with its slice and the number of its super points.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summary) -> Status {
     guard(|| {
@@ -628,7 +637,7 @@ pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summa
     })
 }
 
-/// Writes super point number `index`, from 0: the largest cardinality first.
+/// Writes the super point at `index`, which starts at 0. The largest cardinality comes first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_super_point(
     report: Report,
@@ -645,7 +654,7 @@ pub unsafe extern "C" fn srlg_report_super_point(
     })
 }
 
-/// Writes the sample of the peers of super point number `index`.
+/// Writes the sample of the peers of the super point at `index`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_peers(
     report: Report,
@@ -671,7 +680,7 @@ fn super_point_of(report: &SliceReport, index: u64) -> Result<&srlg_host::SuperP
     })
 }
 
-/// Writes how well the detector fared in the slice of a report.
+/// Writes the health of the detector in the slice of a report.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_health(report: Report, health: *mut Health) -> Status {
     guard(|| {
@@ -690,8 +699,8 @@ pub extern "C" fn srlg_report_free(report: Report) -> Status {
     guard(|| REPORTS.remove(report.id).map(drop))
 }
 
-/// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is less, only `len` is written, and the
-/// status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
+/// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is too small, only `len` is written, and
+/// the status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_bytes_copy(
     bytes: Bytes,
@@ -739,7 +748,8 @@ mod tests {
         });
         assert_eq!(all.unwrap(), pairs.len());
         assert_eq!(got, pairs.iter().map(pair_of).collect::<Vec<_>>());
-        // After pairs that were not taken none is offered, so that the number taken tells which are left.
+        // After the first pair that is not accepted, no other pair is offered. The returned number therefore says which
+        // pairs are left.
         let mut calls = 0;
         let taken = in_blocks(&pairs, |block| {
             calls += 1;
@@ -757,7 +767,7 @@ mod tests {
         let closing = detector.begin_close().unwrap();
         let (v4, v6) = ([[7; 2]; 1000], [[7; 32]; 1000]);
         let mut taken = [0; 2];
-        // SAFETY: each pointer is of an array with as many elements, or of a number.
+        // SAFETY: each pointer is to an array with that number of elements, or to a number.
         let status =
             unsafe { srlg_feed_try_ingest_ipv4(feed, v4.as_ptr(), 1000, &raw mut taken[0]) };
         assert_eq!(status, Status::Ok);

@@ -1,45 +1,46 @@
-//! [`Table`]: from the numbers that C holds to values.
+//! [`Table`], which maps the handles that C holds to values.
 //!
-//! A handle is a number and not an address, so any number is safe to look up. It has three parts:
+//! A handle is a number and not an address, so looking up any number is safe. It has three parts:
 //!
 //! ```text
 //! 63      56 55             32 31             0
 //!    kind      generation          place
 //! ```
 //!
-//! When a value is removed, the generation of its place grows by one, so that older handles fit nothing. A place whose
-//! generations are used up is never used again. Places are never freed: they are in chunks, each twice as long as the one
-//! before, so that a look-up takes no lock but that of its own place.
+//! When a value is removed, the generation of its place increases by one, so that older handles no longer match. A
+//! place whose generations are used up is never used again.
+//!
+//! Places are never freed. They are in chunks, and each chunk is twice as long as the one before. A look-up therefore
+//! takes only the lock of its own place.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::status::{Failure, Status};
 
-/// Places in the first chunk.
+/// Number of places in the first chunk.
 const FIRST_CHUNK: u32 = 64;
-/// Places for 67 million values.
+/// Number of chunks, which have places for 67 million values.
 const CHUNKS: usize = 20;
-/// The last generation of a place.
 const LAST_GENERATION: u32 = (1 << 24) - 1;
 
-/// The values of one kind.
+/// A table of the values of one kind.
 pub(crate) struct Table<T> {
-    /// First byte of the handles of this table.
+    /// The first byte of the handles of this table.
     kind: u8,
-    /// Name of the type in C.
+    /// The name of the type in C.
     name: &'static str,
     chunks: [OnceLock<Box<[Place<T>]>>; CHUNKS],
     free: Mutex<FreePlaces>,
 }
 
-/// Places without a value.
+/// The places without a value.
 struct FreePlaces {
     used_before: Vec<u32>,
     /// The first place that was never used.
     first_unused: u32,
 }
 
-/// Readers of one value. Threads use neighbouring places at once, so each has a pair of cache lines of its own.
+/// The lock of one value. It has a pair of cache lines of its own, because threads use neighbouring places at once.
 #[repr(align(128))]
 struct Place<T>(RwLock<Occupant<T>>);
 
@@ -54,7 +55,7 @@ impl<T> Table<T> {
         Self { kind, name, chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
     }
 
-    /// Keeps `value`, and returns its handle.
+    /// Stores `value`, and returns its handle.
     pub(crate) fn insert(&self, value: T) -> Result<u64, Failure> {
         let number = self.free().take();
         let (chunk, place) = position(number);
@@ -69,7 +70,7 @@ impl<T> Table<T> {
         Ok(u64::from(self.kind) << 56 | u64::from(occupant.generation) << 32 | u64::from(number))
     }
 
-    /// Hands the value of `handle` to `call`. Calls of several threads are made at once.
+    /// Passes the value of `handle` to `call`. Several threads may do so at once.
     #[inline]
     pub(crate) fn read<R>(
         &self,
@@ -80,7 +81,7 @@ impl<T> Table<T> {
         call(occupant.of(handle).ok_or_else(|| self.no_handle(handle))?)
     }
 
-    /// Hands the value of `handle` to `call`, once no other call uses it.
+    /// Passes the value of `handle` to `call`, once no other call uses it.
     #[inline]
     pub(crate) fn write<R>(
         &self,
@@ -91,7 +92,8 @@ impl<T> Table<T> {
         call(occupant.of_mut(handle).ok_or_else(|| self.no_handle(handle))?)
     }
 
-    /// Removes the value of `handle`, once no call uses it. Of several threads that do so at once, one gets the value.
+    /// Removes the value of `handle`, once no call uses it. If several threads do so at once, one of them gets the
+    /// value.
     pub(crate) fn remove(&self, handle: u64) -> Result<T, Failure> {
         let place = &self.place(handle)?.0;
         let mut occupant = place.write().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +111,7 @@ impl<T> Table<T> {
     }
 
     fn free(&self) -> MutexGuard<'_, FreePlaces> {
-        // Nothing panics between two changes of it.
+        // A poisoned lock is safe to use, because no code panics while the free places are half changed.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +132,7 @@ impl<T> Table<T> {
     #[cold]
     fn panicked(&self) -> Failure {
         let text = format!(
-            "an earlier call of this {} panicked: free it, and open another one",
+            "an earlier call of this {} panicked; free it, and open another one",
             self.name
         );
         Failure::new(Status::Panic, text)
@@ -167,7 +169,7 @@ const fn generation(handle: u64) -> u32 {
     (handle >> 32) as u32 & LAST_GENERATION
 }
 
-/// The chunk of place `number`, and the place within it.
+/// Returns the chunk of place `number`, and the index of the place within the chunk.
 const fn position(number: u32) -> (usize, usize) {
     let chunk = (number / FIRST_CHUNK + 1).ilog2();
     let before = FIRST_CHUNK as u64 * ((1 << chunk) - 1);

@@ -1,10 +1,10 @@
-//! The C interface of srlg. `include/srlg.h` is made from this crate, and docs/c.md explains it.
+//! The C interface of srlg. `include/srlg.h` is generated from this crate, and docs/c.md explains it.
 //!
 //! ```text
-//! border     the functions of the header: pointers become references and slices; the only unsafe code
-//! handle     tables from the numbers that C holds to detectors, feeds, reports and bytes
-//! status     what a call returns, and the text of the last error of a thread
-//! values     the structs of the header
+//! border     functions of the header, which turn pointers into references and slices; the only unsafe code
+//! handle     tables that map the handles of C to detectors, feeds, reports and bytes
+//! status     status of a call, and the error text of a thread
+//! values     structs of the header
 //! ```
 
 mod border;

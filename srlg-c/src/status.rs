@@ -1,4 +1,4 @@
-//! [`Status`]: what a call returns, and the text of the last error of a thread.
+//! The [`Status`] that a call returns, and the text of the last error of a thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -7,45 +7,46 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use srlg_host::Error;
 
-/// Result of a call. `srlg_last_error` has the text. New statuses may be added at the end.
+/// Result of a call. `srlg_last_error` returns the text of an error. New statuses may be added at the end.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The call did its work.
+    /// The call succeeded.
     Ok = 0,
     /// A pointer is null.
     NullPointer = 1,
     /// A number, length, index or alignment is out of range.
     Argument = 2,
-    /// The `size` of a struct is less than in the first version, or the struct has members that this library lacks.
+    /// The `size` of a struct is smaller than in the first version, or a member that this library does not know is not
+    /// 0.
     StructSize = 3,
-    /// The handle was freed, or never was a handle of this kind.
+    /// The handle was freed, or was never a handle of this kind.
     Handle = 4,
-    /// The library has an error of its own, in this call or in an earlier one of the handle: free it.
+    /// The library panicked in this call or in an earlier call with the handle, which is a bug. Free the handle.
     Panic = 5,
-    /// The configuration breaks a rule.
+    /// The configuration is invalid.
     Config = 6,
-    /// The system has no memory for recorders, or for the buffer of a feed.
+    /// The system does not have enough memory for the recorders, or for the buffer of a feed.
     Memory = 7,
     /// The device cannot be used, or has failed.
     Device = 8,
-    /// The buffer is too short; the length that it needs was written.
+    /// The buffer is too short. The length that it needs was written.
     Buffer = 9,
-    /// The bytes are not a snapshot or delta that this library reads.
+    /// The bytes are not a snapshot or a delta that this library can read.
     Format = 10,
-    /// The snapshot or delta is of a detector of other sizes.
+    /// The snapshot or delta is from a detector with other sizes.
     OtherSizes = 11,
-    /// The snapshot or delta is of a detector with another seed.
+    /// The snapshot or delta is from a detector with another seed.
     OtherSeed = 12,
-    /// The snapshot or delta is of a later slice than the running one.
+    /// The slice of the snapshot or delta is later than the running one.
     FromFuture = 13,
-    /// The delta is of a slice that has left the window.
+    /// The slice of the delta has left the window.
     OlderThanWindow = 14,
-    /// The slice is closed already, or is the last that has a number.
+    /// The slice is already closed, or has the last number that a slice can have.
     Slice = 15,
-    /// The detector of this feed was freed, or its close panicked; the pairs were not ingested.
+    /// The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
     DetectorFreed = 16,
-    /// Another error, named by its text.
+    /// Another error, which the text names.
     Other = 17,
 }
 
@@ -68,10 +69,10 @@ impl Failure {
         Self::new(Status::Panic, format!("srlg panicked, which is a bug: {text}"))
     }
 
-    /// Keeps the text for `srlg_last_error`, and returns the status.
+    /// Stores the text for `srlg_last_error`, and returns the status.
     fn report(self) -> Status {
         let text = CString::new(self.text.replace('\0', " ")).unwrap_or_default();
-        // A thread that ends may have no place for it any more; the status says enough then.
+        // A thread that is ending may have no storage for the text any more. The status is enough then.
         let _ = LAST_ERROR.try_with(|last| last.replace(text));
         self.status
     }
@@ -114,10 +115,10 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Makes a call: a failure and a panic become a status, and leave their text.
+/// Runs a call. A failure or a panic becomes a status, and its text is stored.
 pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // A panic poisons the lock of a value that its call could change (`handle`). Calls that share a value leave it to the
-    // locks and atomic integers of the library, as panics do in Rust.
+    // A panic poisons the lock of a value that the call could change (see `handle`). Calls that share a value rely on
+    // the locks and atomic integers of the library, as they do after a panic in Rust.
     let result = catch_unwind(AssertUnwindSafe(call));
     match result.unwrap_or_else(|payload| Err(Failure::of_panic(&*payload))) {
         Ok(()) => Status::Ok,
@@ -125,7 +126,7 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
     }
 }
 
-/// Reads the text of the last call of this thread that failed; an empty one before the first.
+/// Passes the text of the last failed call of this thread to `read`. Before the first failure the text is empty.
 pub(crate) fn with_last_error<T>(read: impl FnOnce(&CString) -> T) -> Option<T> {
     LAST_ERROR.try_with(|last| read(&last.borrow())).ok()
 }

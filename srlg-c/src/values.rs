@@ -1,4 +1,4 @@
-//! The structs of the header, without padding, and what they mean to the library.
+//! The structs of the header, without padding, and their conversion to and from the types of the library.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -11,13 +11,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
 
 use crate::status::{Failure, Status};
 
-/// A struct that starts with its size, so that later versions can have more members at its end.
+/// A struct that starts with its size, so that later versions can add members at its end.
 pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
-    /// Bytes of its first version.
+    /// Size of the first version, in bytes.
     const FIRST_SIZE: usize;
 }
 
-/// Handle of a detector, the sliding window over all pairs.
+/// Handle of a detector of super points in a sliding window.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detector {
@@ -25,7 +25,7 @@ pub struct Detector {
     pub id: u64,
 }
 
-/// Handle of a feed, by which a receiving thread ingests while another thread closes slices.
+/// Handle of a feed. A receiving thread ingests through it while another thread closes slices.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feed {
@@ -41,7 +41,7 @@ pub struct Report {
     pub id: u64,
 }
 
-/// Handle of the bytes of a snapshot or delta.
+/// Handle of the bytes of a snapshot or a delta.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
@@ -54,18 +54,18 @@ pub struct Bytes {
 pub enum HashFamily {
     /// Fast. Anyone who knows the seed can choose traffic that misleads the detector.
     Murmur = 0,
-    /// Slower, for hostile traffic. It needs a secret seed, see srlg_random_seed.
+    /// Slower, but safe for hostile traffic. It needs a secret seed, see srlg_random_seed.
     HalfSip13 = 1,
 }
 
-/// Device that a detector runs on. Reports are the same on all.
+/// Device that a detector runs on. Reports are the same on all devices.
 #[repr(C)]
 pub enum Device {
-    /// The first NVIDIA GPU, or the CPU where no GPU can be used.
+    /// The first NVIDIA GPU, or the CPU if no GPU can be used.
     Auto = 0,
-    /// This process.
+    /// The CPU.
     Cpu = 1,
-    /// The NVIDIA GPU whose number is `cuda_device`.
+    /// The NVIDIA GPU with the number `cuda_device`.
     Cuda = 2,
 }
 
@@ -75,13 +75,13 @@ pub enum Device {
 pub struct Config {
     /// Size of this struct.
     pub size: usize,
-    /// Most bytes that the sizes planned for `pairs` may take; 31.6 MB if `pairs` is 0, too.
+    /// Memory limit for the sizes that are planned for `pairs`, in bytes; 31.6 MB if `pairs` is 0, too.
     pub memory: u64,
-    /// Distinct pairs per window to plan for. Give both this and `memory`, or neither.
+    /// Number of distinct pairs per window to plan for. Give both this and `memory`, or neither.
     pub pairs: u64,
-    /// Seed of every hash. Detectors whose states are merged need the same one.
+    /// Seed of every hash. Detectors whose states are merged need the same seed.
     pub seed: u64,
-    /// Least number of peers of a reported host; 1024 by default.
+    /// Smallest number of peers of a reported host; 1024 by default.
     pub threshold: u32,
     /// Length of the window, in slices; 300 by default.
     pub window: u32,
@@ -91,7 +91,7 @@ pub struct Config {
     pub device: u32,
     /// Number of the GPU, from 0, if `device` is SRLG_DEVICE_CUDA.
     pub cuda_device: u32,
-    /// Most threads that close a slice; 1 by default.
+    /// Largest number of threads that close a slice; 1 by default.
     pub close_threads: u32,
 }
 
@@ -138,13 +138,13 @@ impl Config {
     }
 }
 
-/// The failure that `name`, a number below `end`, is `got`.
+/// Returns the failure of `name`, which must be below `end` and is `got`.
 pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
     let text = format!("{name}: give a number below {end}, got {}", got.into());
     Failure::new(Status::Argument, text)
 }
 
-/// An address of a host: 16 bytes in network order, as of inet_pton and AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
+/// Address of a host: 16 bytes in network byte order, as in inet_pton with AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Host {
@@ -168,7 +168,7 @@ impl From<IpAddr> for Host {
     }
 }
 
-/// The pair of two addresses in `bytes`, first the inside host.
+/// Returns the pair of the two addresses in `bytes`. The inside host comes first.
 pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
     let [inside, opposite] = transmute_ref!(bytes);
     let address = |bytes: &[u8; 16]| Ipv6Addr::from(*bytes).into();
@@ -180,11 +180,11 @@ pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
 pub enum Range {
     /// An estimate with a standard error.
     Within = 0,
-    /// An estimate that is 0, because other hosts explain more than was seen.
+    /// An estimate of 0, because other hosts account for all touched recorders.
     ClampedToZero = 1,
-    /// A lower bound: the estimator is full.
+    /// A lower bound, because the estimator is full.
     Beyond = 2,
-    /// A range that has no name in this version.
+    /// A range that this version has no name for.
     Other = 255,
 }
 
@@ -198,7 +198,7 @@ fn range(range: EstimateRange) -> u32 {
     range as u32
 }
 
-/// Standard errors on each side of an interval that holds 95 %.
+/// Standard errors on each side of the 95 % interval.
 const SIGMAS: f64 = 1.96;
 
 /// Estimated number of distinct peers of a host.
@@ -207,7 +207,7 @@ const SIGMAS: f64 = 1.96;
 pub struct Estimate {
     /// Size of this struct.
     pub size: usize,
-    /// Distinct peers.
+    /// Number of distinct peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
@@ -239,7 +239,7 @@ impl From<report::Estimate> for Estimate {
     }
 }
 
-/// A host with at least the threshold of distinct peers in the window.
+/// A host whose number of distinct peers in the window is at least the threshold.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct SuperPoint {
@@ -247,7 +247,7 @@ pub struct SuperPoint {
     pub size: usize,
     /// The inside host.
     pub host: Host,
-    /// Distinct peers.
+    /// Number of distinct peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
@@ -280,7 +280,7 @@ impl From<&srlg_host::SuperPoint> for SuperPoint {
     }
 }
 
-/// Most peers in a sample.
+/// Largest number of peers in a sample.
 pub const SRLG_PEERS: usize = 64;
 
 /// A sampled peer of a host.
@@ -293,7 +293,7 @@ pub struct Peer {
     pub last_seen: u64,
 }
 
-/// A sample of the peers of an IPv4 host, the most recent contacts first. IPv6 hosts have none.
+/// A sample of the peers of an IPv4 host. The most recent contacts come first. The sample of an IPv6 host is empty.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 pub struct Peers {
@@ -325,7 +325,7 @@ impl From<&[SamplePeer]> for Peers {
 pub struct Summary {
     /// Size of this struct.
     pub size: usize,
-    /// Number of the slice that closed; the window ends with it.
+    /// Number of the closed slice, with which the window ends.
     pub slice: u64,
     /// Number of super points.
     pub super_points: u64,
@@ -351,10 +351,10 @@ impl From<&SliceReport> for Summary {
     }
 }
 
-/// Failure of the finder of a detector to find all super points, because there were too many pairs.
+/// Overload of the finder: too many pairs to find all super points.
 #[repr(C)]
 pub enum Overload {
-    /// Nothing.
+    /// Not overloaded.
     None = 0,
     /// More pairs than the cells can hold: small super points may be missing.
     Crowded = 1,
@@ -362,39 +362,40 @@ pub enum Overload {
     Raised = 2,
     /// Too many pairs to find any super point.
     Saturated = 3,
-    /// An overload that has no name in this version.
+    /// An overload that this version has no name for.
     Other = 255,
 }
 
-/// How well a detector fared in a slice.
+/// Health of a detector in one slice.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Health {
     /// Size of this struct.
     pub size: usize,
-    /// Distinct pairs of the window per recorder of the counter. Errors grow with it.
+    /// Distinct pairs of the window per recorder of the counter. Errors grow with the load.
     pub load: f64,
     /// Share of the cells that were touched in the window.
     pub cells_in_use: f64,
-    /// Share of the cells that IPv6 hosts hold.
+    /// Share of the cells that hold IPv6 hosts.
     pub cells_in_use_v6: f64,
-    /// Probability that an IPv4 host with exactly the threshold of peers, in contact evenly, is missed.
+    /// Probability of missing an IPv4 host with exactly the threshold of peers and evenly spread contacts.
     pub miss_probability: f64,
     /// The same probability for an IPv6 host.
     pub miss_probability_v6: f64,
-    /// The same probability for an IPv4 host whose contacts were all in the oldest epoch of the window.
+    /// Probability of missing an IPv4 host with exactly the threshold of peers, all of them in the oldest epoch of the
+    /// window.
     pub burst_miss_probability: f64,
-    /// The same probability for an IPv6 host whose contacts were all in the oldest epoch of the window.
+    /// The same probability for an IPv6 host.
     pub burst_miss_probability_v6: f64,
-    /// Number of peers from which 99 % of IPv4 hosts are found; infinite if none are found so often.
+    /// Number of peers from which 99 % of IPv4 hosts are found, or infinity if that is never reached.
     pub found_from: f64,
-    /// Number of peers from which 99 % of IPv6 hosts are found; infinite if none are found so often.
+    /// Number of peers from which 99 % of IPv6 hosts are found, or infinity if that is never reached.
     pub found_from_v6: f64,
-    /// 1 if intervals of 95 % hold the truth in 88 to 97 % of cases, otherwise 0.
+    /// 1 if 95 % intervals hold the true value in 88 to 97 % of cases, otherwise 0.
     pub errors_hold: u32,
     /// An srlg_overload.
     pub overload: u32,
-    /// Least number of cells of a candidate.
+    /// Smallest number of cells of a candidate.
     pub least_cells: u32,
     /// Always 0.
     pub reserved: u32,
@@ -407,7 +408,7 @@ impl Versioned for Health {
 impl From<&report::Health> for Health {
     fn from(of: &report::Health) -> Self {
         let finder = &of.finder;
-        // Of detectors with the paper's finder, which no `Config` of this interface makes, nothing is known.
+        // The paper's finder has no such numbers. No `Config` of this interface creates it.
         let (least_cells, cells_in_use, cells_in_use_v6) = match finder.fill {
             FinderFill::Cells { c_min, in_use, in_use_v6, .. } => (c_min, in_use, in_use_v6),
             _ => (0, f64::NAN, f64::NAN),

@@ -1,4 +1,4 @@
-/* Wrong arguments of every kind: each is a status with a text, and changes nothing. */
+/* Tests of wrong arguments of every kind. Each returns a status with a text, and changes nothing. */
 #include "check.h"
 
 static uint32_t pairs[3000][2];
@@ -61,7 +61,7 @@ static void null_pointers(srlg_detector detector) {
     EXPECT(NULL_POINTER, srlg_report_health(report, NULL));
     EXPECT(NULL_POINTER, srlg_bytes_copy(bytes, NULL, 1, &taken));
     EXPECT(NULL_POINTER, srlg_bytes_copy(bytes, NULL, 0, NULL));
-    /* Of nothing there is no pointer to check. */
+    /* With a count of 0 the pointer is not checked. */
     OK(srlg_detector_ingest_ipv4(detector, NULL, 0));
     OK(srlg_detector_ingest_ipv6(detector, NULL, 0));
     OK(srlg_feed_free(feed));
@@ -86,7 +86,7 @@ static void lengths(srlg_detector detector) {
     srlg_estimate estimate = {.size = sizeof estimate};
     EXPECT(ARGUMENT, srlg_detector_cardinality_within(detector, &host, 0, &estimate));
     EXPECT(ARGUMENT, srlg_detector_cardinality_within(detector, &host, 6, &estimate));
-    check_text("a window of 6 slices was asked for: give 1 to 5, the detector's own");
+    check_text("window must be 1 to 5 slices, the detector's window, got 6");
     srlg_feed feed;
     EXPECT(MEMORY, srlg_feed_new(detector, SIZE_MAX, &feed));
     srlg_report report;
@@ -107,7 +107,7 @@ static void structs(srlg_detector detector) {
     config.size = SIZE_MAX;
     EXPECT(STRUCT_SIZE, srlg_detector_new(&config, &other));
 
-    /* A program with a later header: its new members must be 0 in inputs, and are 0 in outputs. */
+    /* Program with a later header. Its new members must be 0 in inputs, and are 0 in outputs. */
     struct { srlg_config known; uint64_t unknown; } later = {{.size = sizeof later, .threshold = 100}, 0};
     OK(srlg_detector_new(&later.known, &other));
     OK(srlg_detector_free(other));
@@ -131,7 +131,7 @@ static void structs(srlg_detector detector) {
     EXPECT(ARGUMENT, srlg_detector_new(&hash, &other));
     srlg_config window = {.size = sizeof window, .window = 65535};
     EXPECT(CONFIG, srlg_detector_new(&window, &other));
-    check_text("window is 65535 slices: give 1 to 65534, below the largest age of a recorder");
+    check_text("window must be 1 to 65534 slices, got 65535");
     srlg_config plan = {.size = sizeof plan, .memory = 1, .pairs = 1};
     EXPECT(CONFIG, srlg_detector_new(&plan, &other));
     srlg_config gpu = {.size = sizeof gpu, .device = SRLG_DEVICE_CUDA, .cuda_device = 99};
@@ -155,7 +155,7 @@ static void handles(srlg_detector detector) {
     }
     srlg_report report;
     OK(srlg_detector_close_slice(detector, &report));
-    /* The handle of another kind. */
+    /* Handle of another kind. */
     EXPECT(HANDLE, srlg_detector_free((srlg_detector){report.id}));
     OK(srlg_report_free(report));
     EXPECT(HANDLE, srlg_report_free(report));
@@ -166,7 +166,7 @@ static void handles(srlg_detector detector) {
     OK(srlg_report_free(next));
 }
 
-/* Reads bytes into memory of exactly their length, so that valgrind and ASan see what is read beyond. */
+/* Copies bytes to memory of exactly their length, so that valgrind and ASan detect reads beyond it. */
 static uint8_t *take(srlg_bytes bytes, size_t *len) {
     EXPECT(BUFFER, srlg_bytes_copy(bytes, NULL, 0, len));
     uint8_t *data = malloc(*len);
@@ -196,7 +196,7 @@ static void states(void) {
     EXPECT(FORMAT, srlg_detector_merge_delta(centre, delta, len));
     delta[len - 1] ^= 1;
     OK(srlg_detector_merge_delta(centre, delta, len));
-    OK(srlg_detector_merge_delta(centre, delta, len)); /* twice is once */
+    OK(srlg_detector_merge_delta(centre, delta, len)); /* merging twice changes nothing */
 
     srlg_report ours, theirs;
     OK(srlg_detector_close_slice(centre, &ours));
@@ -247,7 +247,7 @@ static void states(void) {
     OK(srlg_detector_free(centre));
 }
 
-/* The peers of 10.0.0.1 in a new detector that has merged the bytes of `site`. */
+/* Returns the peers of 10.0.0.1 in a new detector that has merged the bytes of `site`. */
 static double peers_after(srlg_status (*merge)(srlg_detector, const uint8_t *, size_t), srlg_bytes bytes) {
     srlg_detector centre = new_detector();
     OK(srlg_detector_skip_to(centre, 1));
@@ -263,7 +263,7 @@ static double peers_after(srlg_status (*merge)(srlg_detector, const uint8_t *, s
     return estimate.cardinality;
 }
 
-/* Contacts of slice 0 are in a snapshot and in the delta of two slices, and not in that of one. */
+/* Contacts of slice 0 are in a snapshot and in the delta of two slices, but not in the delta of one. */
 static void slices_of_a_delta(void) {
     srlg_detector site = new_detector();
     for (uint32_t i = 0; i < 3000; i++) {

@@ -1,4 +1,4 @@
-/* Prints the reports of a traffic that tests/c.rs makes, too: every double as its bits. */
+/* Prints the reports on the same traffic as tests/c.rs, with every double as its bits. */
 #include "check.h"
 
 enum { SLICES = 4, NOISE = 20000, PEERS_OF_HOST = 300 };

@@ -1,6 +1,7 @@
 //! Programs in C, compiled against the header and the static library of this build.
 //!
-//! `SRLG_CC`, `SRLG_CFLAGS` and `SRLG_RUNNER` name another compiler, more flags and a program that runs them: scripts/c.sh does.
+//! `SRLG_CC`, `SRLG_CFLAGS` and `SRLG_RUNNER` name another compiler, more flags, and a program that runs the tests.
+//! scripts/c.sh sets them.
 
 use std::env;
 use std::fmt::Write as _;
@@ -12,7 +13,7 @@ use srlg_host::ingest::Ip6Pair;
 use srlg_host::report::{EstimateRange, FinderFill, Health, SamplePeer};
 use srlg_host::{Config, Device, IpPair, SliceReport, SlidingDetector};
 
-/// The libraries that a static library of Rust needs, by `rustc --print native-static-libs`.
+/// The libraries that a static library of Rust needs, as listed by `rustc --print native-static-libs`.
 const NATIVE_LIBRARIES: [&str; 7] =
     ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
 
@@ -20,7 +21,7 @@ fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The words of an environment variable.
+/// Splits the value of an environment variable into words.
 fn words(variable: &str) -> Vec<String> {
     let text = env::var(variable).unwrap_or_default();
     text.split_whitespace().map(str::to_owned).collect()
@@ -40,7 +41,7 @@ fn compile(source: &Path) -> PathBuf {
     program
 }
 
-/// Compiles and runs `source`. Returns what it prints.
+/// Compiles and runs `source`. Returns its output.
 fn run(source: &Path) -> String {
     let program = compile(source).into_os_string();
     let mut words = words("SRLG_RUNNER").into_iter().map(Into::into).chain([program]);
@@ -71,7 +72,7 @@ fn threads_share_handles() {
     run(&folder().join("tests/threads.c"));
 }
 
-/// Every block of C in docs/c.md, one after the other, is a program.
+/// Compiles all blocks of C in docs/c.md, one after the other, as one program.
 #[test]
 fn the_code_of_the_documentation_runs() {
     let text = fs::read_to_string(folder().join("../docs/c.md")).unwrap();
@@ -81,7 +82,7 @@ fn the_code_of_the_documentation_runs() {
     run(&source);
 }
 
-/// Symbols and layouts that programs were compiled with. What is in the snapshot stays, and new lines may come.
+/// Programs were compiled with these symbols and layouts. Lines of the snapshot must stay, and new lines may be added.
 #[test]
 fn the_library_has_all_symbols_and_layouts() {
     let library = env::current_exe().unwrap().parent().unwrap().join("libsrlg.so");
@@ -105,7 +106,7 @@ fn reports_have_the_bits_of_rust() {
     assert!(ours.contains("slice 3: 5 of "), "{ours}");
 }
 
-/// What tests/bits.c prints.
+/// Returns the expected output of tests/bits.c.
 fn bits() -> Result<String, Box<dyn std::error::Error>> {
     const NOISE: u32 = 20_000;
     const PEERS_OF_HOST: u32 = 300;

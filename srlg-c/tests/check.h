@@ -1,4 +1,4 @@
-/* What the test programs in C have in common. */
+/* Shared code of the test programs in C. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -29,7 +29,7 @@ static inline void expect(srlg_status expected, srlg_status status, const char *
     }
 }
 
-/* Small enough for valgrind. */
+/* The sizes are small enough for valgrind. */
 static inline srlg_detector new_detector(void) {
     srlg_config config = {.size = sizeof config, .threshold = 100, .window = 5, .memory = 2000000, .pairs = 100000};
     config.device = SRLG_DEVICE_CPU;

@@ -1,4 +1,4 @@
-//! The committed header is what cbindgen makes of the sources.
+//! A check that the committed header is the one that cbindgen generates from the sources.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-/* Prints the size of every struct, the offset of every member, and the value of every constant, as a C compiler has them. */
+/* Prints the size of every struct, the offset of every member, and the value of every constant of a C compiler. */
 #include "check.h"
 
 #define STRUCT(type) printf("%s %zu\n", #type, sizeof(type))

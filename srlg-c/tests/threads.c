@@ -1,4 +1,4 @@
-/* Threads with feeds, threads that share a detector, and threads that free one handle at once. */
+/* Tests of threads with feeds, of threads that share a detector, and of threads that free one handle at once. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include <pthread.h>
@@ -13,7 +13,7 @@ static void run(void *(*body)(void *), void *argument) {
         CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* The cardinality of 10.0.0.1 in the report of the running slice, or 0. */
+/* Returns the cardinality of 10.0.0.1 in the report of the running slice, or 0. */
 static double close_slice(srlg_detector detector) {
     srlg_report report;
     OK(srlg_detector_close_slice(detector, &report));
@@ -37,7 +37,7 @@ static uint32_t number(struct receiver *receiver) {
     return number;
 }
 
-/* Feeds the peers of a thread: single pairs, with and without waiting, and some of IPv6. */
+/* Feeds the peers of a thread as single pairs, with and without waiting, some of them IPv6. */
 static void *feed(void *argument) {
     struct receiver *receiver = argument;
     uint32_t first = number(receiver);
@@ -63,7 +63,7 @@ static void open_feeds(struct receiver *receiver) {
         OK(srlg_feed_new(receiver->detector, 64, &receiver->feeds[i]));
 }
 
-/* What feeds bring is what one thread would have ingested, to the bit. */
+/* Feeds must have the same bits as ingest from one thread. */
 static void feeds_ingest(void) {
     struct receiver receiver = {.detector = new_detector(), .lock = PTHREAD_MUTEX_INITIALIZER};
     open_feeds(&receiver);
@@ -93,7 +93,7 @@ static void *close_slices(void *argument) {
     return NULL;
 }
 
-/* No pair is lost while another thread closes slices: all are in the window of 5 slices. */
+/* No pair is lost while another thread closes slices. All pairs are in the window of 5 slices. */
 static void feeds_ingest_while_slices_close(void) {
     struct receiver receiver = {.detector = new_detector(), .lock = PTHREAD_MUTEX_INITIALIZER};
     open_feeds(&receiver);
@@ -139,7 +139,7 @@ static void one_of_several_frees(void) {
     }
 }
 
-/* Ingests until the detector is gone. */
+/* Ingests until the detector is freed. */
 static void *ingest(void *argument) {
     const uint32_t pair[1][2] = {{1, 2}};
     srlg_status status;

@@ -1,39 +1,38 @@
-//! The arrays of a detector, by number: how many recorders of which [`Width`] each has, and by how much
-//! its words grow as time passes.
+//! The arrays of a detector, by number: how many recorders each has, their [`Width`], and how much their words grow
+//! with time.
 //!
-//! Code that moves, merges or writes recorders needs no more than that and the
-//! [`RecentRange`](crate::RecentRange)s of the arrays, and loops over the numbers.
+//! Code that moves, merges or writes recorders needs only this and the [`RecentRange`](crate::RecentRange) of each
+//! array.
 
 use crate::epoch::Ages;
 use crate::params::Params;
 use crate::recorder::ReadRecorder;
 use crate::word::{Width, Word};
 
-/// How many arrays a detector has.
+/// Number of arrays of a detector.
 pub const ARRAYS: usize = 2;
 
-/// Number of the array in which hosts are found.
+/// Index of the array that finds hosts.
 pub const FINDER: usize = 0;
 
-/// Number of the array that counts their peers.
+/// Index of the array that counts the peers of hosts.
 pub const COUNTER: usize = 1;
 
-/// Holds the number and the width of the recorders of an array.
+/// The number and the width of the recorders of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrayShape {
     /// Number of recorders.
     pub recorders: usize,
-    /// Bits of each.
+    /// Width of each recorder.
     pub width: Width,
 }
 
 impl ArrayShape {
-    /// The shape of an array of `recorders` recorders of type `R`.
     pub(crate) const fn of<R: ReadRecorder>(recorders: usize) -> Self {
         Self { recorders, width: <R::Word as Word>::WIDTH }
     }
 
-    /// Returns the number of bytes of all recorders.
+    /// Returns the size of all recorders, in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self.recorders * self.width.bytes()
@@ -41,14 +40,14 @@ impl ArrayShape {
 }
 
 impl Params {
-    /// Returns the number of bytes of all recorders.
+    /// Returns the size of all recorders of both arrays, in bytes.
     #[must_use]
     pub fn recorder_bytes(&self) -> usize {
         let [finder, counter] = self.arrays();
         finder.bytes() + counter.bytes()
     }
 
-    /// Returns by how much the words of each array grow in `ages`.
+    /// Returns how much the words of each array grow in `ages`.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
         let tags = self.counter_sizes().tags;

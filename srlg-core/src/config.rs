@@ -1,8 +1,7 @@
-//! [`Config`]: every size of a detector, as plain public fields.
+//! [`Config`]: the sizes of a detector, as public fields.
 //!
-//! A `Config` may hold anything; [`Config::validate`] checks it against the rules of
-//! the paper and turns it into [`Params`](crate::Params), the only way in. The rules of a finder or
-//! a counter are where its params are.
+//! A `Config` may hold any values. [`Config::validate`] checks them against the rules of the paper and returns
+//! [`Params`](crate::Params). The rules of a finder or a counter are next to its params.
 
 #[cfg(feature = "serde")]
 mod seed;
@@ -11,7 +10,7 @@ use core::fmt;
 
 use crate::hash::HashFamily;
 
-/// Chooses a finder and a counter, and their sizes.
+/// A finder and a counter, with their sizes.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -20,33 +19,34 @@ use crate::hash::HashFamily;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// The paper's: RSRA and SLEA, an age in slices, 16 bits everywhere. Estimates subtract what
-    /// foreign touches set on average.
+    /// The paper's scheme: RSRA and SLEA, ages in slices, and recorders of 16 bits. An estimate subtracts the average
+    /// background that other hosts leave.
     Paper {
-        /// The RSRA, which finds hosts.
+        /// Sizes of the RSRA, which finds hosts.
         finder: RsraSizes,
-        /// r': rows of the SLEA.
+        /// r': number of rows of the SLEA.
         rows: u32,
-        /// Linear estimators in a row (`2^q'` in the paper; any number here).
+        /// Number of linear estimators in a row. The paper uses `2^q'`.
         columns: u32,
-        /// δ': recorders between the starts of two neighbouring linear estimators.
+        /// δ': distance between the starts of two neighbouring linear estimators, in recorders.
         stride: u32,
     },
-    /// Cells, which hold the hosts, and a counter whose recorders hold an age and a tag of the
-    /// toucher: estimates count what a host touched itself. docs/tagged-recorders.md explains it.
+    /// The default scheme: cells, which hold the hosts, and a counter whose recorders hold an age and a tag of the
+    /// host. An estimate counts only the touches of the host itself. The scheme is explained in
+    /// docs/tagged-recorders.md.
     Tagged {
-        /// There are `2^cell_bits` cells of 8 bytes: 14 for every θ distinct pairs of a window, or
-        /// more, miss one host of θ in some 10,000.
+        /// There are `2^cell_bits` cells of 8 bytes. With 14 cells for every θ distinct pairs of a window, the finder
+        /// misses about one in 10,000 hosts with θ peers.
         cell_bits: u32,
-        /// Lines of 32 recorders in the SLEA; a host has `linear_width / 32` of them.
+        /// Number of lines in the SLEA, each of 32 recorders. A host uses `linear_width / 32` of them.
         lines: u32,
-        /// The least number of tags that are told apart, from 64 on; ages take the rest of 16 bits.
-        /// Where the window has too many slices for that, ages count epochs of several.
+        /// Least number of distinct tags, at least 64. The age takes the rest of the 16 bits. In long windows, an age
+        /// counts epochs of several slices.
         tags: u32,
     },
 }
 
-/// Holds the sizes of an RSRA. Symbols are the paper's.
+/// The sizes of an RSRA, with the symbols of the paper.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -54,29 +54,29 @@ pub enum Scheme {
 )]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RsraSizes {
-    /// r: rows.
+    /// r: number of rows.
     pub rows: u32,
     /// q: a row has `2^q` rough estimators.
     pub column_bits: u32,
-    /// η: recorders of one rough estimator; 2, 4 or 8, so that a mask of them is one byte.
+    /// η: recorders of a rough estimator: 2, 4 or 8, so that a mask fits into a byte.
     pub width: u32,
-    /// δ: bits by which the address is shifted from one row of the RHFG to the next.
+    /// δ: bits by which the address shifts between rows of the RHFG.
     pub bit_stride: u32,
-    /// Hot columns per row that a slice's search accepts; more is an overload.
+    /// Largest number of hot columns per row that a search accepts. A slice with more is an overload.
     ///
-    /// It bounds the time of a close: a search looks at no more pairs of columns, and at no more
-    /// addresses that they spell, than its square; a close makes at most a search per weight from
-    /// the hot weight to η. In the paper's sizes 2^28 pairs, some 3 to 5 s on one core, and six searches.
+    /// This limits the time of a close: with a limit of N, a search visits at most N² pairs of columns and N²
+    /// addresses. A close makes at most one search per weight from the hot weight to η. With the paper's sizes, these
+    /// are six searches of 2^28 pairs, each of which takes 3 to 5 s on one core.
     pub hot_limit: u32,
 }
 
 impl RsraSizes {
-    /// Section 5 of the paper.
+    /// The sizes of section 5 of the paper.
     pub const PAPER: Self =
         Self { rows: 5, column_bits: 17, width: 8, bit_stride: 5, hot_limit: 1 << 14 };
 }
 
-/// Holds the sizes of a detector. Symbols are the paper's. `Debug` leaves out the seed, which may be a secret.
+/// The sizes of a detector, with the symbols of the paper. The `Debug` output omits the seed, which may be a secret.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -84,24 +84,24 @@ impl RsraSizes {
 )]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// What a recorder remembers.
+    /// The finder and the counter.
     pub scheme: Scheme,
-    /// θ: a host with at least this many distinct opposite hosts is a super point. From 8 (in the paper's scheme from
-    /// the width of a rough estimator) to twice `linear_width`, by default 65,536.
+    /// θ: a host with at least this many distinct peers is a super point. The valid range is 8 to twice `linear_width`,
+    /// which is 65,536 by default. In the paper's scheme, the least value is the width of a rough estimator.
     pub threshold: u32,
-    /// k: slices in the window, 1 to 65,534. In the tagged scheme windows of more than 511 are exact to an epoch of several
-    /// slices, and so are queries of shorter windows.
+    /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme, a window of more than 511 slices is
+    /// exact only to an epoch of several slices. The same holds for queries of shorter windows.
     pub window: u32,
-    /// η': recorders of one linear estimator. Of some hundred and fewer, estimates come out a few
-    /// percent too high.
+    /// η': recorders of a linear estimator. With about a hundred or fewer, estimates are a few percent too high.
     pub linear_width: u32,
-    /// Candidates per slice that a search accepts; more is an overload. A close takes a look at the
-    /// linear estimator of each, and of each super point of the report before, of which as many are kept.
+    /// Largest number of candidates per slice that a search accepts. A slice with more is an overload. A close reads
+    /// the linear estimators of these and of the super points of the previous report. It keeps at most this number of
+    /// super points.
     pub candidate_limit: u32,
-    /// The family of every hash. [`HashFamily::HalfSip13`] and a secret seed are for traffic that
-    /// somebody might send to mislead the detector.
+    /// Family of all hashes. If the traffic may be crafted to mislead the detector, use [`HashFamily::HalfSip13`] and a
+    /// secret seed.
     pub hash: HashFamily,
-    /// Seed of every hash. Nodes whose states are merged need the same one.
+    /// Seed of all hashes. Nodes whose states are merged need the same seed.
     #[cfg_attr(feature = "serde", serde(with = "seed"))]
     pub seed: u64,
 }
@@ -113,7 +113,7 @@ impl Config {
         Self::paper_with(RsraSizes::PAPER)
     }
 
-    /// Returns the sizes of [`paper`](Self::paper) with another RSRA, `finder`.
+    /// Returns the sizes of [`paper`](Self::paper) with the RSRA sizes `finder`.
     #[must_use]
     pub const fn paper_with(finder: RsraSizes) -> Self {
         Self {
@@ -143,9 +143,11 @@ impl fmt::Debug for Config {
 }
 
 impl Default for Config {
-    /// 31.6 MB of cells and tagged recorders, for links with up to some 20 million distinct pairs per
-    /// window, exact to the slice at 300 slices: to that load the finder misses a host of θ some once in 10,000
-    /// times. docs/tagged-recorders.md has the figures behind each number.
+    /// Returns the default configuration: 31.6 MB of cells and tagged recorders, for up to about 20 million distinct
+    /// pairs per window.
+    ///
+    /// Up to that load, the finder misses about one in 10,000 hosts with θ peers. The window of 300 slices is exact to
+    /// the slice. Each number is derived in docs/tagged-recorders.md.
     fn default() -> Self {
         Self {
             scheme: Scheme::Tagged { cell_bits: 18, lines: 461_600, tags: 64 },

@@ -1,9 +1,9 @@
-//! Counters: arrays from which the number of a host's distinct opposite hosts is estimated.
+//! Counters: arrays from which the number of distinct peers of a host is estimated.
 //!
-//! A counter is a type without values that names its [`Params`](Counter::Params) and its recorders,
-//! updates them and reads them. Each host has a linear estimator of η' recorders; estimators of
-//! different hosts overlap, so each also holds foreign touches, and counters differ in how they
-//! tell them apart: [`rows`] is the paper's, [`tagged`] the default.
+//! A counter is a type without values. It names its [`Params`](Counter::Params) and its recorders, updates them and
+//! reads them. Each host has a linear estimator of η' recorders. Estimators of different hosts overlap, so each also
+//! holds touches of other hosts. Counters differ in how they separate these: [`rows`] is the paper's counter, and
+//! [`tagged`] is the default.
 
 pub mod estimate;
 pub mod rows;
@@ -23,51 +23,53 @@ pub use estimate::{Estimate, EstimateRange};
 pub use rows::{Rows, RowsCounter, RowsParams};
 pub use tagged::{Lines, Positions, TaggedCounter, TaggedParams};
 
-/// Holds the part of a detector's params that belongs to its counter.
+/// The params of the counter of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum CounterPart {
-    /// The tagged counter.
+    /// Params of the tagged counter.
     Tagged(TaggedParams),
-    /// The paper's.
+    /// Params of the paper's counter.
     Rows(RowsParams),
 }
 
-/// The touches of a batch.
+/// The touches of a batch of pairs.
 pub trait TouchBatch: Copy + Send {
-    /// One of them.
+    /// Touch of one pair.
     type Touch;
 
     /// Returns the touch of pair number `i`.
     ///
     /// # Panics
-    /// When `i` is not below [`BATCH`](crate::BATCH).
+    /// Panics if `i` is not below [`BATCH`](crate::BATCH).
     fn touch(&self, i: usize) -> Self::Touch;
 }
 
-/// Describes a way of counting opposite hosts: its params and recorders, how pairs change them and how they are read.
+/// A way to count peers: its params and recorders, how pairs change them and how they are read.
 pub trait Counter: Send + Sync + 'static {
-    /// Its sizes and keys.
+    /// Sizes and keys of the counter.
     type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
 
-    /// What its array consists of.
+    /// Recorder type of the array.
     type Recorder: Recorder;
 
     /// Returns the params of this counter, which `part` holds.
     ///
     /// # Panics
-    /// When `part` belongs to another counter.
+    /// Panics if `part` belongs to another counter.
     fn params(part: &CounterPart) -> &Self::Params;
 
-    /// What a pair changes, found before any recorder is looked at.
+    /// The change by a pair, computed before any recorder is read.
     type Touch: Copy + Default + Send;
 
     /// The touches of a batch.
     type Touches: TouchBatch<Touch = Self::Touch>;
 
-    /// Touches the recorders in `array` of `pairs`, which were in contact `age` epochs ago. Each counter either touches
-    /// them at once, as any number of threads may, or calls `later` with the touches, which
-    /// [`apply_exclusive`](Self::apply_exclusive) then applies.
+    /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
+    ///
+    /// Each implementation uses exactly one of two ways. It touches the recorders at once, as any number of threads
+    /// may. Or it passes the touches to `later`, and the caller applies them with
+    /// [`apply_exclusive`](Self::apply_exclusive).
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
@@ -75,29 +77,30 @@ pub trait Counter: Send + Sync + 'static {
         later: impl FnOnce(&Self::Touches),
     );
 
-    /// Returns the number of a recorder that `touch` changes; all other recorders that `touch` changes are in the same
-    /// [line](tagged::LINE).
+    /// Returns the number of one recorder that `touch` changes. All other recorders that `touch` changes are in the
+    /// same [line](tagged::LINE).
     fn place(touch: Self::Touch) -> u32;
 
-    /// Applies `touches` to `array`, while no other thread changes recorders of their lines.
+    /// Applies `touches` to `array`. No other thread may change their lines meanwhile.
     fn apply_exclusive(array: ArrayView<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
-    /// Does what [`apply_exclusive`](Self::apply_exclusive) does, and writes only where something changes. Returns how
-    /// many touches changed something.
+    /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes.
+    /// Returns the number of touches that changed something.
     fn apply_changes(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         touches: &[Self::Touch],
     ) -> usize;
 
-    /// What is counted of one host on a CPU.
+    /// The counts of one host on a CPU.
     type Accumulator: Accumulator<Params = Self::Params>;
 
-    /// Counts the positions of `look` in `array` into `counted`. Calls `ahead` with the number of a recorder of each
-    /// line some time before that line is read, so that the caller can prefetch the line, and picks what is in the
-    /// window of a group of lines by `pick`: [`tagged::pick`], or what does the same.
+    /// Counts the positions of `look` in `array` into `counted`.
+    ///
+    /// `ahead` is called with a recorder of each line some time before that line is read, to prefetch it. `pick`
+    /// selects the positions in the window of a group of lines: [`tagged::pick`] or an equivalent function.
     ///
     /// # Panics
-    /// When the positions are not whole [lines](tagged::LINE) in a counter that has lines.
+    /// Panics if the counter has lines and the positions are not whole [lines](tagged::LINE).
     fn count<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: ArrayView<'_, Self::Params, R>,
         look: &Look,
@@ -109,7 +112,7 @@ pub trait Counter: Send + Sync + 'static {
     /// Returns the tally of `positions` of `host` in `array` over `span`.
     ///
     /// # Panics
-    /// As [`count`](Self::count).
+    /// Panics under the same condition as [`count`](Self::count).
     fn tally<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: ArrayView<'_, Self::Params, R>,
         host: HostId,
@@ -123,46 +126,49 @@ pub trait Counter: Send + Sync + 'static {
     }
 }
 
-/// Names the positions of the linear estimator of one host that are to be counted.
+/// The positions to count in the linear estimator of one host.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// The host.
+    /// Host to count.
     pub host: HostId,
-    /// Its positions.
+    /// Positions to count.
     pub positions: Range<u32>,
-    /// The host and the first position that are looked at next, as far as is known: they are asked for ahead.
+    /// Host and first position of the next look, if known, so that they can be prefetched.
     pub next: (HostId, u32),
 }
 
-/// Holds what was counted of one host so far.
+/// The counts of one host so far.
 pub trait Accumulator {
-    /// The counter's.
+    /// Params of the counter.
     type Params;
 
-    /// Returns a count over `span` of no positions yet.
+    /// Returns counts of no positions, over `span`.
     fn new(span: Span) -> Self;
 
-    /// Forgets what was counted.
+    /// Resets all counts to 0.
     fn clear(&mut self);
 
-    /// Returns whether a host of whose [glimpse](crate::Params::glimpse_positions) this was counted may be a
-    /// super point by `params`.
+    /// Returns whether a host may be a super point by `params`, if these counts are those of its
+    /// [glimpse](crate::Params::glimpse_positions).
     fn may_reach(&self, params: &Self::Params) -> bool;
 
-    /// Returns the tally of what was counted.
+    /// Returns the tally of these counts.
     fn tally(&self) -> Tally;
 
-    /// Makes `tally`, which is of the same counter and over the same span, that of what was counted.
+    /// Writes the tally of these counts into `tally`, which belongs to the same counter and span.
     fn tally_into(&self, tally: &mut Tally);
 }
 
-/// Holds what a device returns about one region of one host: integers, from which
-/// [`Params::estimate`](crate::Params::estimate) makes a cardinality.
+/// The counts of one region of one host, as integers, from which [`Params::estimate`](crate::Params::estimate) computes
+/// a cardinality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "no allocation here; tallies live in small batches")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the crate cannot allocate, and tallies are in small batches"
+)]
 pub enum Tally {
-    /// The paper's counter: `|USLE|^k`, positions of the union in the window, `0..=η'`.
+    /// Counter of the paper: `|USLE|^k`, the positions of the union in the window, from 0 to η'.
     Union(u32),
-    /// The tagged counter, one of its regions.
+    /// Tagged counter: the histograms of one region.
     Visible(Histograms),
 }

@@ -1,92 +1,94 @@
-//! [`ConfigError`]: which rule a configuration breaks.
+//! [`ConfigError`]: the rule that a configuration breaks.
 
 use core::fmt;
 
-/// Names a rule that a [`Config`](super::Config) breaks, with its values and the way out.
+/// A rule that a [`Config`](super::Config) breaks, with its values and a way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum ConfigError {
-    #[error("threshold is {threshold}: give at least width {width} of the RSRA")]
+    #[error("threshold must be at least {width}, the width of the RSRA, got {threshold}")]
     Threshold { threshold: u32, width: u32 },
-    #[error("window is {window} slices: give 1 to {max}, below the largest age of a recorder")]
+    #[error("window must be 1 to {max} slices, got {window}")]
     Window { window: u32, max: u32 },
-    #[error(
-        "column_bits of the RSRA are {bits}: give 12 to 24 (the table that regains hosts has 2^(32 - column_bits) entries)"
-    )]
+    #[error("column_bits of the RSRA must be 12 to 24, got {bits}")]
     RoughColumnBits { bits: u32 },
-    #[error("rows of the RSRA are {rows}: give 3 to 16")]
+    #[error("rows of the RSRA must be 3 to 16, got {rows}")]
     RoughRows { rows: u32 },
-    #[error("width of the RSRA is {width}: give 2, 4 or 8")]
+    #[error("width of the RSRA must be 2, 4 or 8, got {width}")]
     RoughWidth { width: u32 },
-    #[error("bit_stride of the RSRA is {stride}: give at least 1 and less than column_bits {bits}")]
+    #[error(
+        "bit_stride of the RSRA must be at least 1 and less than column_bits {bits}, got {stride}"
+    )]
     BitStride { stride: u32, bits: u32 },
     #[error(
-        "rows of the RSRA cover {covered} address bits, need 32: raise rows, bit_stride or column_bits"
+        "rows of the RSRA must cover 32 address bits, got {covered}; raise rows, bit_stride or column_bits"
     )]
     UncoveredBits { covered: u32 },
-    #[error("cell_bits are {bits}: give 12 to 24")]
+    #[error("cell_bits must be 12 to 24, got {bits}")]
     CellBits { bits: u32 },
-    #[error("threshold is {threshold}: give at least {least}")]
+    #[error("threshold must be at least {least}, got {threshold}")]
     CellsThreshold { threshold: u32, least: u32 },
-    #[error("rows of the linear estimator array are {rows}: give 1 to 8")]
+    #[error("rows of the linear estimator array must be 1 to 8, got {rows}")]
     LinearRows { rows: u32 },
-    #[error("columns of the linear estimator array are 0: give at least 1")]
+    #[error("columns of the linear estimator array must be at least 1, got 0")]
     LinearColumns,
-    #[error(
-        "stride of the linear estimator array is {stride}: give at least 1 and at most linear_width {width}"
-    )]
+    #[error("stride of the linear estimator array must be 1 to linear_width {width}, got {stride}")]
     LinearStride { stride: u32, width: u32 },
-    #[error("linear_width is {width}: give at least 8, and at least half of threshold {threshold}")]
+    #[error(
+        "linear_width must be at least 8 and at least half of threshold {threshold}, got {width}"
+    )]
     LinearWidth { width: u32, threshold: u32 },
     #[error(
-        "{recorders} recorders in the linear estimator array, at most 2^32 - 1: lower its columns, stride, rows or lines"
+        "the linear estimator array must have at most 2^32 - 1 recorders, got {recorders}; lower its columns, stride, rows or lines"
     )]
     TooManyRecorders { recorders: u64 },
-    #[error("tags are {tags}: give 64 to 16383")]
+    #[error("tags must be 64 to 16383, got {tags}")]
     Tags { tags: u32 },
-    #[error("lines are {lines}: give at least linear_width / 32 = {least}")]
+    #[error("lines must be at least {least} for this linear_width, got {lines}")]
     Lines { lines: u32, least: u32 },
-    #[error("threshold is {threshold}: give at most {max} with tagged recorders")]
+    #[error("threshold must be at most {max} with tagged recorders, got {threshold}")]
     TaggedThreshold { threshold: u32, max: u32 },
-    #[error("linear_width is {width}: give a multiple of 32, at most {max}, with tagged recorders")]
+    #[error(
+        "linear_width must be a multiple of 32 and at most {max} with tagged recorders, got {width}"
+    )]
     TaggedWidth { width: u32, max: u32 },
-    #[error("{memory} bytes hold no linear estimator: give at least {least}")]
+    #[error("memory must be at least {least} bytes, got {memory}")]
     Memory { memory: usize, least: usize },
     #[error(
-        "{} cells miss {missed} of 10,000 hosts with {threshold} peers: a plan may miss 80, {}",
+        "{} cells would miss {missed} of 10,000 hosts with {threshold} peers (at most 80 are allowed); {}",
         1_u64 << .cell_bits, WayOut(.least)
     )]
     PlanCells { cell_bits: u32, threshold: u32, missed: u32, least: Option<usize> },
     #[error(
-        "{distinct_pairs} distinct pairs may make so many hosts near threshold {threshold} that {limit} candidates leave out more than 5 of 10,000 hosts of twice the threshold: {}",
+        "with {distinct_pairs} distinct pairs, {limit} candidates may exclude more than 5 of 10,000 hosts with twice the threshold {threshold}; {}",
         WayOut(.least)
     )]
     PlanCandidates { distinct_pairs: u64, threshold: u32, limit: u32, least: Option<usize> },
     #[error(
-        "{distinct_pairs} distinct pairs are more than 5 for each of {recorders} recorders of the linear estimator array: {}",
+        "{distinct_pairs} distinct pairs are too many for the {recorders} recorders of the linear estimator array (at most 5 each); {}",
         WayOut(.least)
     )]
     PlanLoad { distinct_pairs: u64, recorders: u64, least: Option<usize> },
     #[error(
-        "the standard error of a host of {hosts} opposite hosts would be {percent} % of threshold {threshold}: a plan may have {most} %, {}",
+        "the standard error for a host with {hosts} peers would be {percent} % of threshold {threshold} (at most {most} % is allowed); {}",
         WayOut(.least)
     )]
     PlanError { hosts: u32, percent: u64, threshold: u32, most: u32, least: Option<usize> },
-    #[error("hot_limit of the RSRA is 0: give at least 1")]
+    #[error("hot_limit of the RSRA must be at least 1, got 0")]
     HotLimit,
-    #[error("candidate_limit is {limit}: give 1 to {max}")]
+    #[error("candidate_limit must be 1 to {max}, got {limit}")]
     CandidateLimit { limit: u32, max: u32 },
 }
 
-/// What to do where a memory is too small for a plan.
+/// The way out if the memory is too small for a plan.
 struct WayOut<'a>(&'a Option<usize>);
 
 impl fmt::Display for WayOut<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(least) => write!(out, "give at least {least} bytes or a larger threshold"),
-            None => out.write_str("no memory is enough, give a larger threshold"),
+            Some(least) => write!(out, "use at least {least} bytes or a larger threshold"),
+            None => out.write_str("use a larger threshold (no amount of memory is enough)"),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Finders: arrays from which the addresses of likely super points are computed.
 //!
-//! A finder is a type without values that names its [`Params`](Finder::Params) and its recorders,
-//! and updates them. How hosts are found differs from finder to finder, and from device to
-//! device: the modules here have the maths, the devices the loops.
+//! A finder is a type without values. It names its [`Params`](Finder::Params) and its recorders, and updates them.
+//! Finders and devices search in different ways: the modules here contain the maths, and the devices contain the loops.
 
 pub mod cells;
 pub mod detection;
@@ -21,39 +20,41 @@ pub use overlap::{Overlap, fill_overlap, overlap_len, subsets};
 pub use params::RsraParams;
 pub use rsra::{Rsra, RsraFinder, touch_rsra};
 
-/// The probability from which on hosts count as not found: 1 % of them are missed.
+/// Probability of a miss above which a host counts as not found: 1 %.
 pub const NOT_FOUND: f64 = 0.01;
 
-/// Holds the part of a detector's params that belongs to its finder.
+/// The params of the finder of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum FinderPart {
-    /// The cells'.
+    /// Params of the cells.
     Cells(CellsParams),
-    /// The RSRA's.
+    /// Params of the RSRA.
     Rsra(RsraParams),
 }
 
-/// Describes a way of finding hosts: its params and recorders, and how pairs change them.
+/// A way to find hosts: its params and recorders, and how pairs change them.
 pub trait Finder: Send + Sync + 'static {
-    /// Its sizes and keys.
+    /// Sizes and keys of the finder.
     type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
 
-    /// What its array consists of.
+    /// Recorder type of the array.
     type Recorder: Recorder;
 
     /// Returns the params of this finder, which `part` holds.
     ///
     /// # Panics
-    /// When `part` belongs to another finder.
+    /// Panics if `part` belongs to another finder.
     fn params(part: &FinderPart) -> &Self::Params;
 
-    /// A change by a pair, found before any recorder is looked at.
+    /// The change by a pair, computed before any recorder is read.
     type Touch: Copy + Default + Send;
 
-    /// Touches the recorders in `array` of `pairs`, which were in contact `age` epochs ago. Each finder either touches
-    /// them at once or calls `later` with each touch, at most one for each pair, which [`apply`](Self::apply) then applies.
-    /// Any number of threads may do either.
+    /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
+    ///
+    /// Each implementation uses exactly one of two ways. It touches the recorders at once. Or it passes at most one
+    /// touch for each pair to `later`, and the caller applies them with [`apply`](Self::apply). Any number of threads
+    /// may do either.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,

@@ -1,13 +1,14 @@
-//! Sizes and fingerprints: whether two detectors touch the same recorders, and mean the same by their words.
+//! Sizes and fingerprints, which show whether two detectors touch the same recorders and give their words the same
+//! meaning.
 //!
-//! There are two, as there are two ways out where they differ: of the sizes, and of the seed.
+//! Sizes and seed have separate fingerprints, because a mismatch of each needs a different remedy.
 
 use crate::hash;
 use crate::params::Params;
 use crate::sizes::{SCHEME, SIZES, Size};
 
 impl Params {
-    /// Returns all sizes; the seed is none.
+    /// Returns all sizes, without the seed.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "the parts have SIZES sizes")]
     pub fn sizes(&self) -> [Size; SIZES] {
@@ -29,17 +30,18 @@ impl Params {
             Size::shaping("epoch_slices", counter.epoch_slices),
         ];
         let mut sizes = common.into_iter().chain(self.finder.sizes()).chain(counter);
-        core::array::from_fn(|_| sizes.next().expect("as many sizes as there are"))
+        core::array::from_fn(|_| sizes.next().expect("there are SIZES sizes"))
     }
 
-    /// Names the sizes that decide which recorder a pair touches and what its word means, and the
-    /// hash family: detectors that merge have equal ones, and equal [seeds](Self::seed_fingerprint).
+    /// Returns the fingerprint of the hash family and of all sizes that decide which recorder a pair touches and what
+    /// its word means. Detectors can merge if these fingerprints and their [seed fingerprints](Self::seed_fingerprint)
+    /// are equal.
     ///
-    /// The limits are left out, and the paper's scheme leaves out the window: they only decide
-    /// how recorders are read.
+    /// The limits are not included, because they only decide how recorders are read. For the same reason, the paper's
+    /// scheme does not include the window.
     #[must_use]
     pub fn sizes_fingerprint(&self) -> u64 {
-        // Another meaning of the words, or another hash, needs another version.
+        // If the meaning of the words or the hash changes, this version must change too.
         const VERSION: u64 = 5;
         let shaping = self.sizes().into_iter().enumerate().filter(|(_, size)| size.shapes);
         shaping.fold(VERSION, |sum, (number, size)| {
@@ -47,13 +49,13 @@ impl Params {
         })
     }
 
-    /// Names the seed: the hashes of 0 and 1 under the last of its column keys, which only the
-    /// paper's scheme uses, and only with all of its rows.
+    /// Returns the fingerprint of the seed: the hashes of 0 and 1 under the last column key. Only the paper's scheme
+    /// uses that key, and only if it has all rows.
     ///
-    /// It is written beside what a detector has seen, and does not say the seed. It lets somebody
-    /// test a guess of the seed, as what a known host touches does. So a seed that can be
-    /// guessed is no secret, nor is any seed under [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted. Under
-    /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13) nobody is known to do better than to guess all of its 64 bits.
+    /// The fingerprint is stored with the state. It does not reveal the seed, but anyone can test a guess with it, as
+    /// with the touches of a known host. A seed that can be guessed is therefore not a secret. With
+    /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, no seed is a secret. With
+    /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13), no better attack is known than guessing all 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {
         let hash = |address| u64::from(self.hash.of(address, self.seed_key));
@@ -65,7 +67,7 @@ impl Params {
 mod tests {
     use crate::{Config, HashFamily, RsraSizes, Scheme};
 
-    // Expected value: an independent Python implementation, see CONTRIBUTING.md.
+    // The expected value comes from the second implementation, hash_vectors.py.
     #[test]
     fn fingerprint_of_the_seed_equals_the_pinned_vector() {
         let of = |config: Config| config.validate().unwrap().seed_fingerprint();

@@ -1,6 +1,6 @@
-//! `getters!`: read access to the words of params.
+//! `getters!`: read access to the fields of params.
 
-/// Methods that return the fields of the same names, for a block of an `impl`.
+/// Defines methods that return the fields of the same names, inside an `impl` block.
 macro_rules! getters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         $($(#[$doc])* #[inline] #[must_use] pub const fn $name(&self) -> u32 { self.$name })*

@@ -1,14 +1,12 @@
-//! Keyed hashing of addresses: the family behind `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1`
-//! and the tags, one of two.
+//! Keyed hashes of addresses: the family behind `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1` and the tags.
 //!
-//! [`hash`] is Murmur3's 32-bit finaliser with a key word added before, between and
-//! after its multiplications. It is a bijection of 32-bit words for every key and costs
-//! three 32-bit multiplications. [`HashFamily::HalfSip13`] costs more, is no bijection, and is made
-//! for traffic whose sender wants collisions. No estimator needs a bijection.
+//! [`hash`] is the 32-bit finaliser of Murmur3, with a key word added before, between and after its multiplications.
+//! For every key it is a bijection of 32-bit words, and it costs three 32-bit multiplications.
+//! [`HashFamily::HalfSip13`] costs more and is not a bijection. It is made for traffic whose sender wants collisions.
+//! The estimators do not need a bijection.
 //!
-//! Both vectorise, and are the same integer arithmetic on a CPU and on a GPU. The keys come
-//! from one seed by splitmix64, so two detectors with equal seeds and families hash alike and
-//! may be merged.
+//! Both vectorise, and give the same bits on a CPU and on a GPU. The keys come from one seed by splitmix64. Detectors
+//! with equal seeds and families may therefore be merged.
 
 mod bijection;
 mod half_sip;
@@ -21,7 +19,7 @@ use core::fmt;
 use crate::pair::Address;
 use half_sip::half_sip;
 
-/// Chooses a family of keyed hashes.
+/// A family of keyed hashes.
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -31,12 +29,12 @@ use half_sip::half_sip;
 #[repr(u32)]
 #[non_exhaustive]
 pub enum HashFamily {
-    /// Murmur3's finaliser with three key words: fast, and even on any traffic that was not
-    /// chosen for the seed. Somebody who knows the seed can choose such traffic.
+    /// The finaliser of Murmur3 with three key words. It is fast, and uniform for any traffic that was not chosen for
+    /// the seed. Anyone who knows the seed can choose such traffic.
     #[default]
     Murmur,
-    /// HalfSipHash-1-3, for hostile traffic: without the seed nobody is known to find addresses
-    /// that collide more often than chance. It takes a secret seed; its 64 bits are the key's.
+    /// HalfSipHash-1-3, for hostile traffic. Without the seed, no way is known to find addresses that collide more
+    /// often than by chance. Use a secret seed, whose 64 bits are the key.
     #[cfg_attr(feature = "serde", serde(rename = "half-sip-1-3"))]
     HalfSip13,
 }
@@ -53,9 +51,10 @@ impl HashFamily {
     }
 }
 
-/// What `$work` makes of `$all`, params with a field `hash`, compiled once for each family: a loop that
-/// asked for the family in every round would not vectorise. (No function of a closure: whether that is compiled for
-/// the vectors of the caller is up to the compiler.)
+/// Evaluates `$work` with the params `$all`, which have a field `hash`, compiled once for each family.
+///
+/// A loop that chose the family in every iteration would not vectorise. A closure might not be compiled for the vector
+/// instructions of the caller.
 macro_rules! by_family {
     ($all:expr, |$params:ident| $work:expr) => {
         match $all.hash {
@@ -72,11 +71,11 @@ macro_rules! by_family {
 }
 pub(crate) use by_family;
 
-/// Lets params with a field `hash` hash addresses, and go through [`by_family!`].
+/// Gives params with a field `hash` the method that [`by_family!`] needs.
 macro_rules! hashing {
     ($params:ty) => {
         impl $params {
-            /// These params, which hash by `family` already.
+            /// Returns these params, whose family is known to be `family`.
             #[inline(always)]
             pub(crate) const fn hashing_by(&self, family: $crate::HashFamily) -> Self {
                 Self { hash: family, ..*self }
@@ -86,7 +85,7 @@ macro_rules! hashing {
 }
 pub(crate) use hashing;
 
-/// Chooses one member of a family of hashes, by three words, which its `Debug` keeps to itself.
+/// The key of a hash: three words, which `Debug` does not print.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Key {
@@ -95,19 +94,19 @@ pub struct Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Who knows the keys can hide hosts: no log gets them.
+        // Anyone who knows the keys can hide hosts, so they must not appear in logs.
         f.write_str("Key(..)")
     }
 }
 
-/// Deals keys from a seed (splitmix64); every call gives another key.
+/// A sequence of keys from a seed, by splitmix64. Every call gives another key.
 #[derive(Clone)]
 pub struct KeySequence {
     state: u64,
 }
 
 impl KeySequence {
-    /// Returns the sequence of keys that belongs to `seed`.
+    /// Returns the sequence of keys of `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -128,31 +127,30 @@ impl KeySequence {
 /// The keys of one detector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
-    /// H1 and H2, of opposite hosts.
+    /// Key of H1 and H2, which hash peers.
     pub(crate) opposite: Key,
-    /// H3, of opposite hosts.
+    /// Key of H3, which hashes peers.
     pub(crate) position: Key,
-    /// T0, of low address bits.
+    /// Key of T0, which hashes the low address bits.
     pub(crate) low: Key,
-    /// T1, of high address bits.
+    /// Key of T1, which hashes the high address bits.
     pub(crate) high: Key,
-    /// `LH_i`, of hosts; the last one also names the seed.
+    /// Keys of `LH_i`, which hash hosts. The last one also gives the fingerprint of the seed.
     pub(crate) columns: [Key; 8],
-    /// Of lines.
+    /// Key of lines.
     pub(crate) line: Key,
-    /// Of tags.
+    /// Key of tags.
     pub(crate) tag: Key,
-    /// Of cells: of hosts, of opposite hosts, and of names.
+    /// Keys of the cells: of hosts, of peers, and of names.
     pub(crate) cells: [Key; 3],
-    /// Of the words of IPv6 addresses.
+    /// Keys of the words of IPv6 addresses.
     pub(crate) limbs: [Key; 2],
 }
 
 impl Keys {
-    /// The keys that belong to `seed`.
     pub(crate) fn of(seed: u64) -> Self {
         let mut keys = KeySequence::new(seed);
-        // In the order of the fields.
+        // The order of the fields fixes the keys.
         Self {
             opposite: keys.next_key(),
             position: keys.next_key(),
@@ -167,14 +165,15 @@ impl Keys {
     }
 }
 
-/// Returns [`HashFamily::Murmur`]: the uniform 32-bit hash of `address` under `key`; a bijection for every key.
+/// Returns the uniform 32-bit hash of `address` under `key`, of [`HashFamily::Murmur`]. It is a bijection for every
+/// key.
 #[inline(always)]
 #[must_use]
 pub fn hash(address: Address, key: Key) -> u32 {
     let [before, between, after] = key.words;
     let mut h = address.wrapping_add(before);
     h ^= h >> 16;
-    h = h.wrapping_mul(between | 1); // odd, or the product would lose bits
+    h = h.wrapping_mul(between | 1); // An even factor would lose bits.
     h ^= h >> 15;
     h = h.wrapping_add(after);
     h = h.wrapping_mul(0x846c_a68b);
@@ -183,21 +182,21 @@ pub fn hash(address: Address, key: Key) -> u32 {
     h ^ (h >> 16)
 }
 
-/// Maps a uniform `hash` to `0..count` by its high bits (multiply-high; no division).
+/// Maps a uniform `hash` to `0..count` by its high bits, without a division.
 #[inline(always)]
 #[must_use]
 pub fn reduce(hash: u32, count: u32) -> u32 {
     ((u64::from(hash) * u64::from(count)) >> 32) as u32
 }
 
-/// Returns `LSB(hash)`: the index of the lowest 1 bit of `hash`; 32 for 0, which the paper leaves undefined.
+/// Returns `LSB(hash)`: the index of the lowest 1 bit of `hash`. For 0, which the paper leaves undefined, it is 32.
 #[inline]
 #[must_use]
 pub fn lsb(hash: u32) -> u32 {
     hash.trailing_zeros()
 }
 
-/// splitmix64's finaliser, a bijection of 64-bit words.
+/// Returns the splitmix64 finaliser of `x`, a bijection of 64-bit words.
 pub(crate) const fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -218,7 +217,7 @@ mod tests {
         (0xffff_ffff, 0x33b5_eed1),
     ];
 
-    // Expected values: an independent Python implementation of the module's text.
+    // The expected values come from an independent Python implementation of the module's text.
     #[test]
     fn keys_and_hashes_equal_the_pinned_vectors() {
         let mut keys = KeySequence::new(0);
@@ -248,7 +247,7 @@ mod tests {
         assert_eq!([lsb(3), lsb(40), lsb(1 << 31), lsb(0)], [0, 3, 31, 32]);
     }
 
-    // Expected values: an independent Python implementation, with the first two key words.
+    // The expected values come from an independent Python implementation, with the first two key words.
     #[test]
     fn half_sip_takes_the_first_two_words_of_a_key() {
         for (address, expected) in
@@ -258,8 +257,8 @@ mod tests {
         }
     }
 
-    // Pearson's statistic over 256 equal bins of 2^16 sequential addresses: mean 255,
-    // standard deviation sqrt(2 * 255) = 22.6; six of them allow for a bad day, not for a bad hash.
+    // Pearson's statistic over 256 equal bins of 2^16 sequential addresses has the mean 255 and the standard deviation
+    // sqrt(2 * 255) = 22.6. Six deviations allow for bad luck, but not for a bad hash.
     #[test]
     fn sequential_addresses_fill_high_and_low_bits_evenly() {
         let key = KeySequence::new(1).next_key();

@@ -1,22 +1,24 @@
-//! Ids: what stands for a host in all arrays, whatever family it is of.
+//! Ids: the representation of a host in all arrays, for both address families.
 //!
-//! An IPv4 host is its address, in both halves of its id. An IPv6 host is 64 keyed bits ([`limbs`](crate::hash)): the low
-//! half names its lines, the high half its tags. Two IPv6 hosts share lines with the probability 2^-32, as if one were a
-//! little of the other, and both with 2^-64. An opposite host is 32 bits: of n of them a share of some
-//! n/2^33 is taken for another, 0.1 % of ten million, none of them if they are IPv4.
+//! The id of an IPv4 host is its address, in both halves. The id of an IPv6 host is 64 keyed bits
+//! ([`limbs`](crate::hash)). The low half selects its lines, and the high half makes its tags. Two IPv6 hosts share
+//! their lines with probability 2^-32; each then counts a few touches of the other. They share lines and tags with
+//! probability 2^-64.
+//!
+//! The id of a peer has 32 bits. Among n IPv6 peers, a share of about n/2^33 is mistaken for another: 0.1 % of ten
+//! million.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::hash::{HashFamily, Key};
 use crate::pair::{Address, BATCH, Ip6Pair, IpPair, Limbs, unmapped};
 
-/// The keys of ids of IPv6 hosts.
+/// The keys of the ids of IPv6 hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct IdKeys(pub(crate) [Key; 2]);
 
 impl IdKeys {
-    /// The id of the host of `limbs`, by hashes of the family `hash`.
     #[inline(always)]
     pub(crate) fn id(&self, hash: HashFamily, limbs: Limbs) -> HostId {
         let [lo, hi] = hash.of_limbs(limbs, &self.0);
@@ -26,17 +28,17 @@ impl IdKeys {
         }
     }
 
-    /// The same of an address as it is in memory, as two words.
+    /// Returns the id of an address in its memory layout, as two words.
     #[inline(always)]
     fn id_of_words(&self, hash: HashFamily, words: [u64; 2]) -> HostId {
-        // The first of two words of an address is the low half here, and the high one on other machines.
+        // On little-endian machines, the first 32-bit word is the low half of a 64-bit word; on big-endian machines,
+        // the high half.
         let [high, low] =
             words.map(|word| if cfg!(target_endian = "big") { word.rotate_left(32) } else { word });
         let limbs = [high as u32, (high >> 32) as u32, low as u32, (low >> 32) as u32];
         self.id(hash, limbs)
     }
 
-    /// `pair` with its ids, by hashes of the family `hash`.
     #[inline(always)]
     pub(crate) fn ids(&self, hash: HashFamily, pair: Ip6Pair) -> Ip6Ids {
         let Ip6Pair { inside, opposite } = pair;
@@ -49,15 +51,15 @@ impl IdKeys {
     }
 }
 
-/// Stands for an inside host by two words; of an IPv4 host both words are the address.
+/// The id of an inside host, as two words. For an IPv4 host, both words are the address.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
 pub struct HostId {
-    /// By which its positions are found.
+    /// Word that selects the positions.
     pub lo: u32,
-    /// By which its tags are made.
+    /// Word that makes the tags.
     pub hi: u32,
 }
 
@@ -68,18 +70,18 @@ impl From<Address> for HostId {
     }
 }
 
-/// Gives a pair as arrays take pairs: with its ids.
+/// A pair with the ids that the arrays use.
 pub trait PairIds: Copy + Default + Send + Sync {
     /// Returns the id of the inside host.
     fn host(&self) -> HostId;
 
-    /// Returns the id of the opposite host.
+    /// Returns the id of the peer.
     fn opposite(&self) -> u32;
 
-    /// Returns the address of an inside host that is none of IPv4.
+    /// Returns the address of the inside host if it is an IPv6 host.
     fn limbs(&self) -> Option<Limbs>;
 
-    /// Returns whether the id of the opposite host is its address.
+    /// Returns whether the id of the peer is its address.
     fn is_opposite_v4(&self) -> bool;
 }
 
@@ -105,7 +107,7 @@ impl PairIds for IpPair {
     }
 }
 
-/// Holds the ids of an [`Ip6Pair`], with the address of its inside host.
+/// The ids of an [`Ip6Pair`], with the address of its inside host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6Ids {
     inside: Limbs,
@@ -139,15 +141,15 @@ impl PairIds for Ip6Ids {
     }
 }
 
-/// Gives the pairs of a batch as arrays take pairs: with their ids.
+/// The pairs of a batch, with the ids that the arrays use.
 pub trait Batch {
-    /// A pair of it.
+    /// Type of a pair.
     type Pair: PairIds;
 
     /// Returns pair number `i`.
     ///
     /// # Panics
-    /// When `i` is not below [`BATCH`].
+    /// Panics if `i` is not below [`BATCH`].
     fn get(&self, i: usize) -> Self::Pair;
 }
 
@@ -169,7 +171,7 @@ impl<B: Batch> Batch for &B {
     }
 }
 
-/// Holds the [`Ip6Pair`]s of a batch with their ids: an array for each part of an id, which vectorises.
+/// The [`Ip6Pair`]s of a batch with their ids. Each part of an id has an array of its own, so that loops vectorise.
 #[derive(Debug)]
 pub struct Ip6Batch<'a> {
     pairs: &'a [Ip6Pair; BATCH],
@@ -179,12 +181,14 @@ pub struct Ip6Batch<'a> {
 }
 
 impl<'a> Ip6Batch<'a> {
-    /// `pairs` with their ids, by hashes of the family `hash`.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a loop with one index into several arrays vectorises"
+    )]
     pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
         let (mut lo, mut hi, mut opposite) = ([0; BATCH], [0; BATCH], [0; BATCH]);
-        // Words of 64 bits, as products of 32 bits have so many: their lanes are those of vectors.
+        // Products of 32-bit words have 64 bits, so words of 64 bits fit the lanes of a vector.
         let words: [[u64; 4]; BATCH] = zerocopy::transmute!(*pairs);
         for i in 0..BATCH {
             let HostId { lo: low, hi: high } = keys.id_of_words(hash, [words[i][0], words[i][1]]);

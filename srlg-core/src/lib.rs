@@ -1,17 +1,19 @@
-//! Estimator maths of srlg: which hosts are in contact with many distinct others.
+//! The estimators of srlg, which find the hosts that are in contact with many distinct others.
 //!
-//! The crate uses no allocation, no standard library and no unsafe code, so the same functions run in CPU threads and in GPU
-//! threads. Its public API are the items listed on this page, which the crate `srlg` exports too. The modules, and the items
-//! that this page does not list, serve `srlg-host` and `srlg-kernels` and may change with any version.
+//! The crate uses no allocation, no standard library and no unsafe code, so CPU threads and GPU threads run the same
+//! functions. Its public API consists of the items listed on this page, which the crate `srlg` exports too. The modules
+//! and all other items serve `srlg-host` and `srlg-kernels`, and may change with any version.
 //!
-//! The way of a pair through the crate:
+//! A pair takes this way through the crate:
 //!
-//! 1. [`Config`] holds sizes, and [`Config::validate`] checks them into [`Params`].
-//! 2. Pairs touch two arrays of [`Recorder`]s: a [`finder`] finds hosts, and a [`counter`] counts their peers. A [`scheme`]
-//!    names the finder that belongs to a counter.
-//! 3. At the end of a slice the finder offers candidates, and the counter makes a [`Tally`] of each.
-//! 4. [`Params::estimate`] turns a [`Tally`] into a cardinality. The only floats are there, in [`finder::cells::chance`] and
-//!    in [`finder::detection`].
+//! 1. [`Config`] holds the sizes, and [`Config::validate`] turns them into [`Params`].
+//! 2. Pairs touch two arrays of [`Recorder`]s: a [`finder`] finds hosts, and a [`counter`] counts their peers. A
+//!    [`scheme`] names a finder and its counter.
+//! 3. At the end of a slice, the finder offers candidates, and the counter makes a [`Tally`] of each.
+//! 4. [`Params::estimate`] turns a [`Tally`] into a cardinality. Only this step, [`finder::cells::chance`] and
+//!    [`finder::detection`] use floating point.
+//!
+//! # Example
 //!
 //! ```
 //! use srlg_core::counter::{Counter, Lines, TaggedCounter};

@@ -1,8 +1,8 @@
-//! [`Packed`]: recorders of 8 or 16 bits, four or two in a word of 32.
+//! [`Packed`]: recorders of 8 or 16 bits, four or two in a word of 32 bits.
 //!
-//! 32 bits is the narrowest word that GPUs compare and swap. A minimum costs one load and one swap
-//! here; a compiler that has to make the minimum of a narrower recorder adds a load, which no other
-//! thread has to see. An array of packed recorders ends with a whole word.
+//! A GPU cannot compare and swap words of fewer than 32 bits. With a packed word, a minimum costs one load and one
+//! swap. For a narrower recorder, the compiler would add another load. An array of packed recorders ends with a whole
+//! word.
 
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -10,19 +10,18 @@ use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::recorder::ReadRecorder;
 
-/// Holds neighbouring recorders of type `R` in a word of 32 bits: the same bytes.
+/// Neighbouring recorders of type `R` in a word of 32 bits, with the same bytes.
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
 #[repr(transparent)]
 pub struct Packed<R>(AtomicU32, PhantomData<R>);
 
 impl<R: ReadRecorder> Packed<R> {
-    /// Recorders of a word.
     const RECORDERS: usize = size_of::<u32>() / size_of::<R>();
 
-    /// The bits of the first recorder by value.
+    /// Mask of the lowest recorder in a word.
     const MASK: u32 = u32::MAX >> (u32::BITS - u32::BITS / Self::RECORDERS as u32);
 
-    /// Returns how many words hold `recorders` recorders.
+    /// Returns the number of words for `recorders` recorders.
     #[inline(always)]
     #[must_use]
     pub const fn words(recorders: usize) -> usize {
@@ -32,36 +31,36 @@ impl<R: ReadRecorder> Packed<R> {
     /// Keeps the more recent of `word` and the word of recorder number `at` of `words`.
     ///
     /// # Panics
-    /// When `words` do not hold that recorder.
+    /// Panics if `words` do not contain that recorder.
     #[inline(always)]
     pub fn fetch_min(words: &[Self], at: usize, word: R::Word) {
         let (packed, seen) = Self::look(words, at);
         if word != R::saturated(0u32) {
             return packed.fetch_min_seen(seen, at, word);
         }
-        // The minimum with 0 is 0, for which no swap has to be tried again; a touch that is not
-        // late has this word wherever recorders have no tags.
+        // The minimum with 0 is always 0, so this needs no retry. In recorders without tags, every touch that is not
+        // late has this word.
         let mask = Self::MASK << Self::shift(at);
         if seen & mask != 0 {
             packed.0.fetch_and(!mask, Relaxed);
         }
     }
 
-    /// Returns the word that holds recorder number `at` of `words`, and its value now.
+    /// Returns the word that contains recorder number `at` of `words`, and its current value.
     ///
     /// # Panics
-    /// When there is none.
+    /// Panics if `words` do not contain that recorder.
     #[inline(always)]
     pub(crate) fn look(words: &[Self], at: usize) -> (&Self, u32) {
         let packed = &words[at / Self::RECORDERS];
         (packed, packed.0.load(Relaxed))
     }
 
-    /// Keeps the more recent of `word` and the word of recorder number `at`, which is in this word;
-    /// `seen` is the value of this word a moment ago.
+    /// Keeps the more recent of `word` and the word of recorder number `at`, which is in this word. `seen` is a recent
+    /// value of this word.
     #[inline(always)]
     pub(crate) fn fetch_min_seen(&self, mut seen: u32, at: usize, word: R::Word) {
-        // No recorder that is packed has more than 16 bits.
+        // A packed recorder has at most 16 bits.
         let (shift, word) = (Self::shift(at), Into::<u64>::into(word) as u32);
         while word < seen >> shift & Self::MASK {
             let all = seen & !(Self::MASK << shift) | word << shift;
@@ -72,7 +71,7 @@ impl<R: ReadRecorder> Packed<R> {
         }
     }
 
-    /// Returns by how many bits recorder number `at` is above the lowest bit of its word.
+    /// Returns the bit offset of recorder number `at` in its word.
     #[inline(always)]
     fn shift(at: usize) -> u32 {
         let place = (at % Self::RECORDERS) as u32;
@@ -90,8 +89,8 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// Keeps `touches` in recorders and in packed recorders that begin with `words`, and asserts
-    /// that both end as the same bytes.
+    /// Applies `touches` to recorders and to packed recorders, both with the initial `words`, and asserts that both end
+    /// with the same bytes.
     fn assert_same_bytes<R: Recorder + FromBytes + IntoBytes>(
         words: &[R::Word],
         touches: &[(usize, R::Word)],
@@ -114,7 +113,7 @@ mod tests {
     }
 
     proptest! {
-        // Seven recorders end within a word of either width.
+        // Seven recorders end within a word, for both widths.
         #[test]
         fn packed_recorders_are_the_recorders_that_they_hold(
             words in prop::collection::vec(any::<u16>(), 7),
@@ -127,7 +126,7 @@ mod tests {
         }
     }
 
-    // What was seen may be old: both halves have changed meanwhile.
+    // The value of the word is stale here: both halves have changed since it was read.
     #[test]
     fn a_swap_that_comes_late_loses_nothing() {
         let packed = [Packed::<Recorder16>(AtomicU32::new(u32::MAX), PhantomData)];

@@ -3,24 +3,23 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// A host's address as an integer: `10.0.0.1` is `0x0a00_0001`.
+/// The IPv4 address of a host as an integer: `10.0.0.1` is `0x0a00_0001`.
 ///
-/// Everything that depends on the width of an address is written over this
-/// alias and [`ADDRESS_BITS`].
+/// All code that depends on the width of an address uses this alias and [`ADDRESS_BITS`].
 pub type Address = u32;
 
 /// An IPv6 address as four 32-bit words, the highest first: `2001:db8::1` is `[0x2001_0db8, 0, 0, 1]`.
 ///
-/// `::ffff:10.0.0.1` (RFC 4291, 2.5.5.2) is the IPv4 address `10.0.0.1` itself, here and everywhere.
+/// An IPv4-mapped address such as `::ffff:10.0.0.1` (RFC 4291, 2.5.5.2) is the IPv4 address `10.0.0.1` everywhere.
 pub type Limbs = [u32; 4];
 
 /// Number of bits of an [`Address`].
 pub const ADDRESS_BITS: u32 = Address::BITS;
 
-/// Pairs whose hashes are computed together: enough for full vectors.
+/// Number of pairs whose hashes are computed together, so that they fill vectors.
 pub const BATCH: usize = 64;
 
-/// Defines a pair of two addresses of a type: plain words without padding.
+/// Defines a pair of two addresses of a type, as plain words without padding.
 macro_rules! pair {
     ($(#[$doc:meta])* $name:ident of $address:ty) => {
         $(#[$doc])*
@@ -43,24 +42,23 @@ macro_rules! pair {
         #[cfg_attr(feature = "bytemuck", derive(bytemuck::Pod, bytemuck::Zeroable))]
         #[repr(C)]
         pub struct $name {
-            /// The inside host, whose cardinality is measured.
+            /// Inside host, whose peers are counted.
             pub inside: $address,
-            /// The opposite host.
+            /// Peer of the inside host.
             pub opposite: $address,
         }
     };
 }
 
 pair! {
-    /// Names a host inside the measured network and its opposite host: the pair `<inside, opposite>`.
+    /// A pair of IPv4 addresses: a host inside the network and its peer.
     ///
-    /// Eight bytes without padding, so that a slice of pairs can be read from and
-    /// sent to anywhere as plain bytes.
+    /// A pair has eight bytes without padding, so a slice of pairs can be read and sent as plain bytes.
     IpPair of Address
 }
 
 impl IpPair {
-    /// Returns the pair of the inside host `inside` and its opposite host `opposite`.
+    /// Returns the pair of the inside host `inside` and its peer `opposite`.
     #[must_use]
     pub const fn new(inside: Ipv4Addr, opposite: Ipv4Addr) -> Self {
         Self { inside: inside.to_bits(), opposite: opposite.to_bits() }
@@ -68,25 +66,27 @@ impl IpPair {
 }
 
 pair! {
-    /// Names an inside host and its opposite host by any two addresses, each of either family.
+    /// A pair of two addresses of either family: an inside host and its peer.
     ///
-    /// A host that is written as an IPv4-mapped IPv6 address is the IPv4 host: pairs of such hosts are those of an
-    /// [`IpPair`], to the bit. 32 bytes without padding; [`IpPair`] is the fast way in for IPv4.
+    /// An IPv4-mapped IPv6 address is the IPv4 host, so a pair of such addresses gives the same bits as an [`IpPair`].
+    /// A pair has 32 bytes without padding. For IPv4 pairs, [`IpPair`] is faster.
     Ip6Pair of Limbs
 }
 
 impl Ip6Pair {
-    /// Returns the pair of the inside host `inside` and its opposite host `opposite`, of one family or of two.
+    /// Returns the pair of the inside host `inside` and its peer `opposite`, of the same or of different families.
     #[must_use]
     pub const fn new(inside: IpAddr, opposite: IpAddr) -> Self {
         Self { inside: limbs(inside), opposite: limbs(opposite) }
     }
 
-    /// Returns the pair of the inside host `inside` and whatever `peer` is a hash of, 64 uniform bits: what is counted need not be
-    /// hosts. Reports have no sample of such peers, as nobody could tell what a hash is of.
+    /// Returns the pair of the inside host `inside` and a peer that is given by a hash of 64 uniform bits.
+    ///
+    /// With this, other things than hosts can be counted. Reports do not sample such peers, because a hash does not
+    /// reveal what it was made of.
     #[must_use]
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
-        // In fd00::/8 (RFC 4193), so that no hash is an IPv4-mapped address.
+        // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.
         Self { inside: limbs(inside), opposite: [0xfd00_0000, 0, (peer >> 32) as u32, peer as u32] }
     }
 }
@@ -97,7 +97,7 @@ impl From<IpPair> for Ip6Pair {
     }
 }
 
-/// Returns `host` as words; an IPv4 address as an IPv4-mapped one.
+/// Returns `host` as words. An IPv4 address becomes an IPv4-mapped one.
 #[must_use]
 pub const fn limbs(host: IpAddr) -> Limbs {
     match host {
@@ -109,7 +109,7 @@ pub const fn limbs(host: IpAddr) -> Limbs {
     }
 }
 
-/// Returns the host of `limbs`; of an IPv4-mapped address the IPv4 host.
+/// Returns the host of `limbs`. For an IPv4-mapped address, this is the IPv4 host.
 #[must_use]
 pub const fn host(limbs: Limbs) -> IpAddr {
     let [a, b, c, d] = limbs;
@@ -126,11 +126,10 @@ const fn mapped(host: Address) -> Limbs {
     [0, 0, MAPPED, host]
 }
 
-/// The IPv4 address that `limbs` map, if they do.
+/// Returns the IPv4 address that `limbs` map, if any.
 #[inline(always)]
 pub(crate) const fn unmapped([a, b, c, d]: Limbs) -> Option<Address> {
     if a | b == 0 && c == MAPPED { Some(d) } else { None }
 }
 
-/// The third word of an IPv4-mapped address.
 const MAPPED: u32 = 0xffff;

@@ -1,9 +1,8 @@
-//! [`Params`]: a checked [`Config`](crate::Config) with everything derived from it.
+//! [`Params`]: a checked [`Config`](crate::Config) with all derived values.
 //!
-//! Three parts: what every detector has, the finder's and the counter's. Plain words in a fixed
-//! layout, so that a GPU kernel can take a part by value.
-//! [`Config::validate`](crate::Config::validate) is the only constructor, hence no
-//! accessor can fail: every index that is built from these sizes is in range.
+//! The params have three parts: the common part, the finder and the counter. They are plain words in a fixed layout, so
+//! a GPU kernel can take a part by value. [`Config::validate`](crate::Config::validate) is the only constructor.
+//! Therefore no accessor can fail, and every index computed from these sizes is in range.
 
 use core::net::IpAddr;
 
@@ -14,7 +13,7 @@ use crate::hash::{HashFamily, Key, by_family, hashing};
 use crate::ids::{HostId, IdKeys, Ip6Batch, Ip6Ids};
 use crate::pair::{BATCH, Ip6Pair, limbs};
 
-/// Holds the checked sizes and the keys of one detector.
+/// The checked sizes and the keys of one detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Params {
@@ -22,9 +21,9 @@ pub struct Params {
     pub(crate) window: u32,
     pub(crate) candidate_limit: u32,
     pub(crate) hash: HashFamily,
-    /// Names the seed.
+    /// Key of the seed fingerprint.
     pub(crate) seed_key: Key,
-    /// Of ids of IPv6 hosts.
+    /// Keys of the ids of IPv6 hosts.
     pub(crate) id_keys: IdKeys,
     pub(crate) finder: FinderPart,
     pub(crate) counter: CounterPart,
@@ -32,22 +31,22 @@ pub struct Params {
 
 impl Params {
     getters! {
-        /// Returns θ, in distinct opposite hosts.
+        /// Returns θ, in distinct peers.
         threshold,
         /// Returns k, in slices.
         window,
-        /// Returns how many candidates one search accepts.
+        /// Returns the number of candidates that one search accepts.
         candidate_limit,
     }
 
-    /// Returns the finder's part.
+    /// Returns the params of the finder.
     #[inline]
     #[must_use]
     pub const fn finder(&self) -> &FinderPart {
         &self.finder
     }
 
-    /// Returns the counter's part.
+    /// Returns the params of the counter.
     #[inline]
     #[must_use]
     pub const fn counter(&self) -> &CounterPart {
@@ -74,7 +73,7 @@ impl Params {
         by_family!(self, |params| Ip6Batch::new(pairs, params.hash, &params.id_keys))
     }
 
-    /// Returns a hash of `host` by which hosts are put in an order that does not depend on their addresses.
+    /// Returns a hash of `host` that orders hosts independently of their addresses.
     #[must_use]
     pub fn host_order(&self, host: IpAddr) -> u32 {
         self.hash.of(self.host_id(host).lo, self.seed_key)

@@ -1,11 +1,12 @@
-//! [`RecentRange`]: which recorders of an array the last slices touched, as far as their words tell.
+//! [`RecentRange`]: the recorders of an array that the last slices touched, as far as their words show it.
 //!
-//! The smaller the word of a touch, the more recent it is. An echo looks older than any touch of the
-//! window. So does a touch that left the window: once it is as old as echoes look, its word is that
-//! of a fresh echo. Its line tells them apart. An echo is in the line of its touch, and in the place of
-//! that is its word or a smaller one. So a line without the word of a recent touch has no recent
-//! echo, and what looks like one there is an old touch. In a line that has one, old touches are
-//! taken for echoes: a recorder too many, never one too few.
+//! The smaller the word of a touch, the more recent it is. An echo looks older than any touch of the window. So does a
+//! touch that has left the window: once it is as old as an echo looks, its word is that of a fresh echo.
+//!
+//! The line separates the two cases. An echo is in the same line as its touch, and the place of that touch holds its
+//! word or a smaller one. Therefore a line without a recent touch has no recent echo, and a word that looks like one is
+//! an old touch. In a line with a recent touch, old touches are taken for echoes. Too many recorders may be selected,
+//! but never too few.
 
 use crate::array::{ARRAYS, COUNTER, FINDER};
 use crate::counter::tagged::LINE;
@@ -14,20 +15,20 @@ use crate::params::Params;
 use crate::recorder::ReadRecorder;
 use crate::word::Word;
 
-/// Says which words of an array are recent: those of touches, which are below `recent`, and those of their
-/// echoes, which are below `recent` once `echo` is taken off. The sum of both is no larger than the largest word.
+/// The range of words that are recent in an array. Words of touches are below `recent`. Words of their echoes are below
+/// `recent` after `echo` is subtracted. The sum of both does not exceed the largest word.
 ///
-/// `echo` is 0 where there are no echoes: what looks like one is a touch.
+/// If `echo` is 0, the array has no echoes, and every recent word is a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecentRange<W = u64> {
-    /// Touches are below it.
+    /// Upper end of the words of touches, exclusive.
     pub recent: W,
-    /// By how much the word of an echo is larger than that of its touch.
+    /// Difference between the word of an echo and the word of its touch.
     pub echo: W,
 }
 
 impl RecentRange {
-    /// Returns the same range, for words `W`, which are as wide as those that the range is of.
+    /// Returns the same range for words of type `W`, which must have the width of the array.
     #[must_use]
     pub fn of_width<W: Word>(self) -> RecentRange<W> {
         RecentRange { recent: W::saturated(self.recent), echo: W::saturated(self.echo) }
@@ -35,10 +36,10 @@ impl RecentRange {
 }
 
 impl<W: Word> RecentRange<W> {
-    /// Returns whether recorder number `at` of `recorders`, which are an array or whole lines of it, is recent.
+    /// Returns whether recorder number `at` of `recorders` is recent. `recorders` are an array or whole lines of it.
     ///
     /// # Panics
-    /// When there is no such recorder.
+    /// Panics if `recorders` do not contain that recorder.
     #[inline(always)]
     #[must_use]
     pub fn holds<R: ReadRecorder<Word = W>>(self, recorders: &[R], at: usize) -> bool {
@@ -47,23 +48,23 @@ impl<W: Word> RecentRange<W> {
         self.is_touch(word) || self.looks_recent(word) && self.has_touch(line())
     }
 
-    /// Returns whether a recorder of `line` is a recent touch. Otherwise none of them is recent.
+    /// Returns whether a recorder of `line` is a recent touch. If not, no recorder of the line is recent.
     #[inline(always)]
     #[must_use]
     pub fn has_touch<'a, R: ReadRecorder<Word = W> + 'a>(
         self,
         line: impl IntoIterator<Item = &'a R>,
     ) -> bool {
-        // All are looked at: that vectorises.
+        // The loop does not stop early, so that it vectorises.
         line.into_iter().fold(false, |has, recorder| has | self.is_touch(recorder.word()))
     }
 
-    /// Returns whether `word` looks like that of a recent touch or of its echo: in a line that
-    /// [has a touch](Self::has_touch) it is recent.
+    /// Returns whether `word` looks like a recent touch or its echo. In a line that [has a touch](Self::has_touch), it
+    /// is recent.
     #[inline(always)]
     #[must_use]
     pub fn looks_recent(self, word: W) -> bool {
-        // No branch: its outcome could not be foreseen.
+        // The result is unpredictable, so this does not branch.
         self.is_touch(word) | (word.wrapping_sub(self.echo) < self.recent)
     }
 
@@ -74,8 +75,8 @@ impl<W: Word> RecentRange<W> {
 }
 
 impl Params {
-    /// Returns which words of each array are those of a touch, or of the echo of a touch, within
-    /// `span`, which is no longer than the window.
+    /// Returns the range of words of each array that belong to a touch, or to the echo of a touch, within `span`. The
+    /// span must not be longer than the window.
     #[must_use]
     pub fn recent_ranges(&self, span: Span) -> [RecentRange; ARRAYS] {
         let ends = |finder, counter| self.age_steps(Ages { finder, counter });

@@ -1,28 +1,27 @@
-//! Recorders: small integers that remember when they were last touched, and by whom.
+//! Recorders: small integers that remember when they were last touched, and by which host.
 //!
-//! A recorder's word has an age in its high bits and, in the tagged scheme, a tag of its
-//! toucher in its low bits (none in the paper's scheme). Words order by recency: the
-//! smaller, the more recent. A touch and a merge are therefore both a minimum, which is
-//! commutative, associative and idempotent: any number of threads may touch at once, with
-//! relaxed atomics, in any order and any number of times, and end with the same words.
+//! The high bits of a recorder's word are an age. In the tagged scheme, the low bits are a tag of the host that touched
+//! it. A smaller word is more recent. A touch and a merge are therefore both a minimum, which is commutative,
+//! associative and idempotent. Any number of threads may touch at once with relaxed atomics, in any order and with
+//! repetitions, and the words are the same.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::word::Word;
 
-/// Shows a recorder to those who only read: an atomic, or a plain word while nobody touches the recorder.
+/// Read access to a recorder: an atomic, or a plain word while no thread touches the recorder.
 pub trait ReadRecorder: Sized + Sync {
-    /// The plain integer inside; a smaller one is more recent.
+    /// Integer type of the word. A smaller word is more recent.
     type Word: Word;
 
-    /// The largest word: a recorder that was never touched, or too long ago.
+    /// The largest word: the recorder was never touched, or too long ago.
     const UNTOUCHED: Self::Word = Self::Word::MAX;
 
     /// Returns the word.
     fn word(&self) -> Self::Word;
 
-    /// Returns `value` as a word, or [`UNTOUCHED`](Self::UNTOUCHED) when `value` does not fit.
+    /// Returns `value` as a word, or [`UNTOUCHED`](Self::UNTOUCHED) if `value` does not fit.
     #[inline]
     fn saturated(value: impl Into<u64>) -> Self::Word {
         Self::Word::try_from(value.into()).unwrap_or(Self::UNTOUCHED)
@@ -38,45 +37,45 @@ impl<W: Word> ReadRecorder for W {
     }
 }
 
-/// Keeps a word in an atomic, which any number of threads may touch at once.
+/// A word in an atomic, which any number of threads may touch at once.
 pub trait Recorder: ReadRecorder + Send {
     /// Returns a recorder with `word`.
     fn new(word: Self::Word) -> Self;
 
-    /// Keeps the more recent of the recorder's word and `word`: the minimum.
+    /// Keeps the minimum of the recorder's word and `word`, which is the more recent one.
     fn fetch_min(&self, word: Self::Word);
 
-    /// Keeps the more recent of `word` and the recorder's word, which was `seen` a moment ago: spares the load of
-    /// [`fetch_min`](Self::fetch_min).
+    /// Keeps the minimum of `word` and the recorder's word, of which `seen` is a recent value. Unlike
+    /// [`fetch_min`](Self::fetch_min), it needs no load.
     fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
-    /// Sets the recorder's word to `word`, even a less recent one: only while no other thread uses the recorder.
+    /// Sets the recorder's word to `word`, even if `word` is less recent. No other thread may use the recorder
+    /// meanwhile.
     fn set(&self, word: Self::Word);
 
-    /// Returns `word` after ageing by `step`: by the epochs that passed, times the growth of a word in one epoch.
+    /// Returns `word` after ageing by `step`, which is the number of epochs times the growth of a word in one epoch.
     ///
-    /// The sum saturates as a whole word, which keeps the order of any two words: a minimum
-    /// before ageing equals the minimum after it.
+    /// The sum saturates as a whole word, which keeps the order of any two words. A minimum before ageing therefore
+    /// equals the minimum after it.
     #[inline]
     fn aged(word: Self::Word, step: Self::Word) -> Self::Word {
-        // Saturate: a word that wrapped from its maximum to 0 would look just touched.
+        // A word that wrapped from its maximum to 0 would look just touched.
         word.saturating_add(step)
     }
 
-    /// Ages the recorder by `step`, and returns the word of before.
+    /// Ages the recorder by `step` and returns the previous word.
     fn age_by(&mut self, step: Self::Word) -> Self::Word;
 
-    /// Returns the words of `recorders` while nobody can touch them. Compilers vectorise loops over plain
-    /// integers, never over atomics.
+    /// Returns the words of `recorders` as plain integers. The exclusive borrow ensures that no thread touches them.
+    /// Compilers vectorise loops over plain integers, but not over atomics.
     fn freeze(recorders: &mut [Self]) -> &mut [Self::Word];
 }
 
-/// Recorders that a counter of 16 bits counts: counters as narrow as the words keep all lanes of a
-/// vector busy. No counter of a run overflows, so they wrap: where the compiler checks sums for
-/// overflow, it does not vectorise them.
+/// Recorders that one 16-bit counter can count. Counters as narrow as the words use all lanes of a vector. They cannot
+/// overflow in one run, but wrap explicitly, because overflow checks prevent vectorisation.
 const RECORDERS_PER_COUNTER: usize = 1 << 15;
 
-/// Returns how many of `recorders` have a word below `limit`.
+/// Returns the number of `recorders` with a word below `limit`.
 #[inline(always)]
 #[must_use]
 pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
@@ -91,7 +90,7 @@ pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     total
 }
 
-/// Adds `step` to the ages of all `recorders`; returns how many had a word below `limit` before.
+/// Adds `step` to the words of all `recorders`, and returns the number of previous words below `limit`.
 #[inline(always)]
 pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
@@ -105,11 +104,11 @@ pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) 
     total
 }
 
-/// Bit i for byte i, which is 0 or 1.
+/// Returns a mask in which bit i is byte i. Each byte must be 0 or 1.
 #[inline(always)]
 pub(crate) fn gathered(bytes: [u8; 8]) -> u8 {
-    // Byte i holds its bit at place 8i; the term 2^(56 - 7i) moves it to place 56 + i. All
-    // other products land on places of their own, so no carry disturbs the top byte.
+    // The term 2^(56 - 7i) moves the bit of byte i from bit 8i to bit 56 + i. All other products have bits of their
+    // own, so no carry changes the top byte.
     const TO_TOP_BYTE: u64 = 0x0102_0408_1020_4080;
     (u64::from_le_bytes(bytes).wrapping_mul(TO_TOP_BYTE) >> 56) as u8
 }
@@ -139,7 +138,7 @@ macro_rules! recorder {
             #[inline]
             fn fetch_min(&self, word: $word) {
                 if word == 0 {
-                    // The minimum with 0 is 0: a plain store does, and need not wait for a load.
+                    // A plain store of 0 is the minimum, and does not wait for a load.
                     self.set(0);
                 } else {
                     self.fetch_min_seen(self.word(), word);
@@ -148,8 +147,8 @@ macro_rules! recorder {
 
             #[inline]
             fn fetch_min_seen(&self, mut seen: $word, word: $word) {
-                // Where nothing would change nothing is written: words only fall while others
-                // touch, so what was not larger then is not larger now.
+                // Nothing is written without a change. Words only decrease meanwhile, so a word that was not larger is
+                // not larger now.
                 while word < seen {
                     match self.0.compare_exchange(seen, word, Relaxed, Relaxed) {
                         Ok(_) => return,
@@ -171,32 +170,32 @@ macro_rules! recorder {
 
             fn freeze(recorders: &mut [Self]) -> &mut [$word] {
                 let bytes = recorders.as_mut_bytes();
-                <[$word]>::mut_from_bytes(bytes).expect("an atomic and its integer have one layout")
+                <[$word]>::mut_from_bytes(bytes).expect("an atomic and its integer have the same layout")
             }
         }
     };
 }
 
 recorder!(
-    /// Keeps a word of 8 bits: an age.
+    /// A recorder of 8 bits, which holds an age.
     Recorder8(AtomicU8: u8)
 );
 recorder!(
-    /// Keeps a word of 16 bits: the paper's age in slices, or an age above a tag.
+    /// A recorder of 16 bits, which holds the paper's age in slices, or an age and a tag.
     Recorder16(AtomicU16: u16)
 );
 recorder!(
-    /// Keeps a word of 32 bits.
+    /// A recorder of 32 bits.
     Recorder32(AtomicU32: u32)
 );
 recorder!(
-    /// Keeps a word of 64 bits: a cell.
+    /// A recorder of 64 bits, which holds a cell.
     Recorder64(AtomicU64: u64)
 );
 
 impl Recorder64 {
-    /// Keeps the more recent of the recorder's word and `word` by one operation, which GPUs have and
-    /// common processors make of several.
+    /// Keeps the minimum of the recorder's word and `word` by one atomic operation. GPUs have such an instruction; most
+    /// CPUs need several.
     #[inline]
     pub fn fetch_min_at_once(&self, word: u64) {
         self.0.fetch_min(word, Relaxed);

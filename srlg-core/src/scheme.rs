@@ -1,7 +1,7 @@
-//! [`Scheme`]: which finder and which counter a detector has.
+//! [`Scheme`]: the finder and the counter of a detector.
 //!
-//! The only file of this crate that asks. Everything else is written over the [`SchemeTypes`] that
-//! [`for_scheme!`](crate::for_scheme) names, or asks [`Params`] what it needs to know.
+//! Only this file of the crate matches on the scheme. All other code is generic over the [`SchemeTypes`] that
+//! [`for_scheme!`](crate::for_scheme) provides, or gets what it needs from [`Params`].
 
 use core::iter;
 use core::ops::Range;
@@ -23,21 +23,21 @@ use crate::params::Params;
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// Names the types that a scheme is made of.
+/// The types of a scheme.
 pub trait SchemeTypes: Send + Sync + 'static {
-    /// What finds hosts.
+    /// Finder, which finds hosts.
     type Finder: Finder;
-    /// What counts their opposite hosts.
+    /// Counter, which counts their peers.
     type Counter: Counter;
 }
 
-/// The recorders of a scheme's finder.
+/// Recorder type of a scheme's finder.
 pub type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
 
-/// The recorders of a scheme's counter.
+/// Recorder type of a scheme's counter.
 pub type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
 
-/// Names the types of [`Scheme::Tagged`].
+/// The types of [`Scheme::Tagged`].
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedTypes;
 
@@ -46,7 +46,7 @@ impl SchemeTypes for TaggedTypes {
     type Counter = TaggedCounter;
 }
 
-/// Names the types of [`Scheme::Paper`].
+/// The types of [`Scheme::Paper`].
 #[derive(Clone, Copy, Debug)]
 pub struct PaperTypes;
 
@@ -55,7 +55,7 @@ impl SchemeTypes for PaperTypes {
     type Counter = RowsCounter;
 }
 
-/// Does `$work` with the [`SchemeTypes`] of `$params`, named `$Types`.
+/// Evaluates `$work` with `$Types` as the [`SchemeTypes`] of `$params`.
 #[macro_export]
 macro_rules! for_scheme {
     ($params:expr, $Types:ident => $work:expr) => {
@@ -72,7 +72,7 @@ macro_rules! for_scheme {
     };
 }
 
-/// Checks the rules of the counter of `config`.
+/// Checks the rules of the counter of `config` and returns its params.
 pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, ConfigError> {
     Ok(match config.scheme {
         Scheme::Paper { rows, columns, stride, .. } => {
@@ -84,7 +84,7 @@ pub(crate) fn counter_part(config: &Config, keys: &Keys) -> Result<CounterPart, 
     })
 }
 
-/// Checks the rules of the finder of `config`.
+/// Checks the rules of the finder of `config` and returns its params.
 pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, ConfigError> {
     Ok(match config.scheme {
         Scheme::Paper { finder, .. } => FinderPart::Rsra(RsraParams::new(finder, config, keys)?),
@@ -94,24 +94,24 @@ pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, Co
     })
 }
 
-/// Holds the sizes of a counter by which two detectors are compared, and which snapshots name.
+/// The sizes of a counter, which snapshots contain and detectors compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSizes {
-    /// Rows of recorders: 1 where there are lines.
+    /// Rows of recorders, 1 for lines.
     pub rows: u32,
     /// Linear estimators in a row, or lines.
     pub columns: u32,
-    /// η': recorders of a linear estimator, in its fine region where there are several.
+    /// η': recorders of a linear estimator, of its fine region if it has several.
     pub width: u32,
-    /// Recorders between neighbouring linear estimators, or of a line.
+    /// Recorders between the starts of neighbouring linear estimators, or of a line.
     pub stride: u32,
-    /// Recorders in a row.
+    /// Number of recorders in a row.
     pub row_len: u32,
-    /// Tags that a word tells apart: 1 where words are ages.
+    /// Number of tags, 1 if words are ages.
     pub tags: u32,
-    /// Ages by which an echo looks older than its touch: 0 where there are no echoes.
+    /// Ages by which an echo looks older than its touch, 0 without echoes.
     pub echo_delay: u32,
-    /// Slices per epoch.
+    /// Number of slices per epoch.
     pub epoch_slices: u32,
 }
 
@@ -136,7 +136,7 @@ impl FinderPart {
         }
     }
 
-    /// Returns the slices per epoch.
+    /// Returns the number of slices per epoch of the finder.
     #[must_use]
     pub const fn epoch_slices(&self) -> u32 {
         match self {
@@ -145,7 +145,7 @@ impl FinderPart {
         }
     }
 
-    /// Returns by how much a word grows in an epoch.
+    /// Returns how much a word of the finder grows in one epoch.
     #[must_use]
     pub const fn age_step(&self) -> u64 {
         match self {
@@ -183,7 +183,7 @@ impl CounterPart {
 }
 
 impl Params {
-    /// Which scheme it is, in snapshots.
+    /// Returns the number of the scheme in snapshots.
     pub(crate) const fn scheme_number(&self) -> u32 {
         match self.counter {
             CounterPart::Rows(_) => 0,
@@ -191,7 +191,7 @@ impl Params {
         }
     }
 
-    /// Returns the counter's sizes.
+    /// Returns the sizes of the counter.
     #[must_use]
     pub fn counter_sizes(&self) -> CounterSizes {
         match self.counter {
@@ -218,9 +218,8 @@ impl Params {
         }
     }
 
-    /// Returns the positions of each region of a linear estimator: all of the fine one, which every candidate that a
-    /// glimpse does not dismiss is asked for, and behind them those of coarse ones, for hosts that
-    /// [need](Self::needs_coarse) them.
+    /// Returns the positions of each region of a linear estimator. The fine region comes first, for all candidates that
+    /// a glimpse does not dismiss. The coarse regions follow, for hosts that [need](Self::needs_coarse) them.
     pub fn regions(&self) -> impl Iterator<Item = Range<u32>> {
         let (fine, coarse) = match self.counter() {
             CounterPart::Tagged(params) => (params.width, &params.regions.as_slice()[1..]),
@@ -230,8 +229,8 @@ impl Params {
         iter::once(0..fine).chain(coarse)
     }
 
-    /// Returns whether the estimate of a host over `span` whose fine region has this `tally` takes the tallies of the
-    /// coarse regions too.
+    /// Returns whether the estimate of a host over `span` also needs the tallies of the coarse regions. `tally` is that
+    /// of the fine region.
     #[must_use]
     pub fn needs_coarse(&self, tally: &Tally, span: Span) -> bool {
         match (self.counter(), tally) {
@@ -242,13 +241,14 @@ impl Params {
         }
     }
 
-    /// Returns the cardinality over `span` of the host with `tallies`, of the fine [region](Self::regions) alone or of all of
-    /// them, where `row_weights[i]` recorders of row `i` of the counter's array are within that span.
+    /// Returns the estimated cardinality over `span` of the host with `tallies`.
     ///
-    /// Only where [`needs_row_weights`](Self::needs_row_weights) is `row_weights` looked at.
+    /// The tallies are those of the fine [region](Self::regions), or of all. `row_weights[i]` is the number of
+    /// recorders within that span in row `i` of the counter. It is used only if
+    /// [`needs_row_weights`](Self::needs_row_weights) returns true.
     ///
     /// # Panics
-    /// When `tallies` are of another counter, or of other regions.
+    /// Panics if `tallies` belong to another counter or to other regions.
     #[must_use]
     pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tallies) {
@@ -256,63 +256,63 @@ impl Params {
             (CounterPart::Rows(params), [Tally::Union(weight)]) => {
                 background::estimate(params, *weight, row_weights)
             }
-            _ => panic!("a tally is of its detector's counter"),
+            _ => panic!("the tally belongs to another counter"),
         }
     }
 
-    /// Returns whether estimates depend on how many recorders of each row are in the window.
+    /// Returns whether estimates depend on the number of recorders of each row in the window.
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
         matches!(self.counter(), CounterPart::Rows(_))
     }
 
-    /// Returns λ, distinct pairs of a window for each recorder of the counter, where `row_weights[i]` recorders of row `i`
-    /// are within that window: as many random touches would leave as many.
+    /// Returns λ, the number of distinct pairs of a window per recorder of the counter, as if all touches were random.
+    /// `row_weights[i]` is the number of recorders within that window in row `i`.
     ///
     /// # Panics
-    /// When there is no row.
+    /// Panics if `row_weights` is empty.
     #[must_use]
     pub fn counter_load(&self, row_weights: &[u32]) -> f64 {
         let row_len = f64::from(self.counter_sizes().row_len);
         load::load_of(f64::from(row_weights[0]) / row_len)
     }
 
-    /// Returns whether intervals of 95 % hold the truth in 88 to 97 % of cases at a [load](Self::counter_load) of `load`, for
-    /// hosts with 100 peers and more: up to a load of 3 in the tagged scheme. The paper's errs by more than it says at any
-    /// load.
+    /// Returns whether 95 % intervals contain the truth in 88 to 97 % of cases at this [load](Self::counter_load), for
+    /// hosts with at least 100 peers. In the tagged scheme, this is true up to a load of 3. In the paper's scheme, it
+    /// is never true, because its errors are larger than stated.
     ///
-    /// Above, up to the load of 5 of the tightest plans, estimates are right in the mean, and at most 3 % of the truths are
-    /// below their intervals. More are above, because an estimate that is too low states too small an error:
-    /// docs/tagged-recorders.md has the shares.
+    /// For loads of 3 to 5, estimates are unbiased, and at most 3 % of the truths are below their intervals. More are
+    /// above, because estimates that are too low state too small errors. The shares are in docs/tagged-recorders.md.
     #[must_use]
     pub fn errors_hold(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load <= load::HOLDING_LOAD
     }
 
-    /// Returns the number of positions of a glimpse, the tally of a few positions that dismisses most candidates;
-    /// `None` where a glimpse tells too little: below some θ, and in the paper's scheme, whose background
-    /// looks like a host.
+    /// Returns the number of positions of a glimpse: the tally of a few positions, which dismisses most candidates.
+    ///
+    /// Returns `None` if a glimpse shows too little. This happens below some θ. It also happens in the paper's scheme,
+    /// whose background looks like a host.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
         let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;
         Some(glimpse::positions(params))
     }
 
-    /// Returns the standard error, in hosts, to expect of an estimate of a host with `cardinality` opposite
-    /// hosts where a window holds `distinct_pairs` distinct pairs; `None` where no formula is known.
+    /// Returns the expected standard error, in hosts, of the estimate for a host with `cardinality` peers, if a window
+    /// contains `distinct_pairs` distinct pairs. Returns `None` if no formula is known.
     #[must_use]
     pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
         let params = self.counter.tagged()?;
         Some(expected::std_error(params, cardinality, distinct_pairs))
     }
 
-    /// Returns where the words are that may hold opposite hosts of `host`; `None` for a finder without any.
+    /// Returns the spots of the words that may hold peers of `host`, or `None` if the finder stores no peers.
     #[must_use]
     pub fn peer_spots(&self, host: Address) -> Option<[Spot; SLOTS as usize]> {
         Some(self.finder.cells()?.spots(host))
     }
 
-    /// Returns the opposite host that `word`, which is at `spot`, holds of `host`, whose spot that is.
+    /// Returns the peer of `host` that `word` holds. `word` is the word at `spot`, which is a spot of that host.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         self.finder.cells()?.peer(host, spot, word)

@@ -1,36 +1,36 @@
-//! [`Size`]: the sizes by which two detectors are compared, and which snapshots name.
+//! [`Size`]: a size, which snapshots contain and detectors compare.
 
-/// Names a size of a detector and tells its value.
+/// A named size of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// How it is called in [`Config`](crate::Config), or here; empty where a scheme has no such size.
+    /// Name of the size, mostly as in [`Config`](crate::Config). It is empty if the scheme does not have this size.
     pub name: &'static str,
-    /// How large it is.
+    /// Value of the size.
     pub value: u32,
-    /// Whether it decides which recorder a pair touches and what its word means; others only decide
-    /// how recorders are read.
+    /// Whether the size decides which recorder a pair touches or what its word means. Other sizes only decide how
+    /// recorders are read.
     pub shapes: bool,
 }
 
 impl Size {
-    /// A size that decides which recorder a pair touches, or what its word means.
+    /// Returns a size that decides which recorder a pair touches, or what its word means.
     pub(crate) const fn shaping(name: &'static str, value: u32) -> Self {
         Self { name, value, shapes: true }
     }
 
-    /// A size that decides how recorders are read.
+    /// Returns a size that decides how recorders are read.
     pub(crate) const fn reading(name: &'static str, value: u32) -> Self {
         Self { name, value, shapes: false }
     }
 
-    /// The place of a size that a scheme has not.
+    /// Returns a placeholder for a size that the scheme does not have.
     pub(crate) const fn none() -> Self {
         Self::reading("", 0)
     }
 }
 
-/// The name of the size that says which scheme it is: sizes of different schemes have different names.
+/// Name of the size that identifies the scheme. Sizes of different schemes have different names.
 pub const SCHEME: &str = "scheme";
 
-/// How many sizes a detector has.
+/// Number of sizes of a detector.
 pub const SIZES: usize = 19;

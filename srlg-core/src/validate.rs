@@ -1,4 +1,4 @@
-//! [`Config::validate`]: the way from sizes to [`Params`].
+//! [`Config::validate`]: the check of sizes that returns [`Params`].
 
 use crate::config::Config;
 use crate::epoch::LARGEST_AGE;
@@ -8,14 +8,14 @@ use crate::ids::IdKeys;
 use crate::params::Params;
 use crate::scheme::{counter_part, finder_part};
 
-/// Bounds the candidates that a configuration may accept, and so the hosts that a snapshot keeps.
+/// Largest valid candidate limit of a configuration, and therefore the most hosts that a snapshot keeps.
 pub const MOST_CANDIDATES: u32 = 1 << 20;
 
 impl Config {
-    /// Checks every rule and derives what the estimators need.
+    /// Checks every rule and derives the values that the estimators need.
     ///
     /// # Errors
-    /// The first rule that does not hold, with its values and the way out.
+    /// Returns the first rule that is broken, with its values and a way out.
     pub fn validate(&self) -> Result<Params, ConfigError> {
         let Self { threshold, window, hash, candidate_limit, .. } = *self;
         let max = LARGEST_AGE - 1;

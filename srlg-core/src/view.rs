@@ -1,12 +1,12 @@
-//! [`ArrayView`]: the recorders of an array, seen with the params that say what they mean.
+//! [`ArrayView`]: the recorders of an array with their params.
 
-/// Marks the params of an array, which tell the number of its recorders.
+/// The params of an array, which determine the number of its recorders.
 pub trait ArrayParams {
     /// Returns the number of recorders.
     fn recorders(&self) -> usize;
 }
 
-/// The recorders of an array, with the params that say what their words mean; a copy copies two pointers.
+/// The recorders of an array, with the params that define their meaning. A copy consists of two pointers.
 #[derive(Debug)]
 pub struct ArrayView<'a, P, R> {
     pub(crate) params: &'a P,
@@ -22,13 +22,17 @@ impl<P, R> Clone for ArrayView<'_, P, R> {
 impl<P, R> Copy for ArrayView<'_, P, R> {}
 
 impl<'a, P: ArrayParams, R> ArrayView<'a, P, R> {
-    /// Returns a view of `recorders` as those of `params`.
+    /// Returns a view of `recorders` with `params`.
     ///
     /// # Panics
-    /// When they are not as many as `params` say.
+    /// Panics if the number of recorders differs from that of `params`.
     #[must_use]
     pub fn new(params: &'a P, recorders: &'a [R]) -> Self {
-        assert_eq!(recorders.len(), params.recorders(), "recorders of an array");
+        assert_eq!(
+            recorders.len(),
+            params.recorders(),
+            "the number of recorders must match the params"
+        );
         Self { params, recorders }
     }
 }

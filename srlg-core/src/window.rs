@@ -1,15 +1,16 @@
-//! From slices to [`Ages`] and [`Span`]s: how a detector with given params tells time.
+//! The conversion of slices to [`Ages`] and [`Span`]s.
 
 use crate::epoch::{Ages, Span};
 use crate::params::Params;
 
 impl Params {
-    /// Returns how many epochs of each array begin after the slice `from`, up to the slice `to`.
+    /// Returns the number of epochs of each array that start after the slice `from`, up to and including the slice
+    /// `to`.
     #[must_use]
     pub fn ages_between(&self, from: u64, to: u64) -> Ages {
         let begun = |epoch_slices: u32| {
             let epoch_slices = u64::from(epoch_slices);
-            // Recorders saturate: more epochs than their largest age are as good as that.
+            // Recorders saturate, so any number above their largest age has the same effect.
             u32::try_from((to / epoch_slices).saturating_sub(from / epoch_slices))
                 .unwrap_or(u32::MAX)
         };
@@ -19,8 +20,7 @@ impl Params {
         }
     }
 
-    /// Returns the age of what happened `late` slices before `slice`; before slice 0 there is no epoch,
-    /// and the age is the largest.
+    /// Returns the age of an event that happened `late` slices before `slice`. Before slice 0, it is the largest age.
     #[must_use]
     pub fn ages(&self, slice: u64, late: u32) -> Ages {
         match slice.checked_sub(late.into()) {
@@ -29,11 +29,11 @@ impl Params {
         }
     }
 
-    /// Returns the last `window` slices, the last of which is `slice`.
+    /// Returns the window of the last `window` slices, up to and including `slice`.
     #[must_use]
     pub fn span(&self, slice: u64, window: u32) -> Span {
         let epoch = u64::from(self.counter_sizes().epoch_slices);
-        // Slices of the running epoch up to `slice`, and whole epochs before it.
+        // The running epoch has this many slices up to `slice`. The epochs before it are whole.
         let running = slice % epoch + 1;
         let before = u64::from(window).saturating_sub(running);
         let ages = 1 + before.div_ceil(epoch);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     proptest! {
-        // Counts the slices of the window one by one.
+        // The expected values come from counting the slices of the window one by one.
         #[test]
         fn span_covers_the_slices_of_the_window_and_no_other(
             window in 1u32..1500,
@@ -119,7 +119,7 @@ mod tests {
             let whole = oldest.counter > 0;
             let length = if whole { params.counter_sizes().epoch_slices } else { so_far.count() as u32 };
             prop_assert_eq!(span.oldest_length, length);
-            // Touches of the window and their echoes fit below 'long ago', for either array.
+            // The words of touches in the window and of their echoes are below "long ago" in either array.
             let counter = span.ages + params.counter_sizes().echo_delay;
             let longest = Ages { counter, ..Ages::FOREVER };
             prop_assert!(params.age_steps(longest)[COUNTER] <= u16::MAX.into());

@@ -1,10 +1,10 @@
-//! [`Word`]: the plain integer in a recorder, of one [`Width`].
+//! [`Word`]: the plain integer in a recorder, with its [`Width`].
 
 use core::fmt::Debug;
 use core::ops::BitOr;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Says how many bits a recorder has.
+/// The number of bits of a recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 8 bits.
@@ -25,7 +25,7 @@ impl Width {
     }
 }
 
-/// Describes an unsigned integer that a recorder can hold: `u8`, `u16`, `u32` or `u64`.
+/// An unsigned integer that a recorder can hold: `u8`, `u16`, `u32` or `u64`.
 pub trait Word:
     Copy
     + Ord
@@ -41,28 +41,28 @@ pub trait Word:
     + IntoBytes
     + Immutable
 {
-    /// Its bits.
+    /// Width of the word.
     const WIDTH: Width;
 
-    /// The largest one.
+    /// The largest word.
     const MAX: Self;
 
-    /// Returns the sum of the word and `other`, or the largest word when the sum does not fit.
+    /// Returns the sum of this word and `other`, or the largest word if the sum does not fit.
     #[must_use]
     fn saturating_add(self, other: Self) -> Self;
 
-    /// Returns the word less `other`, modulo the number of words.
+    /// Returns this word minus `other`, modulo the number of words.
     #[must_use]
     fn wrapping_sub(self, other: Self) -> Self;
 
-    /// Returns the byte that counts `256^number`.
+    /// Returns byte number `number`, counted from the lowest.
     ///
     /// # Panics
-    /// When the word has no such byte.
+    /// Panics if the word has no such byte.
     #[must_use]
     fn byte(self, number: usize) -> u8;
 
-    /// Returns the word of which each [`byte`](Self::byte) is what `byte` returns for the number of that byte.
+    /// Returns the word whose [`byte`](Self::byte) number i is `byte(i)`.
     #[must_use]
     fn of_bytes(byte: impl FnMut(usize) -> u8) -> Self;
 }

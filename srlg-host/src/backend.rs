@@ -1,7 +1,7 @@
-//! [`Backend`]: what a device does for a detector. Integers only; no estimator maths.
+//! [`Backend`]: the operations of a device for a detector. They use integers only and no estimator maths.
 //!
-//! A slice goes through a device as `scan`* (any number of threads) and then, exclusively,
-//! `candidates`, `tally` of these, `age` or `count_and_age`.
+//! For each slice, a device runs `scan` any number of times, on any number of threads. It then runs `candidates`,
+//! `tally` and `age` or `count_and_age`, which need exclusive access.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -20,25 +20,25 @@ use crate::ingest::pairs::PairSlice;
 use crate::ingest::pinned::{PairMemory, PinnedMemory};
 use crate::state::{Coder, Section, Words};
 
-/// Pairs, wherever they are.
+/// Pairs in any kind of memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Pairs<'a> {
-    /// In ordinary memory.
+    /// Pairs in ordinary memory.
     Plain(PairSlice<'a>),
-    /// In memory that the device reads fastest.
+    /// Pairs in pinned memory, which the device reads fastest.
     Pinned(&'a PinnedMemory),
-    /// On the device.
+    /// Pairs on the device.
     #[cfg(feature = "cuda")]
     #[cfg_attr(
         not(any(feature = "cudarc", feature = "cust")),
-        allow(dead_code, reason = "made by `ingest_device` alone")
+        allow(dead_code, reason = "only `ingest_device` creates this")
     )]
     Resident(&'a dyn DevicePairs),
 }
 
 #[cfg(any(feature = "cuda", test))]
 impl Pairs<'_> {
-    /// Which type the pairs are of.
+    /// Returns the type of the pairs.
     #[inline]
     pub(crate) fn family(self) -> Family {
         match self {
@@ -50,81 +50,85 @@ impl Pairs<'_> {
     }
 }
 
-/// The candidates over a span.
 pub(crate) struct Candidates {
     pub(crate) span: Span,
-    /// The number of all candidates.
+    /// Number of all candidates.
     pub(crate) count: usize,
-    /// The candidates that the device has not looked at yet, each once.
+    /// The candidates that the device has not yet examined, each once.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
-    /// For each row of the counter, the number of recorders within the span. `None` where no estimate needs it and
-    /// [`Backend::count_and_age`] is the cheaper way.
+    /// For each row of the counter, the number of recorders within the span.
+    ///
+    /// `None` if no estimate needs them and [`Backend::count_and_age`] is cheaper.
     pub(crate) row_weights: Option<Vec<u32>>,
 }
 
 /// The tallies of one host.
 pub(crate) struct HostTallies<'a> {
     pub(crate) host: IpAddr,
-    /// The tally of the fine [region](srlg_core::Params::regions), and those of the coarse regions if the host
+    /// The tally of the fine [region](srlg_core::Params::regions), followed by those of the coarse regions if the host
     /// [needs](srlg_core::Params::needs_coarse) them.
     pub(crate) tallies: &'a [Tally],
-    /// The words of the finder's array at the [spots](srlg_core::Params::peer_spots) of an IPv4 host, if the device has
-    /// brought them along; for an IPv6 host they mean nothing.
+    /// The words of the finder's array at the [spots](srlg_core::Params::peer_spots) of an IPv4 host, if the device
+    /// returned them. They have no meaning for an IPv6 host.
     pub(crate) words: Option<&'a [u64]>,
 }
 
-/// The tallies of some hosts, and for each row of the counter the number of recorders within the span, where estimates
-/// need it.
+/// The tallies of several hosts and, where estimates need it, the number of recorders within the span for each row of
+/// the counter.
 #[derive(Debug, Default)]
 pub(crate) struct HostAnswers {
     pub(crate) tallies: Vec<Vec<Tally>>,
     pub(crate) row_weights: Vec<u32>,
 }
 
-/// A function that takes the tallies of candidates, in any order and on any thread.
+/// A function that receives the tallies of candidates, in any order and on any thread.
 pub(crate) type TallyVisitor<'a> = dyn Fn(&HostTallies<'_>) + Sync + 'a;
 
-/// Returns `hosts`, each of which is there once, and behind them those of `kept` that are not among them.
+/// Returns `hosts`, which are distinct, followed by those of `kept` that are not among them.
 pub(crate) fn united(mut hosts: Vec<IpAddr>, kept: &[IpAddr]) -> Vec<IpAddr> {
     let known: HashSet<IpAddr> = hosts.iter().copied().collect();
     hosts.extend(kept.iter().filter(|host| !known.contains(host)));
     hosts
 }
 
-/// A device that holds the recorders of one detector.
+/// A device that stores the recorders of one detector.
 ///
-/// Arrays go by their numbers, [`srlg_core::FINDER`] and [`srlg_core::COUNTER`].
+/// Arrays are identified by number: [`srlg_core::FINDER`] and [`srlg_core::COUNTER`].
 pub(crate) trait Backend: Send + Sync {
-    /// Where it is.
     fn device(&self) -> Device;
 
-    /// Updates the recorders of `pairs`, which were in contact `ages` ago; updates may still be
-    /// under way when the call returns, but not for any later call.
+    /// Updates the recorders of `pairs`, whose contacts were `ages` ago.
+    ///
+    /// Updates may continue after the call returns, but any later call sees all of them.
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error>;
 
-    /// Returns room for at least `bytes` bytes of pairs, all 0, from where they get to the device fastest.
+    /// Returns memory for at least `bytes` bytes of pairs, set to 0, from which the device reads fastest.
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error>;
 
     /// Waits until all pairs have updated their recorders.
     fn flush(&self) -> Result<(), Error>;
 
-    /// Sets the maximum number of CPU threads that a close uses, where the CPU does its work.
+    /// Sets the maximum number of CPU threads that a close uses, if the CPU does its work.
     fn set_threads(&mut self, threads: NonZeroUsize);
 
-    /// Finds the candidates over `span`: those that the limits of the params accept, and all of `kept`.
+    /// Finds the candidates over `span`: all of `kept`, and others up to the limits of the params.
     fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error>;
 
-    /// Calls `visit` for each of `candidates`, which the last call of [`candidates`](Self::candidates) returned, that may
-    /// be a super point: none is left out but those that a [glimpse](srlg_core::counter::tagged::glimpse) dismisses, and
-    /// those whose estimates the device knows to be below the threshold.
+    /// Calls `visit` for each of `candidates` that may be a super point.
+    ///
+    /// The candidates are those that the last call of [`candidates`](Self::candidates) returned. A candidate is skipped
+    /// only if a [glimpse](srlg_core::counter::tagged::glimpse) dismisses it, or if its estimate is known to be below
+    /// the threshold.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error>;
 
-    /// Returns the tallies of one host, of the same regions, and, where estimates need it, per row of the counter
-    /// how many recorders are within `span`; while others may ingest.
+    /// Returns the tallies of one host in the same regions as [`HostTallies`].
+    ///
+    /// Where estimates need it, also returns the number of recorders within `span` for each row of the counter. Other
+    /// threads may ingest at the same time.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
-    /// Returns the same of many `hosts`, in their order; the counts of rows are the same for all.
+    /// Returns the tallies of `hosts`, in their order, and the row counts, which are the same for all of them.
     fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
         let mut answers = HostAnswers::default();
         for &host in hosts {
@@ -138,22 +142,23 @@ pub(crate) trait Backend: Send + Sync {
     /// Makes all recorders `ages` older.
     fn age(&mut self, ages: Ages) -> Result<(), Error>;
 
-    /// Counts the recorders of the counter within `span` and makes all recorders `ages` older, in one pass where the
-    /// device can.
+    /// Counts the recorders of the counter within `span` and makes all recorders `ages` older.
+    ///
+    /// This is a single pass if the device supports it.
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error>;
 
-    /// Returns the words of the recorders of `array` numbered `places`; while others may ingest.
+    /// Returns the words of the recorders of `array` numbered `places`. Other threads may ingest at the same time.
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error>;
 
     /// Returns the words of `array`.
     fn export(&self, array: usize) -> Result<Words, Error>;
 
-    /// Keeps the smaller of each word of `array` and its one of `words`, aged by `step`.
+    /// Replaces each word of `array` by the corresponding one of `words`, aged by `step`, if that is smaller.
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error>;
 
-    /// Writes to `coder` the recorders of `array` that `range` holds.
+    /// Writes the recorders of `array` within `range` to `coder`.
     fn recent(&mut self, array: usize, range: RecentRange, coder: &mut Coder) -> Result<(), Error>;
 
-    /// Merges the recorders in `section`, which are of `array`, aged by `step`.
+    /// Merges the recorders of `array` in `section`, aged by `step`.
     fn apply(&mut self, array: usize, section: &Section<'_>, step: u64) -> Result<(), Error>;
 }

@@ -1,11 +1,13 @@
 //! Sizes of a detector: schemes, hash families, and plans for a load.
 //!
-//! [`Config::default`](crate::Config::default) handles up to some 20 million distinct pairs per window, in 31.6 MB.
-//! For another load, [`Config::for_load`](crate::Config::for_load) computes a [`Plan`]. [`Params`] are checked sizes; the
-//! readers of [`state`](crate::state) ask for them.
+//! [`Config::default`](crate::Config::default) handles up to about 20 million distinct pairs per window in 31.6 MB. For
+//! another load, [`Config::for_load`](crate::Config::for_load) computes a [`Plan`]. [`Params`] are checked sizes, which
+//! the readers of [`state`](crate::state) need.
 //!
-//! Thresholds and errors are numbers of peers, windows are in slices, loads in distinct pairs per window, memory in bytes.
-//! A size that breaks a rule is rejected with a [`ConfigError`], which names the rule and a value that works.
+//! Thresholds and errors are numbers of peers. Windows are in slices, loads in distinct pairs per window, and memory in
+//! bytes.
+//!
+//! # Example
 //!
 //! ```
 //! # use srlg_host as srlg;
@@ -18,12 +20,16 @@
 //! hostile.validate()?;
 //! # Ok::<(), srlg::Error>(())
 //! ```
+//!
+//! # Errors
+//!
+//! If a size breaks a rule, it is rejected with a [`ConfigError`], which names the rule and a valid value.
 
 pub use srlg_core::{ConfigError, HashFamily, MOST_CANDIDATES, Params, Plan, RsraSizes, Scheme};
 
 use crate::error::Error;
 
-/// Returns a seed from the system's randomness, for a detector that hostile traffic reaches.
+/// Returns a random seed from the system, for a detector that must resist hostile traffic.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -35,12 +41,11 @@ use crate::error::Error;
 /// # Ok::<(), srlg::Error>(())
 /// ```
 ///
-/// Detectors whose states are merged need the same seed: draw it once, give it to each of them as
-/// any other secret, and to no other program. A detector alone draws its own at every start, and
-/// needs to keep none.
+/// Detectors whose states are merged need the same seed. Draw it once, give it to each of them as you would any other
+/// secret, and use it for nothing else. A single detector can draw a new seed at every start and need not store it.
 ///
 /// # Errors
-/// [`Error::Randomness`] when the system has none.
+/// Returns [`Error::Randomness`] if the system cannot provide randomness.
 pub fn random_seed() -> Result<u64, Error> {
     getrandom::u64().map_err(|error| Error::Randomness { source: error.into() })
 }
@@ -49,7 +54,7 @@ pub fn random_seed() -> Result<u64, Error> {
 mod tests {
     use super::*;
 
-    // Equal by chance once in 2^64.
+    // Two seeds are equal by chance once in 2^64 runs.
     #[test]
     fn two_seeds_differ() {
         assert_ne!(random_seed().unwrap(), random_seed().unwrap());

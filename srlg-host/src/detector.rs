@@ -1,4 +1,4 @@
-//! [`SlidingDetector`]: pairs in, super points out, slice by slice.
+//! [`SlidingDetector`]: the detector of super points.
 
 mod closing;
 mod ingesting;
@@ -23,10 +23,9 @@ use crate::report::{Health, SamplePeer, SliceReport};
 pub use closing::Closing;
 use closing::{ExclusiveDetector, LastReport};
 
-/// A detector of the hosts that are in contact with at least θ distinct others within the last
-/// k slices, which also estimates with how many.
+/// A detector of hosts in contact with at least θ distinct other hosts within the last k slices.
 ///
-/// Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
+/// It also estimates the number of these peers. Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -39,7 +38,7 @@ use closing::{ExclusiveDetector, LastReport};
 /// let mut detector = SlidingDetector::new(config, Device::Auto)?;
 /// // IPv4: 10.0.0.1 and 5000 peers.
 /// let pairs: Vec<IpPair> = (0..5000).map(|opposite| IpPair { inside: 0x0a00_0001, opposite }).collect();
-/// detector.ingest(&pairs)?; // &self: any number of threads
+/// detector.ingest(&pairs)?; // takes &self, so any number of threads may call it
 /// // IPv6: 2001:db8::1 and 4000 peers.
 /// let host: IpAddr = "2001:db8::1".parse()?;
 /// let peer = |number: u16| Ipv6Addr::new(0x2001, 0xdb8, 1, number, 0, 0, 0, 1).into();
@@ -52,14 +51,13 @@ use closing::{ExclusiveDetector, LastReport};
 /// ```
 pub struct SlidingDetector {
     params: Params,
-    /// The device, and the running slice.
     backend: LentBackend,
     last: LastReport,
 }
 
 impl fmt::Debug for SlidingDetector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the params, which know the seed: it may be a secret.
+        // The params are left out, because they contain the seed, which may be a secret.
         let mut fields = f.debug_struct("SlidingDetector");
         fields.field("slice", &self.slice()).field("device", &self.device());
         fields.field("memory_bytes", &self.memory_bytes()).finish_non_exhaustive()
@@ -67,11 +65,11 @@ impl fmt::Debug for SlidingDetector {
 }
 
 impl SlidingDetector {
-    /// Creates a detector with the sizes of `config` on `device`; slice 0 is running.
+    /// Creates a detector with the sizes of `config` on `device`. Slice 0 is running.
     ///
     /// # Errors
-    /// [`Error::Config`] for a rule that `config` breaks, [`Error::OutOfMemory`], and for a GPU
-    /// that cannot be used what stands in its way.
+    /// Returns [`Error::Config`] if `config` breaks a rule, [`Error::OutOfMemory`], or the reason why a GPU cannot be
+    /// used.
     pub fn new(config: Config, device: Device) -> Result<Self, Error> {
         let params = config.validate()?;
         Ok(Self::with_backend(params, open::backend(device, params)?))
@@ -82,52 +80,53 @@ impl SlidingDetector {
         Self { params, backend: LentBackend::new(backend, params), last }
     }
 
-    /// Sets the maximum number of threads that a close uses to `threads`, 1 at first. Fewer are used if the system
-    /// refuses to start them. Reports are the same. On a GPU the number changes nothing.
+    /// Sets the maximum number of threads that a close uses. The default is 1.
+    ///
+    /// Fewer threads are used if the system refuses to start them. Reports do not depend on the number. On a GPU, it
+    /// has no effect.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn set_close_threads(&mut self, threads: NonZeroUsize) -> Result<(), Error> {
         self.backend.exclusive()?.set_threads(threads);
         Ok(())
     }
 
-    /// Closes the running slice t: reports the super points of the window W(t-k+1,k), then
-    /// moves the window by one slice.
+    /// Closes the running slice t, reports the super points of the window W(t-k+1,k), and moves the window by one
+    /// slice.
     ///
-    /// Candidates are the hosts that the finder offers, and the super points of the report before: under
-    /// overload a host is caught when the finder sees it first, and stays as long as it counts. So a report
-    /// depends on the recorders and on the report before.
+    /// Candidates are the hosts that the finder returns and the super points of the previous report. Under overload, a
+    /// host stays a candidate once it has been found, as long as it reaches the threshold. Thus a report depends on the
+    /// recorders and on the previous report.
     ///
     /// # Errors
-    /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
+    /// Returns [`Error::LastSlice`], or an error if a GPU fails.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         self.begin_close()?.end()
     }
 
-    /// Begins to close the running slice: finds the super points of the window, which can be asked until
-    /// [`Closing::end`] moves it.
+    /// Finds the super points of the window that ends with the running slice, and starts to close the slice.
+    ///
+    /// The window can be queried until [`Closing::end`] moves it.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn begin_close(&mut self) -> Result<Closing<'_>, Error> {
         Closing::new(self.exclusive_until(self.slice().saturating_add(1))?)
     }
 
-    /// Closes slices until `slice` is running, and hands every report to `on_report`.
+    /// Closes slices until `slice` is running, and passes every report to `on_report`.
     ///
-    /// A long silence is not looped over: once a silent slice has no candidate no later
-    /// one can have any, and after `window` silent slices all is forgotten. The slices
-    /// from there on are skipped, with no report. Where a report leads to questions, loop over
-    /// [`begin_close`](Self::begin_close), and [`skip_to`](Self::skip_to) once a report
-    /// [is silent](SliceReport::is_silent).
+    /// After a [silent](SliceReport::is_silent) slice, the remaining slices are skipped without reports, because
+    /// without new pairs they cannot have a super point. To query the window of each report, call
+    /// [`begin_close`](Self::begin_close) in a loop, and [`skip_to`](Self::skip_to) after a silent report.
     ///
-    /// What feeds ingest meanwhile is of the slice `slice`; `on_report` must not give a feed more
-    /// than its capacity, which would wait for the end of this call. If `on_report` panics, the slices whose reports it got
-    /// are closed, and feeds ingest into the next one.
+    /// Pairs that feeds ingest during the call belong to the slice `slice`. If `on_report` gives a feed more pairs than
+    /// its capacity, both calls wait for each other forever. If `on_report` panics, the slices whose reports it
+    /// received are closed, and feeds ingest into the next one.
     ///
     /// # Errors
-    /// [`Error::SliceInPast`], and what the device or `on_report` reports.
+    /// Returns [`Error::SliceInPast`], an error of `on_report`, or an error if a GPU fails.
     pub fn advance_to<E: From<Error>>(
         &mut self,
         slice: u64,
@@ -147,16 +146,16 @@ impl SlidingDetector {
         Ok(detector.skip_to(slice)?)
     }
 
-    /// Moves the window until `slice` is running, without any report, however far.
+    /// Moves the window until `slice` is running, without any reports.
     ///
     /// # Errors
-    /// [`Error::SliceInPast`] when `slice` has been closed already.
+    /// Returns [`Error::SliceInPast`] if `slice` is already closed.
     pub fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.check_not_past(slice)?;
         self.exclusive_until(slice)?.skip_to(slice)
     }
 
-    /// The detector while no feed uses it, to let time pass until `next` runs.
+    /// Returns the detector for exclusive use. Pairs that feeds ingest meanwhile belong to the slice `next`.
     fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveDetector<'_>, Error> {
         let Self { params, backend, last } = self;
         Ok(ExclusiveDetector { params, backend: backend.exclusive_until(next)?, last })
@@ -170,36 +169,37 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Estimates the number of distinct opposite hosts of `host` in the window that ends with the
-    /// running slice.
+    /// Estimates the number of distinct peers of `host` in the window that ends with the running slice.
     ///
     /// # Errors
-    /// As [`cardinality_within`](Self::cardinality_within).
+    /// Returns the errors of [`cardinality_within`](Self::cardinality_within).
     pub fn cardinality(&self, host: IpAddr) -> Result<Estimate, Error> {
         self.cardinality_within(host, self.params.window())
     }
 
-    /// Estimates the number of distinct opposite hosts of `host` in the last `window` slices, the
-    /// running one included; `window` may be anything from 1 to the detector's own. After a close the running slice is
-    /// empty: ask for one slice more, or while the slice is closed, by [`Closing::cardinality_within`].
+    /// Estimates the number of distinct peers of `host` in the last `window` slices, including the running one.
     ///
-    /// Where ages count epochs of several slices (windows of more than 511), an epoch of which
-    /// `window` holds a part counts pro rata, the running one too.
+    /// `window` must be between 1 and the detector's own window. After a close, the running slice is empty. To cover
+    /// the same slices as the report, use [`Closing::cardinality_within`] during the close, or add one slice.
     ///
-    /// In the paper's scheme the call reads the whole SLEA once, for the row setting factors of that
-    /// window.
+    /// In windows of more than 511 slices, ages count epochs of several slices. An epoch that is only partly within
+    /// `window` counts in proportion, and so does the running epoch.
+    ///
+    /// In the paper's scheme, the call reads the whole SLEA once for the row setting factors of that window.
     ///
     /// # Errors
-    /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
+    /// Returns [`Error::QueryWindow`], [`Error::Ip6InPaper`], or an error if a GPU fails.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         estimate_within(&self.params, self.backend.settled()?, self.slice(), host, window)
     }
 
-    /// Estimates the same of each of `hosts`, in their order. Of many hosts on the CPU this takes a fraction of the time that
-    /// as many calls of [`cardinality_within`](Self::cardinality_within) take.
+    /// Estimates the number of distinct peers of each of `hosts` in the last `window` slices, in their order.
+    ///
+    /// For many hosts on the CPU, this is much faster than a call of [`cardinality_within`](Self::cardinality_within)
+    /// for each host.
     ///
     /// # Errors
-    /// As [`cardinality_within`](Self::cardinality_within).
+    /// Returns the errors of [`cardinality_within`](Self::cardinality_within).
     pub fn cardinalities_within(
         &mut self,
         hosts: &[IpAddr],
@@ -210,16 +210,18 @@ impl SlidingDetector {
         estimates_within(&self.params, &mut *backend, slice, hosts, window)
     }
 
-    /// Returns some opposite hosts of `host` in the window that ends with the running slice, super point or
-    /// not: up to 64, those of the most recent contacts first; none of an IPv6 host, and none in the paper's scheme.
+    /// Returns up to 64 sampled peers of `host` in the window that ends with the running slice, most recent contact
+    /// first.
+    ///
+    /// The host need not be a super point. The result is empty for an IPv6 host and in the paper's scheme.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn sample_peers(&self, host: IpAddr) -> Result<Vec<SamplePeer>, Error> {
         Ok(sample_peers(&self.params, self.backend.settled()?, &[host], self.slice())?.concat())
     }
 
-    /// Returns how the detector fared in the last slice that closed.
+    /// Returns the health of the detector in the last slice that closed.
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.last.health
@@ -230,13 +232,13 @@ impl SlidingDetector {
         &mut self.backend
     }
 
-    /// Returns the running slice: 0 at first, one more with every close.
+    /// Returns the running slice, which starts at 0 and increases by one with every close.
     #[must_use]
     pub fn slice(&self) -> u64 {
         self.backend.slice()
     }
 
-    /// Returns the device that the detector runs on; never [`Device::Auto`].
+    /// Returns the device on which the detector runs, which is never [`Device::Auto`].
     #[must_use]
     pub fn device(&self) -> Device {
         self.backend.shared().device()
@@ -248,14 +250,14 @@ impl SlidingDetector {
         &self.params
     }
 
-    /// Returns the number of bytes of recorders, fixed at creation.
+    /// Returns the memory of the recorders in bytes, fixed at creation.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.params.recorder_bytes()
     }
 }
 
-/// The last `window` slices, where `slice` is running.
+/// Returns the span of the last `window` slices if `slice` is running.
 fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     let max = params.window();
     if !(1..=max).contains(&window) {
@@ -264,7 +266,7 @@ fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     Ok(params.span(slice, window))
 }
 
-/// Estimates the cardinality of each of `hosts` in the last `window` slices, the running `slice` included.
+/// Estimates the cardinality of each of `hosts` in the last `window` slices, including the running `slice`.
 fn estimates_within(
     params: &Params,
     backend: &mut dyn Backend,
@@ -280,7 +282,7 @@ fn estimates_within(
     Ok(tallies.iter().map(estimate).collect())
 }
 
-/// Estimates the cardinality of `host` in the last `window` slices, the running `slice` included.
+/// Estimates the cardinality of `host` in the last `window` slices, including the running `slice`.
 fn estimate_within(
     params: &Params,
     backend: &dyn Backend,

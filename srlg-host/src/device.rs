@@ -1,26 +1,27 @@
-//! [`Device`]: the name of where a detector runs.
+//! [`Device`]: the place where a detector runs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The device on which a detector keeps its recorders and runs. The answers have the same bits everywhere.
+/// The device that stores the recorders of a detector and runs it. Results have the same bits on all devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {
-    /// The first NVIDIA GPU, or the CPU where there is none that can be used: no driver, no
-    /// device, or either of them too old. [`SlidingDetector::device`](crate::SlidingDetector::device) says
-    /// which it became.
+    /// The first NVIDIA GPU, or the CPU if that GPU is not usable.
+    ///
+    /// A GPU is not usable if it or its driver is missing or too old.
+    /// [`SlidingDetector::device`](crate::SlidingDetector::device) returns the chosen device.
     #[default]
     Auto,
-    /// This process.
+    /// The CPU, in this process.
     Cpu,
-    /// The NVIDIA GPU of that number, counted from 0.
+    /// The NVIDIA GPU with this number, counted from 0.
     Cuda(u32),
 }
 
-/// `auto`, `cpu`, `cuda:0`.
+/// Writes the name of the device: `auto`, `cpu` or, for example, `cuda:0`.
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -31,7 +32,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// As it is written by [`Display`](fmt::Display); `cuda` is `cuda:0`.
+/// Reads a name as written by [`Display`](fmt::Display). `cuda` means `cuda:0`.
 impl FromStr for Device {
     type Err = Error;
 

@@ -1,4 +1,4 @@
-//! [`Error`]: what can go wrong with a detector, and the way out.
+//! [`Error`]: the errors of a detector.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::Ipv6Addr;
@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 use srlg_core::ConfigError;
 
-/// What is wrong with a call of a detector, and the way out. The state of the detector stays as it was, except after errors
-/// of a GPU ([`Driver`](Self::Driver)) that say otherwise.
+/// An error of a detector. The message says how to resolve it.
+///
+/// The state of the detector is unchanged, except after errors of a GPU that say otherwise ([`Driver`](Self::Driver)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -15,205 +16,224 @@ pub enum Error {
     /// The configuration breaks a rule.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The system has no memory for the recorders.
-    #[error("no memory for {bytes} bytes of recorders: choose a smaller configuration")]
-    OutOfMemory { bytes: usize, source: std::io::Error },
-    /// A device was asked for by a name that none has.
-    #[error("there is no device {name:?}: give auto, cpu, cuda or cuda:N")]
-    DeviceName { name: String },
-    /// The driver of the GPU is not installed.
+    /// The system cannot provide memory for the recorders.
     #[error(
-        "no CUDA device: there is no driver, libcuda.so.1 cannot be loaded; install NVIDIA's \
-         driver, or use device `cpu`"
+        "cannot allocate {bytes} bytes for the recorders: not enough memory; choose a smaller configuration"
+    )]
+    OutOfMemory { bytes: usize, source: std::io::Error },
+    /// A device name is not valid.
+    #[error("unknown device {name:?}; use auto, cpu, cuda or cuda:N")]
+    DeviceName { name: String },
+    /// The GPU driver is not installed.
+    #[error(
+        "cannot use CUDA: the driver library libcuda.so.1 cannot be loaded; install the NVIDIA driver or use \
+         device `cpu`"
     )]
     NoDriver,
     /// The library was built without CUDA.
-    #[error("srlg was built without its feature `cuda`: enable it, or use device `cpu`")]
+    #[error(
+        "cannot use CUDA: srlg was built without the feature `cuda`; enable it or use device `cpu`"
+    )]
     WithoutCuda,
-    /// There is no GPU of that number.
-    #[error("there is no CUDA device {ordinal}: there are {count}, counted from 0")]
+    /// The system has fewer GPUs than the requested number.
+    #[error(
+        "cannot open CUDA device {ordinal}: devices are numbered from 0, and {count} are available"
+    )]
     NoSuchDevice { ordinal: u32, count: u32 },
     /// The GPU is too old for the kernels.
     #[error(
-        "{name} has compute capability {major}.{minor}, and the kernels need 7.0: use device `cpu`"
+        "cannot use {name}: it has compute capability {major}.{minor}, and srlg needs 7.0; use device `cpu`"
     )]
     ComputeCapability { name: String, major: i32, minor: i32 },
-    /// The driver of the GPU is too old.
-    #[error("the CUDA driver is too old ({name}: {text}): update it, or use device `cpu`")]
-    UnfitDriver { name: String, text: String },
-    /// The driver of the GPU may not, or cannot, compile the kernels.
+    /// The GPU driver is too old.
     #[error(
-        "the CUDA driver does not compile PTX ({name}: {text}): unset CUDA_DISABLE_PTX_JIT, \
+        "cannot use CUDA: the driver is too old ({name}: {text}); update it or use device `cpu`"
+    )]
+    UnfitDriver { name: String, text: String },
+    /// The GPU driver cannot compile the kernels, or is not allowed to.
+    #[error(
+        "cannot use CUDA: the driver does not compile PTX ({name}: {text}); unset CUDA_DISABLE_PTX_JIT, \
          install libnvidia-ptxjitcompiler, or use device `cpu`"
     )]
     NoPtxCompiler { name: String, text: String },
-    /// The GPU has no memory for a detector.
+    /// The GPU has too little free memory for a detector.
     #[error(
-        "the CUDA device has no memory for {bytes} bytes, {free} are free: free some, \
-         choose a smaller configuration, or use device `cpu`"
+        "cannot allocate {bytes} bytes on the CUDA device: {free} bytes are free; free some memory, choose a \
+         smaller configuration, or use device `cpu`"
     )]
     DeviceMemory { bytes: usize, free: usize },
-    /// The system has no page-locked memory.
-    #[error("no page-locked memory for {bytes} bytes: ask for less, or free some")]
+    /// The system cannot provide page-locked memory.
+    #[error(
+        "cannot allocate {bytes} bytes of page-locked memory: not enough memory; request less or free some"
+    )]
     PinnedMemory { bytes: usize },
-    /// The driver of the GPU reports an error. What the detector had seen may be gone: later
-    /// calls say [`DeviceLost`](Self::DeviceLost) if it is.
+    /// The GPU driver reported an error.
+    ///
+    /// The contents of the detector may be lost. In that case, later calls return [`DeviceLost`](Self::DeviceLost).
     #[error("CUDA cannot {doing}: {name}, {text}")]
     Driver { doing: &'static str, name: String, text: String },
-    /// A device failed while it copied from or to page-locked memory.
-    #[error("the device of this page-locked memory failed: ask for another buffer")]
+    /// A device failed while it copied to or from page-locked memory.
+    #[error("cannot use page-locked memory: its device failed; request another buffer")]
     PinnedLost,
-    /// Something failed before in the context of pairs on a GPU; they were not ingested.
-    #[error("the context of the pairs reports an earlier failure: {name}, {text}")]
-    PairsContext { name: String, text: String },
-    /// The GPU failed before.
+    /// The context of pairs on a GPU reports an earlier failure. The pairs were not ingested.
     #[error(
-        "the CUDA device failed before, and what the detector had seen is gone: \
-         make a new detector, in a new process if CUDA refuses one in this"
+        "cannot ingest pairs on a GPU: their CUDA context has an earlier error ({name}, {text})"
+    )]
+    PairsContext { name: String, text: String },
+    /// The GPU failed in an earlier call.
+    #[error(
+        "cannot use the CUDA device: it failed earlier and the contents of the detector are lost; create a new \
+         detector, if necessary in a new process"
     )]
     DeviceLost,
     /// Pairs on a GPU were given to a detector on the CPU.
-    #[error("this detector runs on the CPU and cannot read pairs on a GPU: give them to ingest")]
-    NotOnDevice,
-    /// Pairs on a GPU were given to a detector that is not there.
     #[error(
-        "the pairs are on CUDA device {theirs}, the detector is on {ours}: ingest pairs of CUDA device {ours}"
+        "cannot ingest pairs on a GPU: this detector runs on the CPU; copy the pairs to ordinary memory"
+    )]
+    NotOnDevice,
+    /// Pairs on one GPU were given to a detector on another device.
+    #[error(
+        "cannot ingest pairs on CUDA device {theirs}: the detector uses {ours}; allocate the pairs in {ours}"
     )]
     OtherDevice { ours: String, theirs: u32 },
-    /// Pairs on a GPU begin at an address that its threads do not load pairs from; they were not ingested.
+    /// Pairs on a GPU start at an address from which its threads cannot load them. They were not ingested.
     #[error(
-        "the pairs begin at {address:#x} in the memory of the CUDA device, no multiple of {alignment}: copy them to memory \
-         of their own"
+        "cannot ingest pairs on a GPU: their address {address:#x} is not a multiple of {alignment}; copy them to \
+         another buffer"
     )]
     UnalignedPairs { address: u64, alignment: usize },
-    /// A host of IPv6, or an [`Ip6Pair`](crate::ingest::Ip6Pair), was given to a detector of the paper's scheme; nothing was ingested.
+    /// An IPv6 host or an [`Ip6Pair`](crate::ingest::Ip6Pair) was given to a detector of the paper's scheme. No pair
+    /// was ingested.
     #[error(
-        "the paper's scheme takes IPv4 alone, and a host of IPv6 or an `Ip6Pair` was given: give hosts of IPv4 and `IpPair`s, \
-         or take `Config::default()`, which takes both families"
+        "cannot use an IPv6 host or an `Ip6Pair` in the paper's scheme: it supports IPv4 only; use IPv4 hosts and \
+         `IpPair`, or `Config::default()`, which supports both families"
     )]
     Ip6InPaper,
-    /// A window of a query is not covered by what the detector remembers.
-    #[error("a window of {window} slices was asked for: give 1 to {max}, the detector's own")]
+    /// The window of a query is longer than the detector's window, or empty.
+    #[error("window must be 1 to {max} slices, the detector's window, got {window}")]
     QueryWindow { window: u32, max: u32 },
-    /// A snapshot or delta is of a detector that has other recorders, or reads them otherwise.
+    /// A snapshot or delta comes from a detector with other sizes or another encoding.
     #[error(
-        "the {stored} was made by a detector of other sizes (fingerprint {theirs:#018x}, here \
-         {ours:#018x}): use the same sizes, window, sampling threshold and hash on all \
+        "cannot merge the {stored}: its detector has other sizes (fingerprint {theirs:#018x}, here \
+         {ours:#018x}); use the same sizes, window, sampling threshold and hash on all \
          nodes{}{differences}",
-        if differences.is_empty() { "" } else { "; here " }
+        if differences.is_empty() { "" } else { ": here, " }
     )]
     OtherSizes { stored: StateKind, ours: u64, theirs: u64, differences: String },
-    /// A snapshot or delta is of a detector that touches other recorders.
+    /// A snapshot or delta comes from a detector with another seed.
     #[error(
-        "the {stored} was made with another hash seed (fingerprint {theirs:#018x}, here \
-         {ours:#018x}): use the same `Config::seed` on all nodes"
+        "cannot merge the {stored}: its detector has another hash seed (fingerprint {theirs:#018x}, here \
+         {ours:#018x}); use the same `Config::seed` on all nodes"
     )]
     OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
-    /// A snapshot or delta is ahead of the detector that shall merge it.
+    /// A snapshot or delta is from a later slice than the running slice of the detector.
     #[error(
-        "this {stored} was taken in slice {theirs}, but the detector is still in slice {ours}: \
-         close slices up to {theirs}, then merge it"
+        "cannot merge the {stored}: it was taken in slice {theirs}, but the detector is in slice {ours}; \
+         advance the detector to slice {theirs} first"
     )]
     FromFuture { stored: StateKind, ours: u64, theirs: u64 },
-    /// A delta has nothing that is in the window any more.
+    /// A delta is too old: none of its contacts are in the window.
     #[error(
-        "this delta was taken in slice {theirs}, which has left the window of {window} slices of a \
-         detector in slice {ours}: merge a delta while its slice is in the window"
+        "cannot merge the delta: its slice {theirs} has left the window of {window} slices (the detector is in \
+         slice {ours}); merge a delta while its slice is in the window"
     )]
     OlderThanWindow { ours: u64, theirs: u64, window: u32 },
-    /// Bytes are no snapshot or delta.
+    /// The bytes are not a snapshot or delta.
     #[error("cannot read a snapshot or delta: {0}")]
     Format(#[from] FormatError),
-    /// Bytes were written by a later version.
+    /// The bytes were written by a later version.
     #[error(
-        "the snapshot or delta has format version {theirs}, and this srlg reads versions up to \
-         {newest}: update srlg"
+        "cannot read a snapshot or delta of format version {theirs}: this srlg reads versions up to {newest}; \
+         update srlg"
     )]
     Version { theirs: u16, newest: u16 },
-    /// Bytes were written by a version before the first release.
+    /// The bytes were written by a version before the first release.
     #[error(
-        "the snapshot or delta has format version {theirs}, from before the first release, and this \
-         srlg reads version {oldest} on: take another snapshot with this srlg"
+        "cannot read a snapshot or delta of format version {theirs}: this srlg reads version {oldest} and later; \
+         take another snapshot with this srlg"
     )]
     FormerVersion { theirs: u16, oldest: u16 },
     /// A snapshot or delta could not be compressed.
-    #[error("cannot compress a snapshot or delta: free some memory")]
+    #[error("cannot compress a snapshot or delta: not enough memory; free some memory")]
     Compress { source: std::io::Error },
-    /// A delta was to be split into parts that are too small.
+    /// The requested size of the parts of a delta is too small.
     #[error(
-        "a delta cannot be split into parts of {max_bytes} bytes: allow at least {least}, which a \
-         part with one recorder has"
+        "cannot split a delta into parts of {max_bytes} bytes: a part needs at least {least}; \
+         allow larger parts"
     )]
     PartSize { max_bytes: usize, least: usize },
-    /// Something cannot be done with the files of checkpoints.
+    /// An operation on checkpoint files failed.
     #[error("cannot {doing} {}: {cause}", path.display())]
     Checkpoint { doing: &'static str, path: PathBuf, cause: std::io::Error },
-    /// Another process, or another part of this one, keeps its checkpoints there.
+    /// Another process, or another part of this one, uses the checkpoint folder.
     #[error(
-        "the checkpoints in {} are in use by another process: stop it, or take another folder",
+        "cannot use the checkpoints in {}: another process uses them; stop it or choose another folder",
         path.display()
     )]
     CheckpointsInUse { path: PathBuf },
-    /// The detector was sent back in time.
-    #[error("slice {asked} is closed, {running} is running: time only moves forward")]
+    /// The requested slice is already closed.
+    #[error("cannot go back to slice {asked}: slice {running} is running; choose a later slice")]
     SliceInPast { running: u64, asked: u64 },
-    /// A slice was to be closed that none can follow.
+    /// The running slice has the highest possible number, so no other slice can follow it.
     #[error(
-        "slice {running} is the last that has a number: no later slice can run, start from a lower number"
+        "cannot close slice {running}: it has the highest possible number; start from a lower number"
     )]
     LastSlice { running: u64 },
-    /// A feed was asked for whose buffer is larger than the memory that there is.
-    #[error("no memory for a feed that buffers {capacity} pairs: give it a smaller capacity")]
+    /// The buffer of a feed needs more memory than the system has.
+    #[error(
+        "cannot create a feed that buffers {capacity} pairs: not enough memory; use a smaller capacity"
+    )]
     FeedMemory { capacity: usize },
-    /// Pairs were fed to a detector that is gone; they were not ingested.
-    #[error("the detector of this feed was dropped: keep it as long as its feeds")]
+    /// Pairs were given to a feed whose detector was dropped. They were not ingested.
+    #[error(
+        "cannot use the feed: its detector was dropped; keep the detector as long as its feeds"
+    )]
     DetectorDropped,
-    /// A seed was asked for, and the system has no randomness.
-    #[error("the system gives no random seed: give `Config::seed` a secret number")]
+    /// The system cannot provide a random seed.
+    #[error("cannot get randomness from the system: set `Config::seed` to a secret number")]
     Randomness { source: std::io::Error },
-    /// A clock was asked for that cannot tick.
-    #[error("a slice of {length:?} was asked for: give 1 ns to 584 years")]
+    /// The length of a slice is out of range.
+    #[error("slice length must be 1 ns to 584 years, got {length:?}")]
     SliceLength { length: std::time::Duration },
 }
 
-/// Why bytes are not a snapshot or a delta.
+/// The reason why bytes are not a valid snapshot or delta.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum FormatError {
-    /// The data end early, or something follows them.
+    /// The data are too short or too long.
     #[error(
-        "{found} bytes instead of {expected}: the data were cut, or something was appended to them"
+        "the length is {found} bytes instead of {expected}; the data were truncated or extended"
     )]
     Length { found: u64, expected: u64 },
-    /// The data are something else.
-    #[error("the data begin with {found:02x?} and not with SRLG: no snapshot and no delta")]
+    /// The data do not start with the magic number.
+    #[error("the data start with {found:02x?} instead of SRLG")]
     Magic { found: [u8; 4] },
-    /// The data are of a kind that was not asked for.
-    #[error("the data are of kind {found} instead of {expected} (1 is a snapshot, 2 a delta)")]
+    /// The data are of another kind than expected.
+    #[error("the kind is {found} instead of {expected} (1 is a snapshot, 2 is a delta)")]
     Kind { found: u8, expected: u8 },
-    /// The data changed on their way.
+    /// The data were damaged after they were written.
     #[error(
         "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
     )]
     Checksum { found: u32, named: u32 },
-    /// A snapshot of the paper's scheme has a host that this scheme cannot have reported.
+    /// A snapshot of the paper's scheme contains an IPv6 host, which this scheme cannot report.
     #[error(
-        "{host} is among the hosts of the last report, and a snapshot of the paper's scheme has IPv4 \
-         hosts alone: the data were not written by srlg, read another snapshot"
+        "the snapshot is of the paper's scheme but contains the IPv6 host {host}; it was not written by srlg"
     )]
     Ip6InPaper { host: Ipv6Addr },
-    /// The checksum is right, and the contents are not.
-    #[error("{what}: the data were not written by srlg")]
+    /// The checksum is right, but the contents are not valid.
+    #[error("{what}; the data were not written by srlg")]
     Contents { what: &'static str },
 }
 
-/// The error that bytes are as `what` says.
+/// Returns the error for bytes with the fault `what`.
 pub(crate) const fn wrong(what: &'static str) -> FormatError {
     FormatError::Contents { what }
 }
 
-/// The kind of a detector's state in bytes.
+/// The kind of a serialised detector state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StateKind {

@@ -1,4 +1,4 @@
-//! How hosts are found: for each finder of srlg-core what all devices have in common, and what the CPU does.
+//! Finders of hosts: for each finder of srlg-core, the common part of all devices and the implementation for the CPU.
 
 pub(crate) mod cells;
 mod cells_cpu;
@@ -11,76 +11,84 @@ use std::net::IpAddr;
 use srlg_core::finder::Finder;
 use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 
-/// How well the finder fared in the last slice that closed.
+/// The health of the finder in the last slice that closed.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FinderHealth {
-    /// How full the finder was, and what it asked of a candidate.
+    /// Fill of the finder, and its requirement for candidates.
     #[cfg_attr(feature = "serde", serde(rename = "finder"))]
     pub fill: FinderFill,
-    /// Probability that the finder passed over an IPv4 host with exactly θ peers, in contact evenly over the window.
-    /// Whether the estimate of a host that is found reaches θ is another matter, and super points of the report before
-    /// are candidates in any case. For θ below 64 this is an upper bound: cells miss such hosts less often.
+    /// Probability that the finder missed an IPv4 host with exactly θ peers and contacts spread evenly over the window.
+    ///
+    /// This does not cover the error of the estimate, which may be below θ for a host that is found. Super points of
+    /// the previous report are always candidates. For θ below 64, this is an upper bound, because cells miss such hosts
+    /// less often.
     pub miss_probability: f64,
-    /// The same probability for an IPv6 host, which needs four cells at least; `None` in the paper's scheme, which takes
-    /// no IPv6.
+    /// Probability that the finder missed an IPv6 host with exactly θ peers and contacts spread evenly over the window.
+    ///
+    /// Such a host needs at least four cells. `None` in the paper's scheme, which does not support IPv6.
     pub miss_probability_v6: Option<f64>,
-    /// The same probability for an IPv4 host whose contacts were all in the oldest epoch of the window.
+    /// Miss probability of an IPv4 host with θ peers whose contacts were all in the oldest epoch of the window.
     pub burst_miss_probability: f64,
-    /// The same probability for an IPv6 host whose contacts were all in the oldest epoch of the window; `None` in the
-    /// paper's scheme.
+    /// Miss probability of an IPv6 host with θ peers whose contacts were all in the oldest epoch of the window. `None`
+    /// in the paper's scheme.
     pub burst_miss_probability_v6: Option<f64>,
-    /// The least number of peers, to 1 %, from which the finder finds 99 % of the IPv4 hosts in contact evenly over the
-    /// window; infinite if it finds no host so often.
+    /// Least number of peers, to 1 %, from which the finder finds 99 % of IPv4 hosts.
+    ///
+    /// Contacts are assumed to be spread evenly over the window. The value is infinite if 99 % is never reached.
     pub found_from: f64,
-    /// The same number for IPv6 hosts; `None` in the paper's scheme.
+    /// Least number of peers, to 1 %, from which the finder finds 99 % of IPv6 hosts. `None` in the paper's scheme.
     pub found_from_v6: Option<f64>,
-    /// What the finder could not do.
+    /// The overload of the finder, if any.
     pub overload: Option<Overload>,
 }
 
-/// How full a finder was, and what it asked of a candidate.
+/// The fill of a finder, and its requirement for candidates.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum FinderFill {
     /// The cells of the default scheme.
     Cells {
-        /// The fewest cells of a candidate: the fuller the cells are of other hosts, the fewer are asked.
-        /// Where there were more hosts than the limit, the fewest of those that stayed. An IPv6 host has to have four
-        /// cells in any case: they spell its address.
+        /// Number of cells that a candidate must hold.
+        ///
+        /// The fuller the cells are, the fewer are required. If there are more hosts than the limit, this is the
+        /// smallest number of cells among the remaining hosts. An IPv6 host always needs at least four cells, because
+        /// these contain its address.
         c_min: u32,
         /// Share of the cells that were touched in the window.
         in_use: f64,
-        /// Share of the cells that IPv6 hosts hold, of those.
+        /// Share of the cells that were touched in the window and are held by IPv6 hosts.
         in_use_v6: f64,
     },
     /// The RSRA of the paper's scheme.
     Rsra {
-        /// Weight from which rough estimators were searched: the configured hot weight, or
-        /// more under overload.
+        /// Lowest weight of the searched rough estimators: the configured hot weight, or more under overload.
         hot_weight: u32,
-        /// Share of each row that was hot at the configured hot weight.
+        /// Share of hot columns in each row, at the configured hot weight.
         hot_shares: Vec<f64>,
     },
 }
 
-/// What a finder could not do, because there were too many pairs.
+/// An overload of a finder by too many pairs.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overload {
-    /// The cells hold so much of other hosts that even two cells are too many to ask of a host of θ: the finder
-    /// misses more than 1 % of them, [`FinderHealth::miss_probability`]. If an IPv6 host holds a cell, the same applies to the
-    /// four cells of an IPv6 host, [`FinderHealth::miss_probability_v6`]. One stray IPv6 host suffices for that. For θ below 64, where these numbers are upper
-    /// bounds, a closer bound decides. More cells help, and `Config::for_load` gives enough for a load.
+    /// Other hosts hold most of the cells, so the finder misses more than 1 % of the hosts with θ peers.
+    ///
+    /// The rule assumes the lowest requirement of two cells, see [`FinderHealth::miss_probability`]. If any IPv6 host
+    /// holds a cell, the rule also applies to [`FinderHealth::miss_probability_v6`], with four cells. For θ below 64,
+    /// these probabilities are upper bounds, so a closer bound is used instead. More cells help, and `Config::for_load`
+    /// provides enough for a load.
     Crowded,
-    /// There were more candidates, or hot columns, than the limits of the configuration accept, and more
-    /// was asked of them: smaller super points are missed more often, [`FinderHealth::miss_probability`].
-    /// Of cells only where that is above 0.00013.
+    /// There were more candidates or hot columns than the configured limit, so the requirement was raised.
+    ///
+    /// Smaller super points are missed more often, see [`FinderHealth::miss_probability`]. With cells, this is reported
+    /// only if that probability is above 0.00013.
     Raised,
-    /// Even rough estimators of the full weight were too many: no super point was found.
+    /// Too many rough estimators had the full weight. No super point was found.
     Saturated,
 }
 
@@ -88,36 +96,34 @@ impl fmt::Display for Overload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Crowded => {
-                "more pairs than the cells can hold, small super points may be missing: give more cells"
+                "too many pairs for the cells, so small super points may be missing; configure more cells"
             }
             Self::Raised => {
-                "more candidates than candidate_limit or hot_limit, small super points may be missing: raise that limit"
+                "candidate_limit or hot_limit is exceeded, so small super points may be missing; raise that limit"
             }
-            Self::Saturated => "no super point could be found: give a larger finder",
+            Self::Saturated => "too many pairs for the finder, so no super point was found; configure a larger finder",
         })
     }
 }
 
-/// The finder's part of a close on the CPU.
 pub(crate) trait CpuFinder: Finder {
-    /// What a search keeps beside the recorders.
+    /// The working memory of a search.
     type Search: CpuSearch<<Self::Recorder as ReadRecorder>::Word>;
 
-    /// The health before any search.
     fn untouched(params: &Params) -> FinderHealth;
 }
 
-/// Returns the health of the finder of a detector that has closed no slice yet.
+/// Returns the health of the finder of a detector that has not closed a slice.
 pub(crate) fn untouched(params: &Params) -> FinderHealth {
     for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched(params))
 }
 
-/// A search on the CPU, over recorders `R` that nobody updates meanwhile.
+/// A search on the CPU. No thread updates the recorders `R` during a search.
 pub(crate) trait CpuSearch<R: ReadRecorder>: Send + Sync {
-    /// The memory of searches in a detector with `params`.
+    /// Allocates the working memory of searches in a detector with `params`.
     fn new(params: &Params) -> Self;
 
-    /// Returns the candidates over `span`, each once, found on up to `threads` threads, and how the search went.
+    /// Returns the distinct candidates over `span` and the health of the search. Uses up to `threads` threads.
     fn candidates(
         &mut self,
         recorders: &[R],

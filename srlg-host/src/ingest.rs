@@ -1,12 +1,16 @@
-//! Ways in for pairs: of both address families, from several threads, from pinned memory.
+//! Ingestion of pairs: both address families, several threads, and pinned memory.
 //!
-//! One thread that ingests and closes needs no more than
-//! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), which takes slices of [`IpPair`](crate::IpPair) or
-//! [`Ip6Pair`]. A [`PairBatch`] sorts addresses of both families into these. A thread that must not wait for a close gets a
-//! [`Feed`]; [`Feed::ingest_at`] also takes pairs of earlier and later slices, and answers with an [`Arrival`].
+//! A thread that both ingests and closes needs only [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), which
+//! takes slices of [`IpPair`](crate::IpPair) or [`Ip6Pair`]. A [`PairBatch`] sorts addresses of both families into such
+//! slices.
 //!
-//! An `IpPair` is two 32-bit words, an [`Ip6Pair`] eight; neither has padding. The capacity of a feed is a number of pairs
-//! of each family.
+//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] also takes pairs of earlier and later
+//! slices, and returns an [`Arrival`].
+//!
+//! An `IpPair` has two 32-bit words and an [`Ip6Pair`] has eight, without padding. The capacity of a feed is a number
+//! of pairs of each family.
+//!
+//! # Example
 //!
 //! ```
 //! # use srlg_host as srlg;

@@ -1,4 +1,4 @@
-//! [`KeptHosts`]: the super points of the last report, which stay candidates.
+//! [`KeptHosts`]: the super points of the last report, which remain candidates.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -9,15 +9,15 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::{FormatError, wrong};
 use crate::report::SuperPoint;
 
-/// Bytes of an address: an IPv4 one is IPv4-mapped.
+/// Bytes of an address. An IPv4 address is stored as an IPv4-mapped one.
 type Bytes = [u8; 16];
 
-/// Hosts, ascending, each once: those of IPv4 first.
+/// Distinct hosts in ascending order, IPv4 hosts first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeptHosts(Vec<IpAddr>);
 
 impl KeptHosts {
-    /// Those of a report, the largest first, that the limit of `params` leaves.
+    /// Returns the first hosts of a report, up to the limit of `params`. A report begins with the largest.
     pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
         let kept = super_points.iter().take(params.candidate_limit() as usize);
         Self::sorted(kept.map(|point| point.host).collect())
@@ -29,19 +29,19 @@ impl KeptHosts {
         Self(hosts)
     }
 
-    /// The hosts.
     pub(crate) fn hosts(&self) -> &[IpAddr] {
         &self.0
     }
 
-    /// The hosts of both that the limit of `params` leaves.
+    /// Adds the hosts of `others`, within the limit of `params`.
     pub(crate) fn unite(&mut self, others: &Self, params: &Params) {
         let all = Self::sorted([self.hosts(), others.hosts()].concat());
         *self = all.within_limit(params);
     }
 
-    /// Those that the limit of `params` leaves, with the smallest hashes: in whatever order sets are united,
-    /// the same ones stay.
+    /// Returns the hosts with the smallest hashes, up to the limit of `params`.
+    ///
+    /// The result of several unions does not depend on their order.
     pub(crate) fn within_limit(self, params: &Params) -> Self {
         let (Self(mut all), limit) = (self, params.candidate_limit() as usize);
         if all.len() > limit {
@@ -51,30 +51,31 @@ impl KeptHosts {
         Self::sorted(all)
     }
 
-    /// Appends them to the body of a snapshot: their number, then 16 bytes each.
+    /// Appends the hosts to the body of a snapshot: their number, then 16 bytes each.
     pub(crate) fn write(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(U32::new(self.0.len() as u32).as_bytes());
         self.0.iter().for_each(|&host| body.extend_from_slice(&mapped(host)));
     }
 
-    /// Reads the rest of a body, for a detector with `params`. There may be more than its limit: limits are each
-    /// detector's own.
+    /// Reads the rest of a body for a detector with `params`.
+    ///
+    /// There may be more hosts than its limit allows, because each detector has its own limit.
     pub(crate) fn read(rest: &[u8], params: &Params) -> Result<Self, FormatError> {
         let Ok((count, rest)) = U32::read_from_prefix(rest) else {
-            return Err(wrong("a snapshot ends before the hosts of its last report"));
+            return Err(wrong("the snapshot ends before the hosts of its last report"));
         };
         if count.get() > MOST_CANDIDATES || rest.len() != count.get() as usize * size_of::<Bytes>()
         {
-            return Err(wrong("a snapshot has not as many hosts of a report as its number says"));
+            return Err(wrong("the number of hosts in the snapshot is wrong"));
         }
         let mut hosts = Vec::with_capacity(count.get() as usize);
         for bytes in rest.as_chunks().0 {
             hosts.push(Ipv6Addr::from(*bytes).to_canonical());
         }
         if !hosts.is_sorted_by(|a, b| a < b) {
-            return Err(wrong("a snapshot has hosts of a report that do not ascend"));
+            return Err(wrong("the hosts in the snapshot are not in ascending order"));
         }
-        // Hosts of IPv6 are last.
+        // IPv6 hosts are last.
         match hosts.last() {
             Some(&IpAddr::V6(host)) if params.finder().cells().is_none() => {
                 Err(FormatError::Ip6InPaper { host })
@@ -84,7 +85,7 @@ impl KeptHosts {
     }
 }
 
-/// The most bytes that hosts take.
+/// Maximum number of bytes that the hosts take.
 pub(crate) const MOST_BYTES: usize =
     size_of::<U32>() + MOST_CANDIDATES as usize * size_of::<Bytes>();
 

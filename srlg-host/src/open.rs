@@ -1,4 +1,4 @@
-//! From the name of a device to a backend there.
+//! Creation of a backend for a device.
 
 use srlg_core::Params;
 
@@ -9,7 +9,6 @@ use crate::error::Error;
 #[cfg(feature = "cuda")]
 use crate::gpu::{self, cuda::Cuda};
 
-/// Returns a backend on `device`.
 pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>, Error> {
     match device {
         Device::Cpu => cpu::backend(params),
@@ -21,8 +20,9 @@ pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>
     }
 }
 
-/// Whether `error` says that there is no GPU to use; anything else that is wrong with one must
-/// not end on the CPU in silence.
+/// Returns whether `error` means that there is no usable GPU.
+///
+/// After any other error, a detector must not silently run on the CPU.
 fn is_absence(error: &Error) -> bool {
     use Error::{ComputeCapability, NoDriver, NoSuchDevice, UnfitDriver, WithoutCuda};
     matches!(

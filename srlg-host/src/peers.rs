@@ -1,4 +1,4 @@
-//! Sample peers of hosts, out of the finder's array where its words hold any.
+//! Sample peers of hosts, from the finder's array, if its words contain any.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,11 +11,13 @@ use crate::error::Error;
 use crate::report::SamplePeer;
 use crate::state::StateWord;
 
-/// Hosts whose words are gathered together: some 1 MB on the way.
+/// Number of hosts whose words are read together, about 1 MB per turn.
 const HOSTS_PER_TURN: usize = 1024;
 
-/// Returns the sample peers of each of `hosts` in the window that ends with the running `slice`; none for a finder that
-/// has none, nor for IPv6 hosts. If the window cuts an epoch, the peers of all slices of that epoch are included.
+/// Returns the sample peers of each of `hosts` in the window that ends with the running `slice`.
+///
+/// IPv6 hosts have no sample peers, nor do hosts of a finder that does not store any. If the window starts within an
+/// epoch, the peers of all slices of that epoch are included.
 pub(crate) fn sample_peers(
     params: &Params,
     backend: &dyn Backend,
@@ -44,8 +46,9 @@ pub(crate) fn sample_peers(
     Ok(all)
 }
 
-/// Returns the sample peers of `host`, whose spots hold `words`, in the window that ends with the running `slice`; none
-/// of an IPv6 host.
+/// Returns the sample peers of `host`, whose spots contain `words`, in the window that ends with the running `slice`.
+///
+/// An IPv6 host has no sample peers.
 pub(crate) fn peers_of(
     params: &Params,
     slice: u64,
@@ -58,7 +61,7 @@ pub(crate) fn peers_of(
     spots.map_or_else(Vec::new, |spots| of_host(params, slice, host, spots.iter().zip(words)))
 }
 
-/// The sample peers of the IPv4 `host` whose spots hold these words.
+/// Returns the sample peers of the IPv4 `host` whose spots contain these words.
 fn of_host<'a>(
     params: &Params,
     slice: u64,
@@ -69,10 +72,10 @@ fn of_host<'a>(
     let epoch = u64::from(params.finder().epoch_slices());
     let peers = words.filter_map(|(&spot, &word)| params.peer(host, spot, word));
     let in_window = peers.filter(|peer| peer.age < span.finder_ages);
-    // In the order of the report. Numbers are compared faster than addresses of either family.
+    // Peers are sorted in the order of the report. Numbers compare faster than addresses of either family.
     let mut peers: Vec<(Reverse<u64>, Address)> = in_window
         .map(|peer| {
-            // The last slice of the epoch, which may be the running one, and the last that there is.
+            // The last slice of the epoch. It is limited to the running slice and to the largest number.
             let first = (slice / epoch).saturating_sub(peer.age.into()) * epoch;
             (Reverse(first.saturating_add(epoch - 1).min(slice)), peer.host)
         })

@@ -1,12 +1,12 @@
-//! Work in pieces, shared among threads.
+//! Distribution of work among threads.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 
-/// Does each of `pieces` pieces of work once, on up to `threads` threads, of which the caller's is
-/// one: a thread that has finished a piece takes the next. If a thread cannot be started, the others
-/// do its share.
+/// Does each of `pieces` pieces of work once, on up to `threads` threads, including the caller's.
+///
+/// A thread that finishes a piece takes the next one. If a thread cannot be started, the others do its share.
 pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let take = || take(&next, pieces, &work);
@@ -20,7 +20,7 @@ pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     });
 }
 
-/// Does pieces of work from number `next` on, until none of `pieces` is left. Other threads may take some of them.
+/// Does pieces of work, starting with number `next`, until all `pieces` are taken. Other threads may take some of them.
 pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + Sync)) {
     loop {
         let piece = next.fetch_add(1, Relaxed);
@@ -31,8 +31,7 @@ pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + S
     }
 }
 
-/// Does `work` once with each chunk of `len` items of `items`, and with the number of its first
-/// item, on up to `threads` threads.
+/// Calls `work` once for each chunk of `len` items, with the index of its first item, on up to `threads` threads.
 pub(crate) fn share_chunks<T: Send>(
     threads: usize,
     items: &mut [T],

@@ -1,13 +1,20 @@
-//! Saved and exchanged state of detectors: snapshots, deltas, and checkpoints on disk.
+//! Saved and exchanged states of detectors: snapshots, deltas, and checkpoints on disk.
 //!
-//! A [`Snapshot`] holds all of a detector, a [`Delta`] what was touched in the last slices. Both merge late, repeated, and in
-//! any order. [`Checkpoints`] are snapshots in a folder, the last complete one of which survives a kill. Detectors that merge
-//! have equal sizes, hashes and seeds, and number slices alike. A detector that works alone and may start with an empty
-//! window after a restart needs none of this.
+//! Detectors that merge must have equal sizes, hashes and seeds, and must number slices in the same way. Snapshots and
+//! deltas may be merged late, repeatedly and in any order. A single detector that may start with an empty window after
+//! a restart does not need this module.
 //!
-//! Both have a format in bytes (docs/format.md). A snapshot takes at most some 32 MB by default, a delta some 4 bytes for each
-//! new pair. Damaged bytes are rejected with a [`FormatError`]; state that does not fit the detector with
-//! [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::FromFuture`] or [`Error::OlderThanWindow`].
+//! # Core types
+//!
+//! | Type | Contents |
+//! |---|---|
+//! | [`Snapshot`] | The whole state of a detector, at most about 32 MB by default |
+//! | [`Delta`] | The recorders touched in the last slices, about 4 bytes per new pair |
+//! | [`Checkpoints`] | Snapshots in a folder, of which the last complete one survives a crash |
+//!
+//! The format of snapshots and deltas is documented in docs/format.md.
+//!
+//! # Example
 //!
 //! ```
 //! # use srlg_host as srlg;
@@ -22,9 +29,14 @@
 //! let bytes = sites[1].snapshot()?.to_bytes()?;
 //! let snapshot = Snapshot::from_bytes(&bytes, sites[0].params())?;
 //! sites[0].merge_snapshot(&snapshot)?;
-//! assert_eq!(sites[0].close_slice()?.super_points.len(), 1); // below the threshold at each
+//! assert_eq!(sites[0].close_slice()?.super_points.len(), 1); // each site alone is below the threshold
 //! # Ok::<(), srlg::Error>(())
 //! ```
+//!
+//! # Errors
+//!
+//! Damaged bytes are rejected with a [`FormatError`]. A state that does not match the detector is rejected with
+//! [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::FromFuture`] or [`Error::OlderThanWindow`].
 
 mod checkpoint;
 mod coder;
@@ -52,7 +64,7 @@ pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
 pub(crate) use words::{StateWord, Words};
 
-/// Whose recorders they are.
+/// The fingerprints of the detector to which recorders belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprints {
     sizes: u64,
@@ -64,8 +76,9 @@ impl Fingerprints {
         Self { sizes: params.sizes_fingerprint(), seed: params.seed_fingerprint() }
     }
 
-    /// Refuses what was `stored` with them for a detector with `params`, unless they are its own;
-    /// `sizes`, where they are known, say what differs.
+    /// Returns an error unless the fingerprints are those of a detector with `params`.
+    ///
+    /// The error names what was `stored` and, if `sizes` are known, how they differ.
     pub(crate) fn check(
         self,
         stored: StateKind,

@@ -1,10 +1,12 @@
-//! Slices made of time stamps.
+//! Slices defined by timestamps.
 //!
-//! A [`SliceClock`] says which slice a time belongs to and when slices end. A [`Slicer`] sorts pairs by it, and hands them
-//! to a [`SliceSink`]. A program that closes slices by a timer of its own needs neither.
+//! A [`SliceClock`] determines the slice of a timestamp and when slices close. A [`Slicer`] sorts pairs by slice and
+//! passes them to a [`SliceSink`]. A program that closes slices by its own timer needs neither.
 //!
-//! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n lengths after the
-//! epoch. A time stamp that cannot be right is not an error: it is a [`Placement`], and the clock counts it.
+//! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n lengths after
+//! the epoch. A timestamp that cannot be right is not an error. It is a [`Placement`], which the clock counts.
+//!
+//! # Example
 //!
 //! ```
 //! # use srlg_host as srlg;

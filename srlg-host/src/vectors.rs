@@ -1,10 +1,11 @@
-//! Functions compiled once more for wider vectors, which are taken where there are any.
+//! Functions that are compiled again for wider vector instructions, which are used where the CPU has them.
 //!
-//! The loops are in safe code that the compiler vectorises, so a level differs from another only
-//! where the compiler, or an operation of other meaning at another width, errs. Hence tests compare
-//! the levels. In a test each function `name` has a module `name`, in which the function is once
-//! more, as `plain`, without wider vectors, and as `avx2`, with the second level alone. Both are
-//! dead code unless a test compares them, and dead code is refused: no loop goes without its test.
+//! The loops are safe code that the compiler vectorises. Levels can differ only by an error of the compiler, or by an
+//! operation whose meaning depends on the width. Hence tests compare the levels.
+//!
+//! In a test, each function `name` also has a module `name`. Its `plain` is the function without wider vectors, and its
+//! `avx2` is the function with only the second level. If no test compares them, both are dead code, which the compiler
+//! rejects. Thus every loop has a test.
 
 macro_rules! for_wider_vectors {
     ($(
@@ -29,7 +30,7 @@ macro_rules! for_wider_vectors {
             mod $name {
                 use super::*;
 
-                // The target is one that tests never run on: a body that asks which level it is has the plain one.
+                // Tests never run on this target. A body that asks for its level therefore gets the plain one.
                 #[multiversion::multiversion(targets("wasm32+simd128"))]
                 $(#[$attribute])*
                 pub(super) fn plain $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
@@ -47,7 +48,8 @@ macro_rules! for_wider_vectors {
 }
 pub(crate) use for_wider_vectors;
 
-/// Asserts that `$result` is the same for all levels of the function `$name`, each of which it calls `$level`, and returns it.
+/// Asserts that `$result` is the same for all levels of the function `$name`, and returns it. In `$result`, the
+/// function is called `$level`.
 #[cfg(test)]
 macro_rules! on_all_levels {
     ($name:ident $(<$($type:ty),+>)? as $level:ident => $result:expr) => {{
@@ -63,7 +65,7 @@ macro_rules! on_all_levels {
 #[cfg(test)]
 pub(crate) use on_all_levels;
 
-/// The low bytes of each of `words`, as many as a `W` has: levels are compared at every width.
+/// Returns the low bytes of each of `words`, as words of type `W`, so that levels are compared at every width.
 #[cfg(test)]
 pub(crate) fn cut<W: srlg_core::Word>(words: &[u64]) -> Vec<W> {
     words.iter().map(|word| W::of_bytes(|byte| word.to_le_bytes()[byte])).collect()

@@ -1,7 +1,8 @@
-//! Super points of an interface, captured and counted by several threads: slices of one second, a window of one minute.
+//! Super points of an interface, captured and counted by several threads, with slices of one second and a window of one
+//! minute.
 //!
-//! `cargo run --release -p srlg-input --features live --example threads -- eth0 4`. No thread waits for another one: each has a
-//! share of the packets, and a feed of the detector.
+//! Run it with `cargo run --release -p srlg-input --features live --example threads -- eth0 4`. The threads do not wait
+//! for each other, because each has a share of the packets and its own feed of the detector.
 
 use std::env::args;
 use std::thread::{JoinHandle, sleep, spawn};
@@ -13,7 +14,7 @@ use srlg_input::live::{Capture, CaptureOptions};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// Pairs that a feed keeps while a slice is being closed.
+/// Number of pairs that a feed buffers while a slice is being closed.
 const DURING_CLOSE: usize = 1 << 16;
 
 fn count(mut capture: Capture, mut feed: Feed) -> Result<(), Error> {

@@ -1,18 +1,25 @@
-//! Files: contacts out of captures, lists and logs, and the datagrams of captures.
+//! Contacts from captures, contact lists and logs, and the datagrams of captures.
 //!
-//! A [`Reader`] takes any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet: when, from whom, to whom. It
-//! reads pcap (micro- and nanoseconds, both byte orders), pcapng and CSV with the header `time_ms,src,dst`. With the feature `logs`
-//! it reads logs of Zeek, Suricata and AWS VPCs, and with the feature `gzip` any of these compressed. The content decides the
-//! format, never a file name. Contacts come in file order, which need not be time order.
+//! A [`Reader`] reads any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet, with its time,
+//! source and destination. The content decides the format, never a file name. Contacts come in file order, which is not
+//! always time order.
 //!
-//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC 5655), for a
-//! decoder of flow exports.
+//! | format | requires |
+//! |---|---|
+//! | pcap (micro- and nanoseconds, both byte orders), pcapng | |
+//! | CSV with the header `time_ms,src,dst` | |
+//! | logs of Zeek, Suricata and AWS VPCs | feature `logs` |
+//! | any of these, compressed by gzip | feature `gzip` |
 //!
-//! A packet or row that is not a contact is counted by reason ([`PacketCounts`], [`Skip`]) and is never an error. A file that ends
-//! inside a record, or whose framing is damaged, ends there with a [`Truncation`]: all whole records before it have been delivered.
+//! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC
+//! 5655). They are the input of a decoder of flow exports.
 //!
-//! Memory is bounded for any content: one buffer of 512 KiB, for gzip another and the state of the inflater, for pcapng a table of
-//! at most 65,536 interfaces of 16 bytes.
+//! A packet or row that is not a contact is counted by reason ([`PacketCounts`], [`Skip`]) and is never an error. If a
+//! file ends inside a record or has damaged framing, reading stops with a [`Truncation`]. All complete records before
+//! it have been delivered.
+//!
+//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. For gzip it needs another one and the state
+//! of the inflater, for pcapng a table of at most 65,536 interfaces of 16 bytes.
 //!
 //! ```
 //! use srlg_input::capture::{CaptureError, Reader, Skip};

@@ -1,7 +1,7 @@
-//! Contacts between hosts of IPv4 and IPv6, and views that turn them into pairs.
+//! Contacts between IPv4 and IPv6 hosts, and views that turn them into pairs.
 //!
-//! Every packet, flow record and line of a log is a [`Contact`]. A [`View`] selects which contacts count, which end of them is the
-//! host that is counted, and how many bits of an address make a host.
+//! Every packet, flow record and log line is a [`Contact`]. A [`View`] selects the contacts that count, and the end of
+//! a contact whose peers are counted. It also sets how many address bits identify a host.
 //!
 //! ```
 //! use srlg_input::contact::{Contact, View, ViewOptions, parse_network};
@@ -39,17 +39,17 @@ pub use port::{BadPort, Port};
 pub use sampling::{Sampling, SamplingWindow};
 pub use view::{BadPrefix, BadView, Prefixes, View, ViewOptions};
 
-/// The number of TCP among IP protocols.
+/// IP protocol number of TCP.
 pub const TCP: u8 = 6;
-/// The bit of SYN among TCP flags.
+/// SYN bit of the TCP flags.
 pub const TCP_SYN: u8 = 0x02;
-/// The bit of ACK among TCP flags.
+/// ACK bit of the TCP flags.
 pub const TCP_ACK: u8 = 0x10;
 
 /// Packets that one host sent to another: a single packet, or those of a flow.
 ///
-/// The two hosts may be of different families, which only a contact list can say. What an input
-/// does not tell is `None`.
+/// The two hosts may have different IP versions, but only a contact list can express this. A value that the input does
+/// not state is `None`.
 ///
 /// ```
 /// use srlg_input::contact::Contact;
@@ -61,39 +61,39 @@ pub const TCP_ACK: u8 = 0x10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Contact {
-    /// Nanoseconds since the Unix epoch at which the last packet went (for a contact list: since whatever its time
-    /// column counts from).
+    /// Time of the last packet, in nanoseconds since the Unix epoch. In a contact list, it counts from the origin of
+    /// the list's time column.
     pub time_ns: u64,
-    /// Sender.
+    /// Source address.
     pub source: Host,
-    /// Receiver.
+    /// Destination address.
     pub destination: Host,
-    /// Packets that were seen; of sampled ones those in the sample.
+    /// Number of packets seen; with sampling, only those in the sample.
     pub packets: Option<NonZeroU64>,
-    /// Bytes of these packets from the IP header on, as far as the input counts from there.
+    /// Bytes of these packets from the IP header on, if the input counts from there.
     pub octets: Option<NonZeroU64>,
-    /// IP protocol (IANA's number).
+    /// IP protocol (IANA number).
     pub protocol: Option<u8>,
-    /// TCP flags of all packets that were seen, by OR; `None` also where none was set.
+    /// Bitwise OR of the TCP flags of all packets seen; `None` also if no flag was set.
     pub tcp_flags: Option<NonZeroU8>,
-    /// Port of the receiver.
+    /// Destination port.
     pub destination_port: Option<u16>,
-    /// Whether `source` began the conversation that the packets belong to.
+    /// Whether `source` initiated the conversation to which the packets belong.
     pub initiated: Option<bool>,
-    /// Packets one of which was looked at, 1 where all were.
+    /// Sampling rate, as N for one packet in N; 1 without sampling.
     pub sampling: Option<NonZeroU32>,
     /// Device that exported the contact.
     pub exporter: Option<Host>,
-    /// Interface of that device at which the packets came in (ifIndex of SNMP).
+    /// Interface of that device on which the packets arrived (SNMP ifIndex).
     pub ingress: Option<NonZeroU32>,
 }
 
 impl Contact {
-    /// Makes the contact of `source` with `destination` at `time_ns`, of which no more is known.
+    /// Creates a contact of `source` with `destination` at `time_ns`, with all other fields unknown.
     ///
-    /// A host is the same host however it is spelt: an IPv4-mapped address (`::ffff:0:0/96`)
-    /// becomes the IPv4 address in it. No other address is changed: the IPv4 address in one of
-    /// Teredo, 6to4 or NAT64 is that of a NAT, a router, or of the host behind the translator.
+    /// An IPv4-mapped address (`::ffff:0:0/96`) becomes the IPv4 address in it, so that both spellings are the same
+    /// host. Other addresses stay as they are. The IPv4 address in a Teredo, 6to4 or NAT64 address belongs to a NAT, a
+    /// router, or the host behind the translator.
     #[inline(always)]
     #[must_use]
     pub const fn new(time_ns: u64, source: Host, destination: Host) -> Self {
@@ -113,8 +113,8 @@ impl Contact {
         }
     }
 
-    /// Returns whether `source` began the conversation: what the input says, else what TCP flags
-    /// tell. A SYN without an ACK begins one; a single packet with both answers one.
+    /// Returns whether `source` initiated the conversation, from the input or else from TCP flags. A SYN without an ACK
+    /// initiates a conversation. A single packet with both answers one.
     #[must_use]
     pub fn is_initiated(&self) -> Option<bool> {
         self.initiated.or_else(|| match self.syn_and_ack()? {
@@ -124,8 +124,8 @@ impl Contact {
         })
     }
 
-    /// Returns the port of the receiver, if it is known and of a protocol with ports. Exporters write port 0 where a packet
-    /// has none, such as a later fragment.
+    /// Returns the destination port, if it is known and the protocol has ports. Exporters write port 0 if a packet has
+    /// no port, such as a later fragment.
     #[inline]
     #[must_use]
     pub fn port(&self) -> Option<Port> {
@@ -134,13 +134,13 @@ impl Contact {
         Some(Port { protocol, number })
     }
 
-    /// Returns whether packets of TCP were seen with a SYN, and none with an ACK.
+    /// Returns whether the contact consists of TCP packets with a SYN, none of which has an ACK.
     #[must_use]
     pub fn is_syn_only(&self) -> bool {
         self.syn_and_ack() == Some((true, false))
     }
 
-    /// Whether SYN and ACK are among the flags of TCP.
+    /// Returns whether SYN and ACK are set in the TCP flags.
     fn syn_and_ack(&self) -> Option<(bool, bool)> {
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
         let flags = self.tcp_flags.filter(|_| is_tcp)?.get();
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_contact_has_96_bytes() {
-        // Contacts go in blocks from thread to thread.
+        // Contacts are passed between threads in blocks.
         assert_eq!(size_of::<Contact>(), 96);
     }
 
@@ -174,7 +174,7 @@ mod tests {
         for (protocol, name) in [(6, "tcp"), (17, "udp"), (33, "dccp"), (132, "sctp")] {
             assert_eq!(port(Some(protocol), Some(80)), Some(format!("{name}/80")));
         }
-        // ICMP has types and codes; GRE and an unknown protocol may have anything there.
+        // ICMP has types and codes; GRE and unknown protocols may contain anything there.
         for protocol in [Some(1), Some(58), Some(47), None] {
             assert_eq!(port(protocol, Some(80)), None);
         }

@@ -16,13 +16,13 @@ use crate::options::BadOption;
 #[cfg(feature = "nats")]
 use crate::options::BadUrl;
 
-/// The reason why an input cannot be opened, or read further.
+/// The reason why an input cannot be opened, or cannot be read further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// No input is named.
+    /// No input is given.
     #[error(
-        "no input is named: give a file, an address to listen at, an interface, a topic of Kafka, or a stream or subject of NATS"
+        "no input given: name a file, a listen address, an interface, a Kafka topic, or a NATS stream or subject"
     )]
     None,
     /// A file cannot be opened.
@@ -30,121 +30,123 @@ pub enum InputError {
     Open {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         error: io::Error,
     },
-    /// A file is of no known format, or cannot be read on.
+    /// A file has an unknown format, or cannot be read further.
     #[error("{name}: {error}")]
     Capture {
-        /// Name of the file; `-` is standard input.
+        /// Name of the file; `-` means standard input.
         name: String,
-        /// What is wrong.
+        /// Reason.
         error: CaptureError,
     },
-    /// A file holds exports of flows, and contacts are asked of it.
-    #[error("{name} is an IPFIX file, which holds exports of flows: read it with --exports")]
+    /// A file contains flow exports, but contacts were requested.
+    #[error(
+        "cannot read contacts from {name}: it is an IPFIX file, which contains flow exports; use --exports"
+    )]
     Exports {
-        /// Name of the file; `-` is standard input.
+        /// Name of the file; `-` means standard input.
         name: String,
     },
-    /// Options of the decoder of exports are out of range.
+    /// An option of the flow decoder is out of range.
     #[cfg(feature = "flow")]
     #[error(transparent)]
     Decoder(#[from] BadOptions),
     /// A socket cannot be set up.
-    #[error("cannot listen at {address}: {error}")]
+    #[error("cannot listen on {address}: {error}")]
     Listen {
-        /// Where exports should be received.
+        /// Address of the socket.
         address: SocketAddr,
-        /// Why not.
+        /// Reason.
         error: io::Error,
     },
-    /// A socket fails.
-    #[error("cannot receive at {address} any more: {error}")]
+    /// A socket has failed.
+    #[error("cannot receive on {address}: {error}")]
     Receive {
-        /// Where exports were received.
+        /// Address of the socket.
         address: SocketAddr,
-        /// Why not.
+        /// Reason.
         error: io::Error,
     },
-    /// Sockets are asked for, and no exporter may send to them.
+    /// Sockets are requested, but no exporter is permitted to send to them.
     #[error(
-        "no exporter is permitted: name the networks that they are in, since exports are datagrams that anybody can send"
+        "no exporters permitted: list their networks in exporters, because anyone can send export datagrams"
     )]
     NoExporters,
     /// An interface cannot be captured from.
     #[cfg(feature = "live")]
     #[error(transparent)]
     Interface(#[from] LiveError),
-    /// The program has no live capture.
+    /// The program is built without live capture.
     #[cfg(not(feature = "live"))]
     #[error(
-        "{interface}: live capture is not part of this program: build it with the feature live, which needs libpcap"
+        "cannot capture from {interface}: live capture is not built in; build with the feature live, which needs libpcap"
     )]
     NoLive {
-        /// The interface that was asked for.
+        /// The interface that was requested.
         interface: String,
     },
-    /// The program does not read flow exports.
+    /// The program is built without flow exports.
     #[cfg(not(feature = "flow"))]
-    #[error("flow exports are not part of this program: build it with the feature flow")]
+    #[error("cannot read flow exports: they are not built in; build with the feature flow")]
     NoFlow,
-    /// The templates of exporters cannot be kept.
-    #[error("cannot keep templates in {}: {error}", path.display())]
+    /// The templates of exporters cannot be stored.
+    #[error("cannot store templates in {}: {error}", path.display())]
     Templates {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         error: io::Error,
     },
-    /// The client of NATS does not take the address of a server.
+    /// The address of a NATS server is not valid.
     #[cfg(feature = "nats")]
     #[error(transparent)]
     Nats(#[from] BadUrl),
-    /// An option is out of range, or lacks another one.
+    /// An option is out of range, or needs another option.
     #[error(transparent)]
     Option(#[from] BadOption),
-    /// The schema of messages cannot be used.
+    /// The schema of the messages cannot be used.
     #[cfg(feature = "messages")]
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A file with certificates, a password or a key for a broker cannot be used.
+    /// A certificate, password or key file for a broker cannot be used.
     #[error("cannot read {}: {cause}", path.display())]
     BrokerFile {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         cause: String,
     },
-    /// The certificates of the system cannot be used.
-    #[error("cannot read the certificates of the system: {0}; give kafka-ca or nats-ca")]
+    /// The system's certificates cannot be used.
+    #[error("cannot read the system's certificates: {0}; give kafka-ca or nats-ca")]
     Certificates(String),
-    /// The program does not read Kafka.
+    /// The program is built without Kafka.
     #[cfg(not(feature = "kafka"))]
-    #[error("{topic}: Kafka is not part of this program: build it with the feature kafka")]
+    #[error("cannot read {topic}: Kafka is not built in; build with the feature kafka")]
     NoKafka {
-        /// The topic that was asked for.
+        /// The topic that was requested.
         topic: String,
     },
-    /// The program does not read NATS.
+    /// The program is built without NATS.
     #[cfg(not(feature = "nats"))]
-    #[error("{url}: NATS is not part of this program: build it with the feature nats")]
+    #[error("cannot read {url}: NATS is not built in; build with the feature nats")]
     NoNats {
-        /// The stream or subject that was asked for.
+        /// The stream or subject that was requested.
         url: String,
     },
-    /// A sink cannot be made, or does not take contacts.
+    /// A sink cannot be created, or rejects contacts.
     #[error("{0}")]
     Sink(SinkError),
-    /// Signals cannot be handled.
+    /// Signal handlers cannot be installed.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
-    /// A thread that reads has panicked, which is a fault of this program.
+    /// A reader thread has panicked, which is a bug in this program.
     #[error(
-        "the thread {thread:?} of the input has panicked: report what it says in the lines before, and start again"
+        "input thread {thread:?} panicked (this is a bug): report the log lines above and restart"
     )]
     Panic {
         /// Name of the thread.

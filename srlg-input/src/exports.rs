@@ -1,4 +1,4 @@
-//! Contacts out of exports in captures.
+//! Contacts from exports in captures.
 
 use crate::capture::Datagram;
 use crate::contact::Contact;
@@ -7,7 +7,7 @@ use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
 use crate::input::Status;
 use crate::options::ExportOptions;
 
-/// A decoder, and the contacts of its last datagram.
+/// A decoder and the contacts of its last datagram.
 pub(crate) struct Exports {
     decoder: Decoder,
     contacts: Vec<Contact>,

@@ -1,7 +1,7 @@
-//! Contacts out of files, one after the other.
+//! Contacts from files, one file after the other.
 //!
-//! Invariant: all files are there before any is read, and all exports go through one decoder, so that templates of
-//! one file are known in the next.
+//! Invariant: all files exist before any is read. All exports go through one decoder, so the templates of one file are
+//! known in the next.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -17,14 +17,14 @@ use crate::exports::Exports;
 use crate::input::{Event, LogLine, Next, Progress, Status, Stop};
 use crate::options::{InputOptions, Tunnels};
 
-/// Files, of which one is being read.
+/// A list of files, of which one is being read.
 pub(crate) struct Files {
     file: Option<OpenFile>,
     waiting: vec::IntoIter<PathBuf>,
-    /// The decoder, if the datagrams of captures are exports.
+    /// Decoder, if the datagrams of captures are exports.
     exports: Option<Exports>,
     tunnels: Tunnels,
-    /// Of the files that have been read.
+    /// Counters of the files that have been read.
     packets: PacketCounts,
     read: Arc<AtomicU64>,
     bytes: u64,
@@ -39,7 +39,7 @@ struct OpenFile {
 }
 
 impl Files {
-    /// Begins with the first file. `stop` ends them all.
+    /// Opens the first file. `stop` stops the reading of all files.
     pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
         let mut bytes = 0;
         for path in options.input.iter().filter(|path| !is_standard_input(path)) {
@@ -62,7 +62,7 @@ impl Files {
         if files.open_next()? { Ok(files) } else { Err(InputError::None) }
     }
 
-    /// Reads on, up to the next event.
+    /// Reads up to the next event.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         loop {
             let Some(file) = &mut self.file else {
@@ -77,7 +77,7 @@ impl Files {
             } else {
                 file.reader.next_contacts().map(|contacts| contacts.is_some())
             };
-            // A file that is left in the middle may look damaged.
+            // A file that is abandoned halfway may look damaged.
             let is_read = match is_read {
                 Err(_) if self.stop.is_asked() => false,
                 is_read => is_read.map_err(failed(&file.name))?,
@@ -101,7 +101,7 @@ impl Files {
         }
     }
 
-    /// Begins with the next file; whether there is one.
+    /// Opens the next file and returns whether there was one.
     #[cold]
     fn open_next(&mut self) -> Result<bool, InputError> {
         if self.stop.is_asked() {
@@ -124,7 +124,7 @@ impl Files {
         }
     }
 
-    /// Takes the counts of the file that has been read, and returns a warning if it ended early.
+    /// Adds up the counters of the finished file, and returns a warning if it is truncated.
     #[cold]
     fn end_file(&mut self) -> Option<Event<'static>> {
         let OpenFile { name, reader, .. } = self.file.take()?;
@@ -152,7 +152,7 @@ impl Files {
     }
 }
 
-/// A file whose bytes are counted as they are read, until it is asked to end.
+/// A file that counts the bytes read, until the input is stopped.
 pub(crate) struct CountingFile {
     file: File,
     read: Arc<AtomicU64>,
@@ -168,8 +168,8 @@ impl CountingFile {
 impl Read for CountingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_asked() {
-            // An end would make a contact of half a line.
-            return Err(io::Error::other("the input was asked to end"));
+            // An end of file would turn half a line into a contact.
+            return Err(io::Error::other("the input is stopping"));
         }
         let count = self.file.read(buffer)?;
         self.read.fetch_add(count as u64, Relaxed);

@@ -1,11 +1,11 @@
-//! Flow exports: contacts out of NetFlow v5, v7 and v9, IPFIX (RFC 7011) and sFlow v5.
+//! Contacts from flow exports: NetFlow v5, v7 and v9, IPFIX (RFC 7011) and sFlow v5.
 //!
-//! A [`Decoder`] takes the payloads of UDP datagrams, from any number of exporters, and returns a [`Contact`](crate::Contact) for
-//! each direction of each flow that had packets. The protocol is detected per datagram.
+//! A [`Decoder`] reads the payloads of UDP datagrams from any number of exporters. It returns a
+//! [`Contact`](crate::Contact) for each direction of each flow with packets, and detects the protocol of each datagram.
 //!
-//! A record that is not a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is never an error: exports are
-//! unauthenticated datagrams, some of them cut, damaged or malicious. Memory is bounded for any content
-//! ([`Decoder::memory_bound`]).
+//! A record that is not a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is never an
+//! error. Exports are unauthenticated datagrams, which may be truncated, damaged or malicious. Memory is bounded for
+//! any content ([`Decoder::memory_bound`]).
 //!
 //! ```
 //! use srlg_input::flow::{Decoder, DecoderOptions, Reason};

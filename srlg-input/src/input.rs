@@ -1,4 +1,4 @@
-//! An input, files or what goes on now, and what it yields.
+//! Inputs, from files or live sources, and their events.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,30 +20,30 @@ use crate::position::Position;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// Contacts in the order in which they came, at least one.
+    /// At least one contact, in order of arrival.
     Contacts(&'a [Contact]),
-    /// A clock tick: the time of day in nanoseconds since the Unix epoch. Everything that was read before this time has been
-    /// delivered. Only live inputs tick, at least 50 times a second, and their contacts are never later than the time at which they
-    /// were read.
+    /// A clock tick: the time of day, in nanoseconds since the Unix epoch. Everything received before this time has
+    /// been delivered. Only live inputs tick, at least 50 times a second. Their contacts are never later than the time
+    /// at which they were read.
     Time(u64),
-    /// The system clock was set forward by a second or more. Contacts that follow were read before or after the step. Only live
-    /// inputs have this event.
+    /// The system clock was set forward by a second or more. The contacts that follow were read before or after the
+    /// step. Only live inputs yield this event.
     SetForward {
-        /// The time that was skipped.
+        /// Length of the step.
         step: Duration,
-        /// The time of day after the step, nanoseconds since the Unix epoch.
+        /// Time of day after the step, in nanoseconds since the Unix epoch.
         now_ns: u64,
     },
-    /// A line for the log of the program.
+    /// A line for the program's log.
     Log(LogLine),
 }
 
-/// A line for the log of a program.
+/// A line for a program's log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// How much it matters.
+    /// Severity of the line.
     pub level: LogLevel,
-    /// The line, without its level.
+    /// Text of the line, without its level.
     pub text: String,
 }
 
@@ -52,7 +52,7 @@ pub struct LogLine {
 pub enum LogLevel {
     /// Normal operation.
     Info,
-    /// Input is lost or incomplete, or may be soon.
+    /// Input is lost or incomplete, or may soon be.
     Warning,
 }
 
@@ -67,7 +67,7 @@ impl LogLine {
     }
 }
 
-/// The text, behind `warning: ` if it is one.
+/// Writes the text; a warning is preceded by `warning: `.
 impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -77,17 +77,17 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// A request to end an [`Input`]. Clones ask the same input.
+/// A handle that stops an [`Input`]. Clones stop the same input.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks the input to end: its last events are what has come by then.
+    /// Asks the input to stop. Its last events cover everything received by then.
     pub fn stop(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// The flag that asks when it is set, for handlers of signals.
+    /// Returns the flag that stops the input when it is set, for signal handlers.
     #[cfg(any(feature = "flow", feature = "live"))]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
@@ -98,16 +98,16 @@ impl Stop {
     }
 }
 
-/// Tells how many bytes of regular files have been read, and how many there are in all.
+/// Read progress of regular files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that have been read.
+    /// Bytes read so far.
     pub read: u64,
-    /// Bytes of all files.
+    /// Total size of all files, in bytes.
     pub of: u64,
 }
 
-/// Yields the contacts of files, sockets, an interface or a broker.
+/// A source of contacts: files, sockets, an interface or a broker.
 pub struct Input {
     source: Source,
     stop: Stop,
@@ -118,7 +118,7 @@ enum Source {
     Live(Box<Live>),
 }
 
-/// The next event of a source. Contacts stay with the source.
+/// The next event of a source; contacts remain in the source.
 #[derive(Debug)]
 pub(crate) enum Next {
     Contacts,
@@ -126,31 +126,35 @@ pub(crate) enum Next {
 }
 
 impl Input {
-    /// Opens the input that `options` name: checks that files are there, binds sockets, starts to capture.
+    /// Opens the input that `options` describe: checks that files exist, binds sockets and starts captures.
     ///
     /// # Errors
-    /// [`InputError`], which says what to do about it.
+    /// [`InputError`] if the input cannot be opened; its text states the remedy.
     pub fn open(options: &InputOptions) -> Result<Self, InputError> {
         Self::resume(options, None)
     }
 
-    /// Opens the input that `options` name. If it is a topic of Kafka or a stream of NATS, it is read from `position` on, which an input before has
-    /// [stated](Self::position). Without a position only messages that are new are read, unless the options ask for the earliest.
+    /// Opens the input that `options` describe, and continues a Kafka topic or a NATS stream at `position`.
+    ///
+    /// The position comes from [`position`](Self::position) of an earlier input. Without one, only new messages are
+    /// read, unless the options request the earliest ones.
     ///
     /// # Errors
-    /// [`InputError`], which says what to do about it. A broker that is not there is no error: it is tried again.
+    /// [`InputError`] if the input cannot be opened. An unreachable broker is not an error: the connection is retried.
     pub fn resume(options: &InputOptions, position: Option<Position>) -> Result<Self, InputError> {
         Self::open_source(options, |stop| Live::open(options, position, stop, None))
     }
 
-    /// Opens the input that `options` name, as [`resume`](Self::resume) does. If it is live, each of its threads delivers the contacts
-    /// that it reads to a sink of its own, which `sinks` makes, and [`Event::Contacts`] never comes.
+    /// Opens the input as [`resume`](Self::resume) does, and delivers the contacts of live inputs to sinks.
     ///
-    /// A [tick](Event::Time) then says that sinks have taken everything that was read before. Sinks take nothing before the first tick
-    /// has been passed, and wait while [`next_event`](Self::next_event) is not called for longer than 250 ms.
+    /// Each thread of a live input delivers the contacts that it reads to its own sink, which `sinks` creates.
+    /// [`Event::Contacts`] is then never yielded.
+    ///
+    /// A [tick](Event::Time) means that the sinks have accepted everything that was read before. Sinks receive nothing
+    /// before the first tick. They wait if [`next_event`](Self::next_event) is not called for more than 250 ms.
     ///
     /// # Errors
-    /// [`InputError`], which says what to do about it; [`InputError::Sink`] from `sinks`.
+    /// [`InputError`] if the input cannot be opened; [`InputError::Sink`] from `sinks`.
     pub fn resume_with(
         options: &InputOptions,
         position: Option<Position>,
@@ -172,10 +176,10 @@ impl Input {
         Ok(Self { source, stop })
     }
 
-    /// Returns what comes next, and `None` at the end; of what is live it waits 20 ms at most.
+    /// Returns the next event, or `None` at the end. A live input waits for at most 20 ms.
     ///
     /// # Errors
-    /// [`InputError`] where the input cannot be read on.
+    /// [`InputError`] if the input cannot be read further.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, InputError> {
         let next = match &mut self.source {
             Source::Files(files) => files.advance()?,
@@ -188,18 +192,19 @@ impl Input {
         }))
     }
 
-    /// Returns the request that ends the input. What was read of a file until then still comes.
+    /// Returns the handle that stops the input. Data of a file that was already read is still delivered.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Lets signals to interrupt or terminate this process end the input, as [`stop`](Self::stop) does. A second interrupt
-    /// ends the process at once, with exit code 2. Standard input and pipes may not return before more comes, so signals
-    /// are not handled for them.
+    /// Makes interrupt and termination signals stop the input, as [`stop`](Self::stop) does.
+    ///
+    /// A second interrupt ends the process at once, with exit code 2. Signals are not handled for standard input and
+    /// pipes, because a read from them may block until more data arrives.
     ///
     /// # Errors
-    /// [`InputError::Signals`] where the system does not let the process handle them.
+    /// [`InputError::Signals`] if the system does not let the process handle signals.
     #[cfg(any(feature = "flow", feature = "live"))]
     pub fn stop_at_signals(&self) -> Result<(), InputError> {
         use signal_hook::consts::{SIGINT, SIGTERM};
@@ -216,7 +221,7 @@ impl Input {
             .map_err(InputError::Signals)
     }
 
-    /// Returns what became of all that came so far.
+    /// Returns the counters of everything that was read so far.
     #[must_use]
     pub fn status(&self) -> Status {
         match &self.source {
@@ -225,8 +230,9 @@ impl Input {
         }
     }
 
-    /// Returns how far a topic of Kafka or a stream of NATS has been read. All contacts of the messages before this position have been yielded. Other
-    /// inputs have no position.
+    /// Returns the position up to which a Kafka topic or a NATS stream has been read.
+    ///
+    /// All contacts of the messages before this position have been yielded. Other inputs have no position.
     #[must_use]
     pub fn position(&self) -> Option<&Position> {
         match &self.source {
@@ -235,7 +241,7 @@ impl Input {
         }
     }
 
-    /// Returns the addresses at which exports are received, with the ports that the system has chosen.
+    /// Returns the addresses on which exports are received, including ports that the system has chosen.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         match &self.source {
@@ -244,7 +250,7 @@ impl Input {
         }
     }
 
-    /// Returns how much of the files has been read, which is nothing of what is live.
+    /// Returns how much of the files has been read. It is zero for live inputs.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match &self.source {
@@ -263,18 +269,18 @@ impl fmt::Debug for Input {
 /// Counters of one input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Packets of captures and interfaces, rows of lists and logs; datagrams, where captures hold exports.
+    /// Packets of captures and interfaces, rows of CSV files and logs, or datagrams of captures that contain exports.
     pub packets: Option<PacketCounts>,
-    /// Exports.
+    /// Flow exports.
     #[cfg(feature = "flow")]
     pub flows: Option<FlowCounts>,
-    /// Sockets that exports are received at.
+    /// Sockets that receive exports.
     pub sockets: Option<SocketStatus>,
-    /// Packets of an interface that were lost.
+    /// Lost packets of an interface.
     pub drops: Option<Drops>,
-    /// Topic of Kafka, or stream or subject of NATS.
+    /// Kafka topic, or NATS stream or subject.
     pub broker: Option<BrokerStatus>,
-    /// All exporters that are remembered.
+    /// Known exporters.
     #[cfg(feature = "flow")]
     pub exporters: Vec<ExporterStatus>,
 }
@@ -292,38 +298,39 @@ impl Status {
     }
 }
 
-/// Counters of the datagrams that were sent to sockets.
+/// Counters of the datagrams sent to sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStatus {
-    /// Datagrams of permitted exporters.
+    /// Datagrams from permitted exporters.
     pub received: u64,
-    /// Datagrams from elsewhere, which were not read.
+    /// Datagrams from other senders, which were ignored.
     pub refused: u64,
-    /// Datagrams that the kernel dropped, as the receive buffer was full; `None` where the system does not tell.
+    /// Datagrams that the kernel dropped because the receive buffer was full; `None` if the system does not report
+    /// them.
     pub dropped: Option<u64>,
 }
 
-/// Counters of a topic of Kafka, or of a stream or a subject of NATS. What became of its messages is counted as that of datagrams of
-/// exports is.
+/// Counters of a Kafka topic, or of a NATS stream or subject. The contents of its messages are counted like those of
+/// export datagrams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrokerStatus {
-    /// URL of the topic, the stream or the subject, as it is configured.
+    /// URL of the topic, stream or subject, as configured.
     pub source: String,
-    /// Partitions that are read; a stream and a subject are one.
+    /// Number of partitions read; 1 for a stream or a subject.
     pub partitions: usize,
-    /// Messages that were read.
+    /// Messages read.
     pub messages: u64,
-    /// Messages that the broker has beyond those. It keeps none of a subject.
+    /// Messages that the broker has and that are not read yet; 0 for a subject, because the broker stores none.
     pub lag: u64,
-    /// Messages that the broker had deleted before they were read.
+    /// Messages that the broker deleted before they were read.
     pub expired: u64,
     /// Messages of a subject that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Flows of minutes in which no flow had two hosts.
+    /// Flows from minutes in which no flow had two hosts.
     pub without_hosts: u64,
-    /// Attempts to reach a broker again after an error.
+    /// Attempts to reach a broker after an error.
     pub retries: u64,
-    /// Why some partition is not read now, or the topic.
+    /// Reason why a partition or the topic cannot be read now.
     pub error: Option<String>,
 }
 
@@ -332,13 +339,13 @@ impl fmt::Display for BrokerStatus {
         let Self { source, partitions, messages, lag, expired, dropped, retries, error, .. } = self;
         write!(
             f,
-            "{source}: {messages} messages read of {partitions} partitions, {lag} to read, {expired} deleted before, {dropped} dropped, {retries} retries"
+            "{source}: {messages} messages read from {partitions} partitions, {lag} waiting, {expired} deleted unread, {dropped} dropped, {retries} retries"
         )?;
         error.iter().try_for_each(|error| write!(f, "; {error}"))
     }
 }
 
-/// A line for each source of contacts; exporters are not among them.
+/// Writes a line for each source of contacts, without its exporters.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, sockets, drops, broker, .. } = self;
@@ -356,10 +363,10 @@ impl fmt::Display for Status {
 impl fmt::Display for SocketStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { received, refused, dropped } = self;
-        write!(f, "{received} datagrams received, {refused} of other senders refused, ")?;
+        write!(f, "{received} datagrams received, {refused} from other senders refused, ")?;
         match dropped {
             Some(dropped) => write!(f, "{dropped} dropped by the kernel"),
-            None => f.write_str("unknown how many the kernel dropped"),
+            None => f.write_str("kernel drops not reported"),
         }
     }
 }

@@ -1,12 +1,13 @@
-//! Flows in a topic of Kafka, as Akvorado and goflow2 write them.
+//! Flows in the messages of a Kafka topic, as Akvorado and goflow2 write them.
 //!
 //! ```text
 //! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
 //! ```
 //!
-//! One thread reads all partitions of the topic, without a consumer group. Offsets go onto the belt with or after the contacts of the
-//! messages before them, so that a [`Position`] is never ahead of the contacts that were yielded.
-//! Invariant: a message is read, or counted as one that cannot be decoded or that Kafka has deleted.
+//! One thread reads all partitions of the topic, without a consumer group. Offsets enter the belt with or after the
+//! contacts of the messages before them. Thus a [`Position`] is never ahead of the yielded contacts.
+//!
+//! Invariant: each message is decoded, or counted as undecodable or deleted by Kafka.
 
 mod cluster;
 mod origin;
@@ -22,7 +23,7 @@ use crate::position::Position;
 use cluster::Cluster;
 use reader::Reader;
 
-/// Starts the thread that reads `topic`, from the position `start` on if there is one.
+/// Starts the thread that reads `topic`, from the position `start` if there is one.
 pub(crate) fn open(
     topic: &Topic,
     options: &InputOptions,

@@ -1,41 +1,42 @@
 //! Contacts between hosts, read from files, flow exports, network interfaces, Kafka and NATS.
 //!
 //! ```text
-//! files -------------------Reader--------------------> contacts, in their order                    [files]
-//! captures of exports -----Reader--> Decoder --------> contacts, in their order                    [files]
+//! files -------------------Reader--------------------> contacts, in order                          [files]
+//! captures of exports -----Reader--> Decoder --------> contacts, in order                          [files]
 //! UDP sockets -------------permitted? --> Decoder ---> |                                           [sockets]
 //! an interface ------------libpcap ------------------> | batches, a thread for each -> contacts    [live]
-//! a topic of Kafka --------FlowReader ---------------> |                                           [kafka]
-//! a stream of NATS --------FlowReader ---------------> |                                           [nats]
-//! a file that is written --Reader -------------------> |
+//! a Kafka topic -----------FlowReader ---------------> |                                           [kafka]
+//! a NATS stream -----------FlowReader ---------------> |                                           [nats]
+//! a growing file ----------Reader -------------------> |
 //! ```
 //!
-//! An [`Input`] is any of them. It yields [`Event`]s: contacts, and, while it is live, the time of day, by which slices close even
-//! if no contact comes. A [`View`] turns contacts into the pairs that [srlg](https://crates.io/crates/srlg) counts.
+//! An [`Input`] is any of these sources. It yields [`Event`]s, such as contacts. A live input also yields clock ticks,
+//! so that slices close even if no contact arrives. A [`View`] turns contacts into the pairs that
+//! [srlg](https://crates.io/crates/srlg) counts.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`contact`] | contacts, networks, sampling rates, and views that turn contacts into pairs |
 //! | [`packet`] | headers of captured frames |
-//! | [`capture`] | pcap, pcapng, CSV, IPFIX files; with features logs and gzip |
+//! | [`capture`] | pcap, pcapng, CSV and IPFIX files; logs and gzip with their features |
 //! | `flow` | NetFlow v5, v7 and v9, IPFIX and sFlow v5, from captures and UDP sockets |
-//! | [`live`] | sockets, and interfaces by libpcap |
-//! | `messages` | flows in messages of protobuf or JSON, as Akvorado, goflow2 and others write them |
-//! | `kafka` | messages in a topic of Kafka |
-//! | `nats` | messages in a stream or a subject of NATS |
+//! | [`live`] | UDP sockets, and interfaces through libpcap |
+//! | `messages` | flows in Protobuf or JSON messages, as Akvorado, goflow2 and others write them |
+//! | `kafka` | messages of a Kafka topic |
+//! | `nats` | messages of a NATS stream or subject |
 //!
 //! # Features
 //! - `gzip`: compressed files.
 //! - `logs`: logs of Zeek, Suricata and AWS VPCs.
-//! - `flow`: flow exports, in captures and at UDP sockets.
-//! - `live`: capture on interfaces by libpcap, the headers of which are needed to build.
-//! - `kafka`: flows in a topic of Kafka.
-//! - `nats`: flows in a stream or a subject of NATS.
-//! - `messages`: the decoder of messages that both have.
-//! - `clap`: [`InputOptions`] and [`ViewOptions`] as options of a command, and numbers such as `500k`.
-//! - `serde`: [`InputOptions`] and [`ViewOptions`] from configuration files, sampling rates as JSON.
+//! - `flow`: flow exports, in captures and on UDP sockets.
+//! - `live`: capture on interfaces through libpcap, whose headers are needed to build.
+//! - `kafka`: flows in a Kafka topic.
+//! - `nats`: flows in a NATS stream or subject.
+//! - `messages`: the message decoder that `kafka` and `nats` share.
+//! - `clap`: [`InputOptions`] and [`ViewOptions`] as command line options, and numbers such as `500k`.
+//! - `serde`: [`InputOptions`] and [`ViewOptions`] in configuration files, and sampling rates as JSON.
 //!
-//! The first three are on by default. Without any, captures, lists and IPFIX files are read.
+//! The first three are on by default. Captures, CSV files and IPFIX files need no feature.
 //!
 //! ```
 //! use srlg_input::{Event, Input, InputOptions};

@@ -1,15 +1,17 @@
-//! Live inputs: sockets that receive flow exports, network interfaces, and files that are being written.
+//! Live inputs: sockets that receive flow exports, network interfaces, and growing files.
 //!
-//! [`Input`](crate::Input) runs them. With the feature `live`, `Capture` captures on an interface by libpcap without the threads of
-//! an input, and yields the same contacts as they happen.
+//! [`Input`](crate::Input) runs them. With the feature `live`, `Capture` captures on an interface through libpcap. It
+//! yields the same contacts without the threads of an input.
 //!
-//! On Linux the outermost VLAN tag of a received frame is taken off before the filter of a capture is asked: `udp` is true of tagged
-//! and of untagged packets, and `vlan` and `vlan 7` find the tag. The buffer of a capture is blocks of 256 KiB, and a packet that has
-//! waited for 20 ms closes its block. So the reader may pause for 20 ms per block, 2.5 s for 32 MiB, while few packets come, and until
-//! the bytes are full while many do.
+//! Linux removes the outermost VLAN tag of a received frame before it applies a capture filter. Thus `udp` matches
+//! tagged and untagged packets, and `vlan` and `vlan 7` find the tag.
+//!
+//! A capture buffer consists of blocks of 256 KiB, and a block closes 20 ms after its first packet. With few packets,
+//! the reader may therefore pause for 20 ms per block, or 2.5 s with 32 MiB. With many packets, it may pause until all
+//! bytes are used.
 
-// Shape: threads read, and each has an `Outlet` for its contacts: a sink of its own, or the `Belt`. The caller takes the contacts on
-// the belt from there, and log lines, positions and the time of day in either case.
+// Threads read, and each has an `Outlet` for its contacts, either its own sink or the `Belt`. The caller takes log
+// lines, positions and the time of day from the belt, and also the contacts if there are no sinks.
 // Invariant: a contact is never later than the time at which it was read.
 
 mod belt;
@@ -69,30 +71,30 @@ pub use crate::options::{
     MessageOptions, NatsOptions, NatsSource, NatsUrl, SocketOptions, Topic,
 };
 
-/// How often drops are counted, the status is updated, and a quiet interface is looked at.
+/// Interval for counting drops, updating the status and checking a quiet interface.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long what waits is still read after the end was asked for.
+/// Time for which pending input is still read after a request to stop.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// The shortest step forward of the system clock that is an event. The time that a reading takes is far below it.
+/// Shortest forward step of the system clock that yields an event.
 const STEP: Duration = Duration::from_secs(1);
 
-/// The time that a reading of both clocks takes, at most.
+/// Limit on the time to read both clocks.
 const READING: Duration = Duration::from_millis(100);
 
-/// How long threads have to end after they were asked to. One that waits for a pipe cannot be asked.
+/// Time for threads to stop. A thread that waits for a pipe cannot be asked to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const SECOND: u64 = 1_000_000_000;
 
-/// What the threads of a source share with the one that asks.
+/// The state that the threads of a source share with the caller.
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     pub(crate) belt: Arc<Belt>,
     deliveries: Arc<Deliveries>,
     pub(crate) stop: Stop,
-    /// The last status of each thread, by its number.
+    /// Last status of each thread, by thread number.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
@@ -101,34 +103,34 @@ pub(crate) struct Live {
     contacts: Vec<Contact>,
     /// Whether the contacts are yet to be yielded.
     is_loaded: bool,
-    /// How far a topic of Kafka was read for the contacts that have been yielded.
+    /// Position in a Kafka topic or NATS stream after the contacts that have been yielded.
     position: Position,
-    /// The offsets after the contacts that are yet to be yielded.
+    /// Position after the contacts that are yet to be yielded.
     next_position: Position,
-    /// The time of day that is to be told after the contacts.
+    /// Tick to yield after the contacts.
     time: Option<u64>,
-    /// The last time of day that was told, and whether the caller has passed it for all that is known.
+    /// Last tick that was yielded, and whether the caller may still be handling it.
     told: u64,
     is_told: bool,
     watch: Watch,
-    /// The last look at the clocks.
+    /// Last reading of the clocks.
     reading: ClockReading,
     log: VecDeque<LogLine>,
     failure: Option<InputError>,
     sockets: Option<Sockets>,
     drop_warning: DropWarning,
     looked: Instant,
-    /// Until when threads have time to end.
+    /// Time by which threads must stop.
     deadline: Option<Instant>,
 }
 
 impl Line {
-    /// Notes the status of the thread of number `part`.
+    /// Stores the status of thread number `part`.
     pub(crate) fn set_status(&self, part: usize, status: Status) {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
     }
 
-    /// Returns the status of all threads together.
+    /// Returns the combined status of all threads.
     fn status(&self) -> Status {
         let parts = self.status.lock().unwrap_or_else(PoisonError::into_inner);
         let mut parts = parts.values();
@@ -146,7 +148,7 @@ impl Live {
         sinks: Option<SinkMaker<'_>>,
     ) -> Result<Self, InputError> {
         let line = Line { stop: stop.clone(), ..Line::default() };
-        // An error drops it, which ends the threads that have been started.
+        // An error drops it, which stops the threads that have been started.
         let mut live = Self::of(line);
         let mut outlets = Outlets { line: live.line.clone(), sinks };
         if !options.sockets.listen.is_empty() {
@@ -159,7 +161,7 @@ impl Live {
         } else if let Some(topic) = &options.kafka.kafka {
             #[cfg(feature = "kafka")]
             {
-                // It stands until a message is read, also if no broker answers.
+                // The position remains valid until a message is read, even if no broker responds.
                 live.position = start.clone().unwrap_or_default();
                 crate::kafka::open(topic, options, start, &mut outlets)?;
             }
@@ -206,7 +208,7 @@ impl Live {
         }
     }
 
-    /// Waits for the next event, 20 ms at most.
+    /// Waits for the next event, at most 20 ms.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         if mem::take(&mut self.is_told) {
             self.line.deliveries.pass();
@@ -236,7 +238,7 @@ impl Live {
                 }
                 continue;
             }
-            // Before the look at the belt, so that all that came before is on it.
+            // The clock is read before the belt, so that everything read before this time is on the belt.
             let now = now_ns();
             self.log.extend(self.watch.take(now));
             let mut load = self.line.belt.take(mem::take(&mut self.contacts));
@@ -244,7 +246,7 @@ impl Live {
             let step = reading.set_forward_since(self.reading);
             self.reading = reading;
             self.log.extend(load.log);
-            // After what was read before it.
+            // A failure comes after the contacts that were read before it.
             self.failure = self.failure.take().or(load.failures.pop());
             let is_read = load.contacts.is_empty() && load.position.offsets.is_empty();
             let is_empty = is_read && self.failure.is_none();
@@ -253,10 +255,10 @@ impl Live {
             }
             (self.contacts, self.is_loaded) = (load.contacts, true);
             self.next_position.advance(load.position);
-            // The event comes before the contacts, which would let the skipped time pass.
+            // The event comes before the contacts, which would otherwise let the skipped time pass.
             if step >= STEP {
                 if let Some(sockets) = &self.sockets {
-                    // The clocks of exporters seem to be set back now.
+                    // The exporters' clocks now seem to be set back.
                     sockets.clock_was_set();
                 }
                 let event = Event::SetForward { step, now_ns: reading.time_ns };
@@ -266,12 +268,12 @@ impl Live {
         }
     }
 
-    /// Returns the contacts that came last.
+    /// Returns the contacts of the last event.
     pub(crate) fn contacts(&self) -> &[Contact] {
         &self.contacts
     }
 
-    /// Whether nothing comes any more.
+    /// Returns whether no further input arrives.
     fn has_ended(&mut self, readers: usize) -> bool {
         let deadline = || Instant::now() + PATIENCE;
         readers == 0
@@ -279,7 +281,7 @@ impl Live {
                 && Instant::now() >= *self.deadline.get_or_insert_with(deadline)
     }
 
-    /// Tells what there is to tell at the end, a line at a time.
+    /// Yields the last log lines, one at a time.
     fn finish(&mut self) -> Result<Option<Next>, InputError> {
         if let Some(mut sockets) = self.sockets.take() {
             self.log.extend(sockets.finish());
@@ -305,7 +307,7 @@ impl Live {
     }
 }
 
-/// Threads end when nobody asks any more.
+/// Stops the threads when the input is dropped.
 impl Drop for Live {
     fn drop(&mut self) {
         self.line.stop.stop();
@@ -314,13 +316,13 @@ impl Drop for Live {
     }
 }
 
-/// The time of day, nanoseconds since the Unix epoch; before 1970 it is none.
+/// Returns the time of day in nanoseconds since the Unix epoch, or 0 before 1970.
 pub(crate) fn now_ns() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A reading of the system clock, and of a clock that is never set.
+/// A reading of the system clock and of a monotonic clock.
 #[derive(Clone, Copy)]
 struct ClockReading {
     at: Instant,
@@ -328,7 +330,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Reads both clocks, again if this thread was interrupted in between.
+    /// Reads both clocks, and repeats it if the thread was interrupted in between.
     fn now() -> Self {
         loop {
             let reading = Self { at: Instant::now(), time_ns: now_ns() };
@@ -338,29 +340,28 @@ impl ClockReading {
         }
     }
 
-    /// Returns how far the system clock was set forward since `before`.
+    /// Returns by how much the system clock was set forward since `before`.
     fn set_forward_since(self, before: Self) -> Duration {
         let time = Duration::from_nanos(self.time_ns.saturating_sub(before.time_ns));
         time.saturating_sub(self.at.saturating_duration_since(before.at))
     }
 }
 
-/// Watches whether the clock is put back. Slices only go forward: while the clock is behind where it was they wait, and
-/// what comes is of the past.
+/// A monitor that detects when the system clock is set back. Slices only move forward, so they wait until the clock
+/// catches up, and contacts before that belong to the past.
 #[derive(Default)]
 struct Watch {
     last: u64,
 }
 
 impl Watch {
-    /// Takes the time of day; what to tell where it was put back by a second or more since the last time.
+    /// Records the time of day. Returns a warning if it was set back by a second or more since the last call.
     fn take(&mut self, now: u64) -> Option<LogLine> {
         let back = self.last.saturating_sub(now);
         self.last = now;
         (back >= SECOND).then(|| {
             LogLine::warning(format!(
-                "the clock of this machine was put back by {} s: no slice ends until it is where it was, and what \
-                 comes before is late; start again if that takes too long",
+                "the system clock was set back by {} s: no slice closes until it catches up; restart if that takes too long",
                 back / SECOND
             ))
         })
@@ -387,7 +388,7 @@ mod tests {
     fn a_thread_that_panics_is_an_error_and_the_end() {
         let (mut live, started) = (live(|_| panic!("this is part of the test")), Instant::now());
         let error = loop {
-            assert!(started.elapsed() < Duration::from_secs(60), "nobody is told");
+            assert!(started.elapsed() < Duration::from_secs(60), "the panic was not reported");
             match live.advance() {
                 Ok(next) => assert!(is_time(next.as_ref()), "{next:?}"),
                 Err(error) => break error,
@@ -407,11 +408,11 @@ mod tests {
         let readings = [
             reading(0, 0),
             reading(1, 1),
-            // A minute later, and the clock is right.
+            // A minute has passed, and the clock is right.
             reading(61, 61),
             reading(62, 3_662),
             reading(63, 3_663),
-            // Set back, running, and right again.
+            // The clock is set back, runs, and is right again.
             reading(64, 100),
             reading(65, 101),
             reading(66, 202),

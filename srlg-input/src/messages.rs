@@ -1,12 +1,12 @@
-//! Messages of flows, as Akvorado, goflow2 and others write them to Kafka and NATS.
+//! Flows in messages, as Akvorado, goflow2 and others write them to Kafka and NATS.
 //!
 //! ```text
 //! .proto --[schema]--> Layout
 //! message --[protobuf or json]--> Flow --[decoder]--> contacts and counters
 //! ```
 //!
-//! A [`FlowReader`] reads messages of one [`Format`]. Inputs share what is around it: the origin of the schema, the status of a broker
-//! and the lines of the log about it, certificates and passwords.
+//! A [`FlowReader`] decodes messages of one [`Format`]. The inputs share everything around it: the source of the
+//! schema, the status of a broker and its log lines, certificates and passwords.
 
 mod decoder;
 mod fetching;

@@ -1,13 +1,14 @@
-//! Messages in a stream or a subject of NATS.
+//! Flows in the messages of a NATS stream or subject.
 //!
 //! ```text
 //! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Outlet
 //! ```
 //!
-//! One thread reads. A stream of JetStream is read whole and in order by a consumer that keeps no state on the server. The sequence
-//! goes onto the belt with or after the contacts of the messages before it, so that a [`Position`] is never ahead of the contacts that were
-//! yielded.
-//! Invariant: a message of a stream is read, or counted as one that cannot be decoded or that was deleted.
+//! One thread reads. An ordered consumer that keeps no state on the server reads a whole JetStream stream in order. The
+//! sequence number enters the belt with or after the contacts of the messages before it. Thus a [`Position`] is never
+//! ahead of the yielded contacts.
+//!
+//! Invariant: each message of a stream is decoded, or counted as undecodable or deleted.
 
 mod connection;
 mod reader;
@@ -24,7 +25,7 @@ use reader::Reader;
 
 pub use connection::seed;
 
-/// Starts the thread that reads the stream or the subject at `url`, from the position `start` on if there is one.
+/// Starts the thread that reads the stream or subject at `url`, from the position `start` if there is one.
 pub(crate) fn open(
     url: &NatsUrl,
     options: &InputOptions,

@@ -1,14 +1,14 @@
-//! Numbers on a command line: `500k`, `20M`, `1G`.
+//! Numbers on the command line: `500k`, `20M`, `1G`.
 //!
-//! A number is digits and at most one decimal suffix. A number that does not fit is rejected, never wrapped.
+//! A number consists of digits and at most one decimal suffix. A number that does not fit is rejected, never wrapped.
 
 use std::num::ParseIntError;
 
-/// Reason why a text is not a number.
+/// The reason why a text is not a number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// The text is not digits with a suffix.
-    #[error("{0}: give digits with an optional suffix k, M or G")]
+    /// The text is not digits with an optional suffix.
+    #[error("{0}; use digits with an optional suffix k, M or G")]
     NotDigits(ParseIntError),
     /// The number does not fit.
     #[error("too large")]
@@ -18,10 +18,10 @@ pub enum NumberError {
     Zero,
 }
 
-/// Parses the integer `text`, with an optional suffix: k is 10^3, M is 10^6, G is 10^9.
+/// Parses the integer `text` with an optional suffix: k for 10^3, M for 10^6, G for 10^9.
 ///
 /// # Errors
-/// [`NumberError::NotDigits`], [`NumberError::TooLarge`].
+/// [`NumberError::NotDigits`] or [`NumberError::TooLarge`].
 pub fn integer(text: &str) -> Result<u64, NumberError> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
@@ -33,10 +33,10 @@ pub fn integer(text: &str) -> Result<u64, NumberError> {
     number.checked_mul(factor).ok_or(NumberError::TooLarge)
 }
 
-/// Parses `text` as [`integer`] does; the number must be at least 1 and fit into 32 bits.
+/// Parses `text` as [`integer`] does. The number must be at least 1 and fit into 32 bits.
 ///
 /// # Errors
-/// [`NumberError`].
+/// [`NumberError`] if `text` is not such a number.
 pub fn count(text: &str) -> Result<u32, NumberError> {
     match integer(text)? {
         0 => Err(NumberError::Zero),

@@ -1,4 +1,4 @@
-//! Options of an input: where contacts come from, and how they are read.
+//! Options of an input: its source, and how it is read.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -27,24 +27,26 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 /// would.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("contacts").args(["input", "listen", "interface", "kafka", "nats"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka", "nats"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("messages").args(["kafka", "nats"]))))]
 pub struct InputOptions {
-    /// Capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, gzip of any; repeatable, in this order; - is standard input
+    /// File to read (repeatable, in this order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or gzip of any; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub input: Vec<PathBuf>,
 
-    /// The UDP datagrams of the captures are exports of flows: NetFlow v5, v7 or v9, IPFIX, sFlow v5. Several files are one export
+    /// Decode the UDP datagrams in the captures as flow exports (NetFlow v5, v7, v9, IPFIX, sFlow v5); several files are one export
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub exports: bool,
 
-    /// The input goes on now: a slice ends by this machine's clock, whether packets come or not
+    /// Treat the files as live: slices close by the system clock, and not by the times in the data
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub live: bool,
 
-    /// Hosts of a captured packet in a tunnel (VXLAN, Geneve, GRE, GTP-U, IP in IP): the ends of the tunnel (outer), those of the packet in it (inner), or both
+    /// Hosts of a tunnelled packet (VXLAN, Geneve, GRE, GTP-U, IP in IP): the ends of the tunnel (outer), the hosts of the inner packet (inner), or both
     #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka", "nats"]))]
     pub tunnels: Tunnels,
 
@@ -53,7 +55,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub sockets: SocketOptions,
 
-    /// Network interface to capture packets from; needs a program that was built with the feature live
+    /// Network interface to capture packets from; needs a program built with the feature live
     #[cfg_attr(feature = "clap", arg(long, value_name = "IF"))]
     pub interface: Option<String>,
 
@@ -91,29 +93,35 @@ pub struct InputOptions {
     derive(serde::Deserialize),
     serde(default, rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct SocketOptions {
-    /// UDP address to receive exports of flows at, repeatable: `[::]:2055` is that port on all addresses of IPv4 and IPv6
+    /// UDP address to receive flow exports on (repeatable), such as `[::]:2055` for all IPv4 and IPv6 addresses; needs exporters
     #[cfg_attr(feature = "clap", arg(long, value_name = "ADDR:PORT", requires = "exporters"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "address:port")))]
     pub listen: Vec<SocketAddr>,
 
-    /// Network of exporters, repeatable; datagrams from elsewhere are counted and not read
+    /// Network of exporters (repeatable); datagrams from other addresses are counted and dropped
     #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "listen"))]
     #[cfg_attr(
         feature = "serde",
         serde(deserialize_with = "crate::contact::deserialize_networks")
     )]
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub exporters: Vec<IpNet>,
 
-    /// Bytes that the kernel keeps of what a socket has not read yet
+    /// Size of the kernel's receive buffer of each socket, in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = Self::RECEIVE_BUFFER, value_parser = within(Self::RECEIVE_BUFFERS), requires = "listen"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVE_BUFFERS.start(), max = *Self::RECEIVE_BUFFERS.end())))]
     pub receive_buffer: u32,
 
-    /// Threads that receive and decode at each address; exporters are spread over them
+    /// Number of threads that receive and decode at each address; exporters are spread over them
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::RECEIVERS), requires = "listen"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVERS.start(), max = *Self::RECEIVERS.end())))]
     pub receivers: u32,
 
-    /// File that keeps templates and sampling rates of exporters while this program does not run
+    /// File that keeps the templates and sampling rates of exporters over a restart
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "listen"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub templates: Option<PathBuf>,
 }
 
@@ -125,35 +133,39 @@ pub struct SocketOptions {
     derive(serde::Deserialize),
     serde(default, rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct CaptureOptions {
-    /// Packets that are captured, in the language of pcap-filter(7): "ip6 or tcp port 443"
+    /// Capture filter in the language of pcap-filter(7), such as "ip6 or tcp port 443" [default: all packets]
     #[cfg_attr(feature = "clap", arg(long, value_name = "EXPRESSION", requires = "interface"))]
     pub filter: Option<String>,
 
-    /// Bytes of a packet that are captured
+    /// Number of bytes that are captured of each packet
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = Self::SNAP_LENGTH, value_parser = within(Self::SNAP_LENGTHS), requires = "interface"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = *Self::SNAP_LENGTHS.start(), max = *Self::SNAP_LENGTHS.end())))]
     pub snap_length: u32,
 
-    /// Bytes that the kernel keeps of packets that have not been read yet
+    /// Size of the kernel's capture buffer of each thread, in bytes
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = Self::BUFFER, value_parser = within(Self::BUFFERS), requires = "interface"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = *Self::BUFFERS.start(), max = *Self::BUFFERS.end())))]
     pub capture_buffer: u32,
 
-    /// Leave the interface as it is: only frames to this station, and from it, are captured
+    /// Capture without promiscuous mode: only frames from and to this machine
     #[cfg_attr(feature = "clap", arg(long, requires = "interface"))]
     pub not_promiscuous: bool,
 
-    /// Threads that capture, each with a buffer of its own and a share of the packets (more than one: Linux alone)
+    /// Number of capture threads, each with its own buffer and a share of the packets (more than one only on Linux)
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::THREADS), requires = "interface"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = *Self::THREADS.start(), max = *Self::THREADS.end())))]
     pub capture_threads: u32,
 
-    /// How capture threads share the packets: by the CPU that received a packet (cpu), or in turn (turns)
+    /// Distribution of packets to capture threads: by the CPU that received the packet (cpu), or in turn (turns)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "cpu|turns", default_value_t, requires = "interface")
     )]
     pub capture_split: CaptureSplit,
 
-    /// CPUs that the capture threads run on, one for each thread: 2,4,6 [default: any]
+    /// CPUs of the capture threads, one for each [default: any]
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "CPUS", value_delimiter = ',', requires = "interface")
@@ -165,93 +177,95 @@ pub struct CaptureOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "decoded"))]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ExportOptions {
-    /// Addresses of hosts behind a translator: those before the translation (pre) or after it (post)
+    /// Addresses of hosts behind NAT: those before the translation (pre) or after it (post)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "pre|post", default_value_t, conflicts_with = "messages")
     )]
     pub nat: Nat,
 
-    /// Times of exporters: corrected by the skew of their clocks, trusted, or not used (received)
+    /// Use of the times that exporters send: corrected by the skew of their clocks, trusted, or replaced by the time of receipt (received)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "corrected|trusted|received", default_value_t)
     )]
     pub timestamps: Timestamps,
 
-    /// Packets one of which exporters look at, where they do not say [default: unknown]
+    /// Sampling rate of exporters that do not send it, as N for one packet in N [default: unknown]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     pub sampling: Option<NonZeroU32>,
 }
 
 named! {
-    /// The hosts of a captured packet that another one carries through a tunnel.
+    /// The hosts that count when a captured packet carries another one through a tunnel.
     #[non_exhaustive]
     Tunnels {
-        /// The ends of the tunnel.
+        /// The endpoints of the tunnel.
         #[default]
         Outer = "outer",
-        /// Those of the innermost packet; of a packet in no tunnel its own. Anyone who can send to the end of a tunnel can forge inner
-        /// addresses.
+        /// The hosts of the innermost packet, or those of the packet itself if it is not in a tunnel. Anyone who can
+        /// send to a tunnel endpoint can forge inner addresses.
         Inner = "inner",
-        /// Both: a packet in a tunnel is two packets.
+        /// The hosts of both packets, so that a packet in a tunnel counts as two.
         Both = "both",
     }
 }
 
 named! {
-    /// How several capture threads share the packets. Any share is right: a pair counts once, whichever thread sees it.
+    /// The distribution of packets to capture threads. Any distribution gives the same counts, because a pair counts
+    /// once, whichever threads see it.
     #[non_exhaustive]
     CaptureSplit {
-        /// By the CPU that received a packet from the network card: of N threads, number i gets the packets of the CPUs i, i + N,
-        /// i + 2N and so on.
+        /// By the CPU that received a packet from the network card. Of N threads, thread i gets the packets of the CPUs
+        /// i, i + N, i + 2N and so on.
         #[default]
         Cpu = "cpu",
-        /// One packet after the other, each to the next thread, for a card that gives all packets to one CPU.
+        /// In turn, each packet to the next thread. It suits a network card that delivers all packets to one CPU.
         Turns = "turns",
     }
 }
 
 named! {
-    /// The addresses of hosts behind a translator that count.
+    /// The addresses that count for hosts behind NAT.
     #[non_exhaustive]
     Nat {
         /// The addresses before the translation.
         #[default]
         Pre = "pre",
-        /// The addresses after the translation, where a record has them.
+        /// The addresses after the translation, if a record has them.
         Post = "post",
     }
 }
 
 named! {
-    /// The times of contacts that exporters report.
+    /// The source of the times of exported contacts.
     #[non_exhaustive]
     Timestamps {
-        /// The exporter's times, corrected by the skew of its clock where that is above 5 seconds, and replaced by the time of
-        /// receipt where it is above an hour.
+        /// The times that the exporter sends. A clock skew above 5 seconds is corrected. Above an hour, the time of
+        /// receipt is used instead.
         #[default]
         Corrected = "corrected",
-        /// The exporter's times as they are.
+        /// The times that the exporter sends, unchanged.
         Trusted = "trusted",
         /// The time at which the datagram was received.
         Received = "received",
     }
 }
 
-/// An option of an input whose value is out of range, or that needs another one.
+/// An invalid input option: its value is out of range, or another option is missing or in conflict.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option}: {rule}")]
 pub struct BadOption {
     /// Name of the option.
     pub option: &'static str,
-    /// The rule that it breaks.
+    /// The rule that is violated.
     pub rule: String,
 }
 
 impl BadOption {
-    /// Returns the first of the rules that is broken, each with its option.
+    /// Returns the first violated rule, with its option.
     fn first<const N: usize>(rules: [(bool, &'static str, &str); N]) -> Option<Self> {
         let broken = rules.into_iter().find(|(is_broken, ..)| *is_broken);
         broken.map(|(_, option, rule)| Self { option, rule: rule.to_owned() })
@@ -260,7 +274,7 @@ impl BadOption {
 
 impl SocketOptions {
     const RECEIVE_BUFFER: u32 = 16 << 20;
-    /// Linux counts twice as many bytes in 31 bits.
+    /// Linux doubles the number of bytes and needs 31 bits for the result.
     const RECEIVE_BUFFERS: RangeInclusive<u32> = 1..=(1 << 30) - 1;
     const RECEIVERS: RangeInclusive<u32> = 1..=256;
 }
@@ -268,12 +282,13 @@ impl SocketOptions {
 impl CaptureOptions {
     const SNAP_LENGTH: u32 = 256;
     const BUFFER: u32 = 32 << 20;
-    /// From the bytes up to and including the fixed header of IPv6, behind Ethernet and two VLAN tags, to what libpcap takes for
-    /// "all".
+    /// The minimum reaches the end of the fixed IPv6 header after Ethernet and two VLAN tags. The maximum is the value
+    /// that libpcap treats as "all".
     pub(crate) const SNAP_LENGTHS: RangeInclusive<u32> = 62..=262_144;
-    /// From two blocks of 256 KiB, of which libpcap makes a ring for Linux: one is read while the other is filled.
+    /// The minimum is two blocks of 256 KiB. libpcap builds a ring of blocks on Linux, of which one is read while
+    /// another is filled.
     pub(crate) const BUFFERS: RangeInclusive<u32> = 524_288..=i32::MAX as u32;
-    /// Linux shares packets among 256 sockets at most.
+    /// Linux distributes packets to at most 256 sockets.
     pub(crate) const THREADS: RangeInclusive<u32> =
         1..=if cfg!(target_os = "linux") { 256 } else { 1 };
 }
@@ -290,7 +305,7 @@ impl Default for SocketOptions {
     }
 }
 
-/// All packets, in promiscuous mode: 256 bytes of each, in a buffer of 32 MiB.
+/// Captures all packets in promiscuous mode: 256 bytes of each, in a buffer of 32 MiB.
 impl Default for CaptureOptions {
     fn default() -> Self {
         Self {
@@ -306,35 +321,35 @@ impl Default for CaptureOptions {
 }
 
 impl InputOptions {
-    /// Returns whether slices end by the time of day.
+    /// Returns whether slices close by the system clock.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.live || !self.sockets.listen.is_empty() || self.interface.is_some() || self.is_broker()
     }
 
-    /// Returns whether contacts come out of exports of flows.
+    /// Returns whether contacts come from flow exports.
     #[must_use]
     pub fn is_exports(&self) -> bool {
         self.exports || !self.sockets.listen.is_empty() || self.is_broker()
     }
 
-    /// Returns whether contacts come out of messages of a broker, Kafka or NATS.
+    /// Returns whether contacts come from the messages of a broker, Kafka or NATS.
     #[must_use]
     pub fn is_broker(&self) -> bool {
         self.kafka.kafka.is_some() || self.nats.nats.is_some()
     }
 
-    /// Returns whether the input has positions, from which it can be resumed.
+    /// Returns whether the input has positions from which it can resume.
     #[must_use]
     pub fn has_positions(&self) -> bool {
         let is_stream = |url: &NatsUrl| matches!(url.source, NatsSource::Stream(_));
         self.kafka.kafka.is_some() || self.nats.nats.as_ref().is_some_and(is_stream)
     }
 
-    /// Checks values and combinations of options that do not come from a command, which checks them by itself.
+    /// Checks values and combinations of options. Options from a command line need no check, because clap checks them.
     ///
     /// # Errors
-    /// [`BadOption`]: the first option that is out of range, or lacks one that it needs.
+    /// [`BadOption`] for the first option that is out of range or misses another option.
     pub fn check(&self) -> Result<(), BadOption> {
         let Self { sockets, interface, capture, kafka, nats, messages, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });
@@ -347,7 +362,7 @@ impl InputOptions {
         ] {
             if !range.contains(&value) {
                 let (least, most) = range.into_inner();
-                return bad(option, format!("give {least} to {most}, got {value}"));
+                return bad(option, format!("must be {least} to {most}, got {value}"));
             }
         }
         let (files, listen) = (!self.input.is_empty(), !sockets.listen.is_empty());
@@ -369,38 +384,42 @@ impl InputOptions {
             (
                 broker && (files || listen || captures),
                 if has_topic { "kafka" } else { "nats" },
-                "cannot be given with another input",
+                "cannot be combined with another input",
             ),
-            (is_both, "nats", "cannot be given with kafka"),
+            (is_both, "nats", "cannot be combined with kafka"),
             (
                 !broker && *messages != MessageOptions::default(),
                 "kafka",
-                "is missing, or nats, beside options of messages",
+                "message options need kafka or nats",
             ),
             (
                 messages.schema.is_some() && messages.message_format == MessageFormat::Json,
                 "schema",
-                "applies to messages of protobuf alone",
+                "applies only to Protobuf messages",
             ),
             (
                 messages.earliest && broker && !self.has_positions(),
                 "earliest",
-                "has no effect on a subject of NATS, which keeps no messages: give a stream (jetstream://)",
+                "has no effect on a NATS subject, which stores no messages; use a stream (jetstream://)",
             ),
             (
                 broker && translated,
                 "nat",
-                "has no effect on messages, whose flows have been decoded",
+                "has no effect on messages, because their flows are already decoded",
             ),
-            (listen && files, "listen", "cannot be given with input"),
-            (captures && (files || listen), "interface", "cannot be given with input or listen"),
-            (listen && !exporters, "listen", "needs exporters"),
-            (!files && (self.exports || self.live), "input", "is missing beside exports or live"),
-            (!listen && sockets, "listen", "is missing beside exporters or options of sockets"),
-            (!captures && capture, "interface", "is missing beside options of capture"),
-            (is_pinned, "capture-cpus", "needs a CPU for each of capture-threads"),
-            (tunnels && self.is_exports(), "tunnels", "applies to captured packets alone"),
-            (!self.is_exports() && decoding, "listen", "is missing beside options of exports"),
+            (listen && files, "listen", "cannot be combined with input"),
+            (captures && (files || listen), "interface", "cannot be combined with input or listen"),
+            (listen && !exporters, "listen", "exporters must be set too"),
+            (!files && (self.exports || self.live), "input", "must be set for exports or live"),
+            (!listen && sockets, "listen", "must be set for exporters or socket options"),
+            (!captures && capture, "interface", "must be set for capture options"),
+            (is_pinned, "capture-cpus", "must name one CPU for each capture thread"),
+            (tunnels && self.is_exports(), "tunnels", "applies only to captured packets"),
+            (
+                !self.is_exports() && decoding,
+                "listen",
+                "must be set for export options, unless exports, kafka or nats is set",
+            ),
         ];
         BadOption::first(rules).map_or(Ok(()), Err)
     }

@@ -1,7 +1,8 @@
-//! Headers of packets: from a captured frame to its hosts, ports and TCP flags.
+//! Packet headers: from a captured frame to its hosts, ports and TCP flags.
 //!
-//! Capture files, interfaces and the samples of sFlow hold frames. [`headers`] finds the outermost IP header of any of them, and
-//! [`Headers::transport`] reads what follows it. A frame without an IP header yields a [`Skip`], the reason.
+//! Frames come from capture files, interfaces and sFlow samples. [`headers`] finds the outermost IP header of a frame,
+//! and [`Headers::transport`] reads the header that follows it. A frame without an IP header yields a [`Skip`] with the
+//! reason.
 //!
 //! ```
 //! use srlg_input::packet::{Skip, headers};
@@ -25,49 +26,48 @@ pub use crate::options::Tunnels;
 use crate::reason::reasons;
 
 reasons! {
-    /// The reason why a packet or a row is not a contact, or not a datagram where datagrams are read. The first reason that applies
-    /// counts, in the order: record (`NoInterface`, `NoTime`, `BadTime`), link type, headers from outside in.
+    /// The reason why a packet or a row is not a contact, or is not a datagram where datagrams are read.
+    ///
+    /// If several reasons apply, those of the record (`NoInterface`, `NoTime`, `BadTime`) come first, then the link
+    /// type, then the headers from the outside in.
     Skip {
-        /// The frame carries no IP: ARP, LLC, a payload of MPLS that is neither IPv4 nor IPv6.
+        /// The frame does not carry IP but ARP, LLC, or an MPLS payload that is neither IPv4 nor IPv6.
         NotIp = "not-ip",
-        /// Frames of this link type cannot be taken apart.
+        /// Frames of this link type cannot be parsed.
         LinkType = "link-type",
-        /// Fewer bytes were captured than the headers up to and including the fixed one of IP need, 20
-        /// bytes of IPv4 or 40 of IPv6. Options, extension headers and payload may be missing.
+        /// The capture ends before the end of the fixed IP header, which has 20 bytes in IPv4 and 40 in IPv6. Options,
+        /// extension headers and the payload may be missing.
         CutHeader = "cut-header",
-        /// A header lies: IP version other than announced, an IPv4 header length below 20 bytes or a
-        /// total length below the header length, a pcapng packet larger than its block.
+        /// A header is invalid: a wrong IP version, an impossible IPv4 length, or a pcapng packet larger than its
+        /// block.
         BadHeader = "bad-header",
-        /// The record has no time stamp: a pcapng simple packet block, a row of a log without one.
+        /// The record has no time stamp, such as a pcapng simple packet block or a row of a log without a time.
         NoTime = "no-time",
-        /// The time stamp is impossible: a fraction of a whole second or more, before 1970, or beyond
-        /// the 64 bit of nanoseconds that end in the year 2554.
+        /// The time stamp is impossible: a fraction of a second or more, or a time before 1970 or after 2554.
         BadTime = "bad-time",
-        /// A pcapng packet names an interface that its section has not described, or one past the
-        /// first 65,536.
+        /// A pcapng packet names an interface that its section has not described, or one beyond the first 65,536.
         NoInterface = "no-interface",
-        /// A CSV row that is not `time_ms,src,dst` or is longer than 1,024 bytes; a row of a log that cannot be read or is longer than
-        /// 65,536 bytes.
+        /// A row cannot be parsed, or is longer than 1,024 bytes in CSV and 65,536 bytes in a log.
         BadRow = "bad-row",
-        /// Fewer bytes were captured than the headers of the packet in a tunnel need.
+        /// The capture ends before the end of the headers of a tunnelled packet.
         CutTunnel = "cut-tunnel",
-        /// A fragment of a packet that carries another through a tunnel: one without the headers of that.
+        /// A fragment of a tunnel packet does not contain the inner headers.
         TunnelFragment = "tunnel-fragment",
-        /// A tunnel of IP, such as GRE, carries no packet of IP, or one with an impossible header.
+        /// An IP tunnel, such as GRE, carries a packet that is not IP or has an invalid header.
         TunnelContent = "tunnel-content",
-        /// More tunnels than are entered, [`MOST_TUNNELS`].
+        /// The packet is in more than [`MOST_TUNNELS`] nested tunnels.
         DeepTunnel = "deep-tunnel",
-        /// No datagram, where datagrams are asked for: the packet carries another protocol than UDP.
+        /// The packet is not UDP, where datagrams are read.
         NotUdp = "not-udp",
-        /// No whole datagram: a fragment of one.
+        /// The packet is a fragment of a datagram.
         Fragment = "fragment",
-        /// No whole datagram: bytes of its payload were not captured.
+        /// Part of the datagram's payload was not captured.
         CutPayload = "cut-payload",
-        /// A direction of a logged conversation, or a flow, without packets.
+        /// One direction of a logged conversation, or a flow, has no packets.
         NoPackets = "no-packets",
-        /// A row of a log that names no two hosts.
+        /// A row of a log does not name two hosts.
         NoHosts = "no-hosts",
-        /// A record of Suricata about something else than a flow.
+        /// A Suricata record describes an event other than a flow.
         OtherEvent = "other-event",
     }
 }

@@ -1,11 +1,12 @@
-//! Positions in a topic of Kafka or a stream of NATS.
+//! Positions in a Kafka topic or a NATS stream.
 
 use std::collections::BTreeMap;
 
-/// A position in a topic of Kafka, the offset of the next message of each partition, or in a stream of NATS, which is one partition.
+/// A position in a Kafka topic or a NATS stream.
 ///
-/// A position belongs to the contacts that an input has yielded before it. Stored with them, it lets
-/// [`Input::resume`](crate::Input::resume) continue without a gap.
+/// It contains the offset of the next message of each partition; a stream counts as one partition. A position covers
+/// all contacts that an input yielded before it. If it is stored with them, [`Input::resume`](crate::Input::resume)
+/// continues without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Position {
@@ -13,17 +14,18 @@ pub struct Position {
     pub topic: String,
     /// Offset of the next message, by partition.
     pub offsets: BTreeMap<i32, i64>,
-    /// Schema of the messages, if the topic is named after it. With it the topic can be read to its end when another has replaced it.
+    /// Schema of the messages, if the topic is named after it. With it, a topic that another one has replaced can be
+    /// read to its end.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub schema: Option<String>,
-    /// When the stream was made, nanoseconds since the Unix epoch. A stream of the same name that was made at another time has other
-    /// messages. A topic has none.
+    /// Time at which the stream was created, in nanoseconds since the Unix epoch; `None` for a topic. A stream with the
+    /// same name but another time has other messages.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub created_ns: Option<i64>,
 }
 
 impl Position {
-    /// Takes the offsets of `next`, which was read after this position. Those of another topic take the place of all.
+    /// Adopts the offsets of `next`, which was read after this position. Offsets of another topic replace all offsets.
     pub(crate) fn advance(&mut self, mut next: Self) {
         if self.is_in_same(&next) {
             self.offsets.append(&mut next.offsets);
@@ -32,8 +34,8 @@ impl Position {
         }
     }
 
-    /// Returns the position before both: the earlier offset of each partition that both have. A partition that one of them lacks is
-    /// read from its start, and so is everything if the topics differ.
+    /// Returns the position before both: the earlier offset of each partition that both have. A partition that one of
+    /// them lacks is read from its start. If the topics differ, all partitions are.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
         let is_same = self.is_in_same(other);
@@ -64,7 +66,7 @@ mod tests {
         let other = position("flows", &[(0, 11), (1, 19), (3, 1)]);
         assert_eq!(one.before(&other), position("flows", &[(0, 10), (1, 19)]));
         assert_eq!(one.before(&position("more", &[(0, 1)])), position("flows", &[]));
-        // A stream of the same name that was made later.
+        // The stream has the same name but was created later.
         let later = Position { created_ns: Some(7), ..other };
         assert_eq!(one.before(&later).offsets, [].into());
     }

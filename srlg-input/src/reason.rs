@@ -1,4 +1,4 @@
-//! Reasons for which packets and records are left out, and how summaries list them.
+//! Reasons for skipped packets and records, and their form in summaries.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ macro_rules! reasons {
 
 pub(crate) use reasons;
 
-/// Writes in parentheses the `counts` that are not zero, each behind the name of its reason.
+/// Writes the non-zero `counts` in parentheses, each after the name of its reason.
 pub(crate) fn write_counts(
     f: &mut fmt::Formatter<'_>,
     counts: impl IntoIterator<Item = (&'static str, u64)>,

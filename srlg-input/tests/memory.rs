@@ -1,5 +1,5 @@
-//! Memory of a decoder that hostile exporters fill, alone in a process, as it is the process that is
-//! measured.
+//! The memory of a decoder that hostile exporters fill. The test is alone in its process, because it measures the
+//! process.
 
 #![cfg(target_os = "linux")]
 
@@ -13,14 +13,14 @@ use srlg_input::flow::{Decoder, DecoderOptions};
 
 use build::{set, template9, v9};
 
-/// Bytes of the process that are in memory.
+/// Returns the resident memory of the process, in bytes.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
-/// A template with so many fields that matter, and as many that do not.
+/// Returns a template with `fields` relevant fields and the same number of irrelevant ones.
 fn template(id: u16, fields: usize) -> Vec<u8> {
     template9(id, &[(1, 4), (5, 4)].repeat(fields))
 }
@@ -29,7 +29,7 @@ fn template(id: u16, fields: usize) -> Vec<u8> {
 fn memory_stays_within_what_the_decoder_says() {
     let mut decoder = Decoder::new(DecoderOptions::default()).unwrap();
     let large = v9(0, 0, &[set(300, &[1; 60_000])]);
-    // They take more to remember than they hold.
+    // These sets take more memory than their contents.
     let tiny = v9(0, 0, &(300..4_300).map(|id| set(id, &[1; 4])).collect::<Vec<_>>());
     let templates = v9(0, 0, &(256..264).map(|id| template(id, 500)).collect::<Vec<_>>());
     let template = v9(0, 0, &[template(256, 10)]);

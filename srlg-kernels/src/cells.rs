@@ -1,5 +1,4 @@
-//! Counting the cells of each host at the end of a slice, and listing the hosts that have so many that they are
-//! candidates.
+//! The kernels that count the cells of each host at the end of a slice, and list the candidates.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -10,17 +9,18 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// The bit of an entry of a list of candidates that is the number of a kept host, not the [key](Owner::key) of an
-/// owner.
+/// Bit that marks an entry in a list of candidates as the number of a kept host. Other entries are the
+/// [key](Owner::key) of an owner.
 pub const KEPT: u64 = 1 << 63;
 
-/// Names a host that is a candidate in any case.
+/// A kept host, which is always a candidate.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct KeptHost {
-    /// The [key](Owner::key) of an IPv4 host; 0 of an IPv6 host, which only its cells together tell.
+    /// [Key](Owner::key) of an IPv4 host. It is 0 for an IPv6 host, whose address only several cells together
+    /// determine.
     pub key: u64,
-    /// Its id.
+    /// Id of the host.
     pub id: HostId,
 }
 

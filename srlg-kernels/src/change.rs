@@ -1,5 +1,4 @@
-//! Changing the recorders of either array as a whole: ageing, merging, and what the last
-//! slices touched.
+//! The kernels that change an array as a whole, by ageing and merging, and those that list or copy recorders.
 
 use core::sync::atomic::Ordering::Relaxed;
 

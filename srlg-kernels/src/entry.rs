@@ -1,12 +1,13 @@
-//! Entry points: addresses in, slices out. The only unsafe code of this crate.
+//! The entry points, which convert addresses to slices. They are the only unsafe code of this crate.
 //!
 //! # Contract of a launch
-//! Every buffer of the arguments is device memory that stays allocated while the kernel runs, is
-//! aligned for its elements, and has as many as its length says; what its elements are made of may
-//! have any bits. `params` come from `Config::validate`. What is no atomic nobody writes meanwhile.
-//! Kernels beside each other may touch the recorders of an array by their own width and, packed, by
-//! 32 bits: each such access is an atomic of the memory system, which works on aligned words of 32
-//! bits. srlg-host calls [`Kernel::check`] before every launch.
+//! Every buffer of the arguments is device memory that stays allocated while the kernel runs. It is aligned for its
+//! elements and contains the stated number of them. The elements may have any bits. `params` come from
+//! `Config::validate`. Data that are not atomics are not written meanwhile.
+//!
+//! Concurrent kernels may access the recorders of an array by their own width and, packed, by 32 bits. Each such access
+//! is an atomic of the memory system, which works on aligned words of 32 bits. The crate srlg-host calls
+//! [`Kernel::check`] before every launch.
 #![allow(unsafe_code, reason = "a kernel gets its memory as pointers")]
 
 use core::arch::nvptx::{_block_dim_x, _block_idx_x, _grid_dim_x, _thread_idx_x, trap};
@@ -21,29 +22,29 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 }
 
 fn grid() -> Grid {
-    // SAFETY: these read registers that every thread has.
+    // SAFETY: these calls read registers that every thread has.
     let numbers = unsafe { [_block_idx_x(), _grid_dim_x(), _thread_idx_x(), _block_dim_x()] };
     let [block, blocks, thread, threads] = numbers.map(|number| number as u32);
     Grid { block, blocks, thread, threads }
 }
 
-/// The place of arguments of kernels as the host launches them: pointers to memory of the device.
+/// The place of the arguments when the host launches a kernel: pointers to device memory.
 struct DevicePointers;
 
 impl Place for DevicePointers {
     type Buffer<T: Element> = Buffer<T>;
 }
 
-/// `len` elements at `first`.
+/// A buffer of `len` elements at `first`.
 #[repr(C)]
 struct Buffer<T> {
     first: *const T,
     len: u32,
 }
 
-// SAFETY: its address alone; slices of it are made by `Launch`, of elements that are `Sync`.
+// SAFETY: a buffer is only an address. Slices of it are made by `Launch`, from elements that are `Sync`.
 unsafe impl<T: Element> Send for Buffer<T> {}
-// SAFETY: the same.
+// SAFETY: the reason is the same as for `Send`.
 unsafe impl<T: Element> Sync for Buffer<T> {}
 
 impl<T> Length for Buffer<T> {
@@ -52,13 +53,13 @@ impl<T> Length for Buffer<T> {
     }
 }
 
-/// Makes slices of the buffers of a launch; only entry points have one.
+/// The conversion of the buffers of a launch to slices. Only entry points have one.
 struct Launch;
 
 impl<'a> Carry<'a, DevicePointers, Slices<'a>> for Launch {
     #[inline(always)]
     fn reads<T: Element>(&mut self, buffer: &'a mut Buffer<T>) -> &'a [T] {
-        // SAFETY: the contract of a launch. Arguments live as long as their kernel runs.
+        // SAFETY: the contract of a launch guarantees this. The arguments live as long as their kernel runs.
         unsafe { from_raw_parts(buffer.first, buffer.len as usize) }
     }
 

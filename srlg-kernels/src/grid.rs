@@ -1,21 +1,21 @@
-//! [`Grid`]: which thread of a launch this is.
+//! [`Grid`]: the place of a thread in its launch.
 //!
-//! A launch has `blocks` of `threads` threads each, fewer than there is work: every thread goes
-//! on in strides until nothing is left.
+//! A launch has `blocks` blocks of `threads` threads, which are fewer than the units of work. Each thread therefore
+//! continues in strides until no work is left.
 
-/// Threads of a block of a launch on a GPU.
+/// Number of threads in a block of a launch on a GPU.
 pub const THREADS: u32 = 256;
 
-/// Tells the place of one thread in its launch.
+/// The place of one thread in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Number of the thread's block.
     pub block: u32,
-    /// Blocks of the launch.
+    /// Number of blocks of the launch.
     pub blocks: u32,
     /// Number of the thread in its block.
     pub thread: u32,
-    /// Threads of a block.
+    /// Number of threads of a block.
     pub threads: u32,
 }
 
@@ -27,30 +27,30 @@ impl Grid {
         self.block as usize * self.threads as usize + self.thread as usize
     }
 
-    /// Returns the share of this thread of `0..len`, shared out among all threads.
+    /// Returns the share of this thread of `0..len`, divided among all threads.
     #[inline(always)]
     pub fn of_all(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.number(), self.blocks as usize * self.threads as usize, len)
     }
 
-    /// Returns the share of this block of `0..len`, shared out among the blocks: all of its threads
-    /// get the same.
+    /// Returns the share of this block of `0..len`, divided among the blocks. All threads of a block get the same
+    /// share.
     #[inline(always)]
     pub fn of_blocks(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.block as usize, self.blocks as usize, len)
     }
 
-    /// Returns the share of this thread of `0..len`, shared out among the threads of its block.
+    /// Returns the share of this thread of `0..len`, divided among the threads of its block.
     #[inline(always)]
     pub fn of_threads(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.thread as usize, self.threads as usize, len)
     }
 }
 
-/// `first`, `first + step`, ... below `len`.
+/// Returns `first`, `first + step` and so on, below `len`.
 #[inline(always)]
 fn stride(first: usize, step: usize, len: usize) -> impl Iterator<Item = usize> {
-    // `step_by` would check for a step of 0 and divide.
+    // This avoids `step_by`, which checks for a step of 0 and divides.
     core::iter::successors(Some(first), move |at| Some(at + step)).take_while(move |&at| at < len)
 }
 

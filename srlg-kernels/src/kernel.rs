@@ -1,9 +1,9 @@
-//! [`Kernel`]: what a row of the table becomes, wherever its buffers are.
+//! [`Kernel`]: a row of the table, for buffers in any place.
 //!
-//! Shape: the arguments of a kernel are one structure, generic over a [`Place`], which says what a
-//! buffer is: slices where a body runs, addresses and lengths where a host launches and where an
-//! entry point begins. [`Kernel::carry`] makes the arguments of one place of those of another, by
-//! a [`Carry`] that knows nothing of the kernel.
+//! The arguments of a kernel are one structure, generic over a [`Place`], which defines the type of a buffer. Where a
+//! body runs, buffers are slices. Where a host launches a kernel and where an entry point starts, they are addresses
+//! and lengths. [`Kernel::carry`] converts the arguments from one place to another with a [`Carry`], which does not
+//! depend on the kernel.
 
 use core::alloc::Layout;
 use core::convert::identity;
@@ -14,26 +14,26 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use crate::Grid;
 
-/// Marks what a buffer may hold.
+/// A type that a buffer may contain.
 pub trait Element: FromBytes + IntoBytes + Send + Sync + 'static {}
 
 impl<T: FromBytes + IntoBytes + Send + Sync + 'static> Element for T {}
 
-/// Describes a recorder that kernels exist for.
+/// A recorder for which kernels exist.
 pub trait KernelRecorder: Element + Recorder<Word: Element> {
-    /// Its bits, as the names of entry points end.
+    /// Width in bits, as a suffix of the names of entry points.
     const NAME: &'static str;
 
-    /// What kernels compare and swap to change recorders: [`Packed`] ones below 32 bits.
+    /// Type that kernels compare and swap to change recorders. Below 32 bits, it is [`Packed`].
     type Swapped: Element;
 
-    /// Returns how many [`Swapped`](Self::Swapped) hold `recorders` recorders.
+    /// Returns the number of [`Swapped`](Self::Swapped) values for `recorders` recorders.
     fn swapped(recorders: usize) -> usize;
 
     /// Keeps the more recent of `word` and the word of recorder number `at` of `all`.
     ///
     /// # Panics
-    /// When `all` do not hold that recorder.
+    /// Panics if `all` do not contain that recorder.
     fn fetch_min_at(all: &[Self::Swapped], at: usize, word: Self::Word);
 }
 
@@ -63,20 +63,20 @@ kernel_recorders! {
     Recorder64: "64", Self, identity, |all: &[Self], at: usize, word| all[at].fetch_min(word);
 }
 
-/// Says where the buffers of a kernel are.
+/// The place of the buffers of a kernel.
 pub trait Place {
-    /// A buffer.
+    /// Type of a buffer.
     type Buffer<T: Element>: Length + Send + Sync;
 }
 
-/// Tells the length of a buffer.
-#[allow(clippy::len_without_is_empty, reason = "rows of the table speak of lengths alone")]
+/// A buffer with a length.
+#[allow(clippy::len_without_is_empty, reason = "rows of the table use only lengths")]
 pub trait Length {
     /// Returns the number of elements of the buffer.
     fn len(&self) -> usize;
 }
 
-/// Names the place where bodies run: buffers are slices there.
+/// The place where bodies run, in which buffers are slices.
 #[derive(Debug)]
 pub struct Slices<'a>(PhantomData<&'a ()>);
 
@@ -90,39 +90,40 @@ impl<T> Length for &[T] {
     }
 }
 
-/// Makes buffers of one place of those of another.
+/// A conversion of buffers from one place to another.
 pub trait Carry<'a, From: Place, To: Place> {
-    /// Carries `buffer`, which the kernel reads.
+    /// Converts `buffer`, which the kernel reads.
     fn reads<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 
-    /// Carries `buffer`, which the kernel writes.
+    /// Converts `buffer`, which the kernel writes.
     fn writes<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 }
 
-/// Describes a kernel with its arguments; only rows of the table are kernels.
+/// A kernel with its arguments. Only rows of the table implement it.
 pub trait Kernel: Send + Sync {
-    /// Where its buffers are.
+    /// Place of the buffers.
     type Place: Place;
 
     /// The same kernel in another place.
     type In<To: Place>: Kernel<Place = To>;
 
-    /// The name of its entry point, without the width.
+    /// Name of the entry point, without the width.
     const NAME: &'static str;
 
-    /// The width of its recorders, with which the name of the entry point ends, if there are any.
+    /// Width of the recorders, which is the suffix of the entry point's name. It is empty if the kernel has no recorder
+    /// type.
     const WIDTH: &'static str;
 
-    /// Checks all that its row says of lengths and arguments.
+    /// Checks all conditions of the row on lengths and arguments.
     ///
     /// # Panics
-    /// When something does not hold: a bug of the caller.
+    /// Panics if a condition does not hold, which is a bug of the caller.
     fn check(&self);
 
-    /// Returns the blocks of [`THREADS`](crate::THREADS) threads that there is work for.
+    /// Returns the number of blocks of [`THREADS`](crate::THREADS) threads that there is work for.
     fn blocks(&self) -> usize;
 
-    /// Returns the same arguments in another place, all buffers carried `by`.
+    /// Returns the same arguments in another place. `by` converts all buffers.
     fn carry<'a, To: Place>(&'a mut self, by: &mut impl Carry<'a, Self::Place, To>)
     -> Self::In<To>;
 
@@ -130,20 +131,20 @@ pub trait Kernel: Send + Sync {
     fn run(arguments: &Self::In<Slices<'_>>, grid: Grid);
 }
 
-/// Does what one thread of a kernel has to do.
+/// The work of one thread of a kernel.
 pub trait Body {
     /// Does the work of the thread at `grid`.
     fn run(&self, grid: Grid);
 }
 
-/// Describes an entry point of the compiled kernels.
+/// An entry point of the compiled kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
-    /// [`Kernel::NAME`].
+    /// Name of the kernel, [`Kernel::NAME`].
     pub name: &'static str,
-    /// [`Kernel::WIDTH`].
+    /// Width of the recorders, [`Kernel::WIDTH`].
     pub width: &'static str,
-    /// Size and alignment of its arguments.
+    /// Size and alignment of the arguments.
     pub arguments: Layout,
 }
 

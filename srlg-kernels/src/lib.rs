@@ -1,15 +1,20 @@
-//! GPU kernels of srlg: every body is a few lines over srlg-core, which has all of the maths.
+//! The GPU kernels of srlg. Each body consists of a few lines that call srlg-core, which contains all of the maths.
 //!
-//! A kernel is a row of the table below, and a [`Body`] that many threads call at once with the
-//! same arguments but for its [`Grid`], which says which of them it is. So the host can run it
-//! too, and tests do. A row reads: the name of the entry point; the structure of its arguments,
-//! for recorders of which widths; arguments by value; buffers that are read or written, what they
-//! hold, and how many of it; what else must hold before a launch; how many threads, or blocks of
-//! threads, there is work for. [`Kernel`] is what all of this becomes.
+//! A kernel is a row of the table below and a [`Body`]. Many threads call the body at the same time with the same
+//! arguments, except for the [`Grid`], which identifies the thread. Therefore the host can run it too, as the tests do.
 //!
-//! Invariant: whatever several threads may write is an atomic, all accesses are relaxed, and
-//! all that a kernel makes of them (minima, sums, lists in any order) is the same for every
-//! order of the threads. Kernels follow each other; none waits for another thread.
+//! A row lists the following parts, from which the table makes a [`Kernel`]:
+//!
+//! - the name of the entry point
+//! - the structure of the arguments, with the widths of recorders that it supports
+//! - the arguments that are passed by value
+//! - the buffers that are read or written, with their elements and their length
+//! - the conditions that must hold before a launch
+//! - the number of threads, or of blocks of threads, that there is work for
+//!
+//! All data that several threads may write are atomics, and all accesses are relaxed. The results are minima, sums, and
+//! lists in any order, so they are the same for every order of the threads. Kernels run one after the other, and no
+//! kernel waits for another thread.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 
@@ -47,31 +52,34 @@ use srlg_core::{ArrayParams, HostId, Packed, Recorder16, Recorder64, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {
-    /// Touches the cells of `pairs`, `cells_age` epochs ago, and their recorders in the lines of the tagged counter,
-    /// `lines_age` epochs ago.
+    /// Kernel that touches the cells of `pairs`, `cells_age` epochs ago, and their recorders in the lines of the tagged
+    /// counter, `lines_age` epochs ago.
     "touch": Touch(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair],
         writes cells: [Recorder64; finder.recorders()],
         writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Touches the same of `pairs` of any two addresses.
+    /// Kernel that does what [`Touch`] does, for `pairs` of addresses of either family.
     "touch_ip6": Touch6(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair6],
         writes cells: [Recorder64; finder.recorders()],
         writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter, `age` slices ago.
+    /// Kernel that touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter, `age` slices
+    /// ago.
     "touch_paper": TouchPaper(finder: RsraParams, counter: RowsParams, age: u32) {
         reads pairs: [AlignedPair],
         writes rough: [Packed<Recorder16>; Packed::<Recorder16>::words(finder.recorders())],
         writes linear: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Counts the cells of each of the youngest ages that IPv4 hosts hold, then those that IPv6 hosts hold, in the two
-    /// halves of `ages`; and those of these ages that each owner has, in the [table](owners) of `keys` and `counts`. All are 0
-    /// before.
+    /// Kernel that counts the cells of the youngest ages.
+    ///
+    /// The first half of `ages` gets the number of cells of each age that IPv4 hosts hold, and the second half those of
+    /// IPv6 hosts. The [table](owners) of `keys` and `counts` gets the number of these cells of each owner. All of
+    /// these are 0 before.
     "count_cells": CountCells(params: CellsParams) {
         reads cells: [Recorder64; params.recorders()],
         writes ages: [AtomicU32],
@@ -79,8 +87,9 @@ kernels! {
         writes counts: [AtomicU32; owners::entries(&params)],
     } threads: cells.len();
 
-    /// Lists the IPv4 hosts that hold at least `least` of the cells that were counted: the keys of their owners as
-    /// `entries`, how many cells each `holds`, and, as far as there is room, their ids as two of `hosts`.
+    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. It writes the keys of their
+    /// owners to `entries` and their numbers of cells to `holds`. If there is room, it writes each id as two words to
+    /// `hosts`.
     "list_holders": ListHolders(params: CellsParams, least: u32) {
         reads keys: [u64; owners::entries(&params)],
         reads counts: [u32; owners::entries(&params)],
@@ -91,8 +100,8 @@ kernels! {
     } threads: keys.len(),
     where least > 0;
 
-    /// Adds to such a list those of the `kept` hosts that [`ListHolders`] leaves out: their numbers, with the bit
-    /// [`KEPT`](cells::KEPT).
+    /// Kernel that adds to the list of [`ListHolders`] those `kept` hosts that are not in it, by their numbers with the
+    /// bit [`KEPT`](cells::KEPT).
     "list_kept": ListKept(params: CellsParams, least: u32) {
         reads kept: [KeptHost],
         reads keys: [u64; owners::entries(&params)],
@@ -103,8 +112,8 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: kept.len();
 
-    /// Lists the cells of the `ages` youngest ages that IPv6 hosts hold whose fingerprints have at least `least` of those that
-    /// were counted: their numbers and their words.
+    /// Kernel that lists the cells of IPv6 hosts of the `ages` youngest ages whose fingerprints have at least `least`
+    /// counted cells. It writes their numbers and their words.
     "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
         reads keys: [u64; owners::entries(&params)],
@@ -114,22 +123,22 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: cells.len();
 
-    /// Writes the mask of every rough estimator over `span`, row after row, and counts the hot
-    /// ones: per row and weight one of `weights`.
+    /// Kernel that writes the mask of every rough estimator over `span`, row after row. It counts the hot ones in
+    /// `weights`, with one entry for each row and weight.
     "survey": Survey(params: RsraParams, span: Span) {
         reads rough: [Recorder16; params.recorders()],
         writes masks: [AtomicU8; params.estimators()],
         writes weights: [AtomicU32; params.rows() as usize * WEIGHTS],
     } threads: params.estimators();
 
-    /// Counts, per row of `row_len` recorders, those with a word below `limit`: the sum of
-    /// [`SUMS`] of `sums`.
+    /// Kernel that counts, for each row of `row_len` recorders, those with a word below `limit`. The count is the sum
+    /// of [`SUMS`] entries of `sums`.
     "count": Count<R: 16>(row_len: u32, limit: u32) {
         reads recorders: [R],
         writes sums: [AtomicU32; recorders.len() / row_len as usize * SUMS],
     } threads: recorders.len();
 
-    /// Lists the columns of `row` whose masks have at least `weight`.
+    /// Kernel that lists the columns of `row` whose masks have a weight of at least `weight`.
     "hot": Hot(params: RsraParams, row: u32, weight: u32) {
         reads masks: [u8; params.estimators()],
         writes columns: [AtomicU32],
@@ -137,9 +146,9 @@ kernels! {
     } threads: params.columns() as usize,
     where row < params.rows();
 
-    /// Lists the hosts whose columns in rows 0 and 1 are among `bases` and `partners` and whose
-    /// union estimator has a weight of at least `weight`; none where the params do not accept the
-    /// search, or where a list of columns had no room for all.
+    /// Kernel that lists the hosts with columns of rows 0 and 1 in `bases` and `partners` and with a union estimator of
+    /// at least `weight`. It lists no host if the params do not accept the search, or if a list of columns was too
+    /// short.
     "regain": Regain(params: RsraParams, weight: u32) {
         reads starts: [u32; high_table_lens(&params)[0]],
         reads highs: [u32; high_table_lens(&params)[1]],
@@ -153,9 +162,10 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Counts `positions` of the linear estimators, from number `first` on, of those `hosts` that the list of `numbers`
-    /// names, of which there are `count`, from entry `skip` on: into `bins`, [`Grouping::bin_words`] per host, for as many
-    /// hosts as there is room for.
+    /// Kernel that counts `positions` of linear estimators, from number `first` on, into `bins`.
+    ///
+    /// The hosts are those `hosts` that the list `numbers` names, from entry `skip` on. The list has `count` entries.
+    /// Each host takes [`Grouping::bin_words`], and as many hosts are counted as `bins` has room for.
     "tally": Tally(params: TaggedParams, grouping: Grouping, first: u32, positions: u32, skip: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -166,8 +176,8 @@ kernels! {
     where first <= params.positions() && positions <= params.positions() - first
         && numbers.len() <= hosts.len();
 
-    /// Lists those of the `numbers`, of which there are `count`, whose glimpse over `span` dismisses nobody: it is in `bins`, in
-    /// [groups for a bound](Grouping::for_bound).
+    /// Kernel that lists those of `numbers` whose glimpse over `span` does not dismiss the host. The list has `count`
+    /// entries, and the glimpses are in `bins`, in [groups for a bound](Grouping::for_bound).
     "glimpse": Glimpse(params: TaggedParams, span: Span) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -176,8 +186,8 @@ kernels! {
         writes left_count: [AtomicU32; 1],
     } threads: bins.len() / Grouping::for_bound(span).bin_words();
 
-    /// Adds up the `bins` of the hosts of `numbers`, from entry `skip` on, which are by [age](Grouping::of_ages), to `groups`
-    /// [for a bound](Grouping::for_bound).
+    /// Kernel that adds up `bins` by [age](Grouping::of_ages) into `groups` [for a bound](Grouping::for_bound), for the
+    /// hosts of `numbers` from entry `skip` on.
     "regroup": Regroup(span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -186,8 +196,9 @@ kernels! {
             bins.len() / Grouping::of_ages(span).bin_words() * Grouping::for_bound(span).bin_words()],
     } threads: groups.len();
 
-    /// Lists which of the hosts of `numbers`, from entry `skip` on, whose fine regions are in `bins`, in
-    /// [groups for a bound](Grouping::for_bound), may reach the threshold: their numbers in `bins`.
+    /// Kernel that lists the hosts of `numbers`, from entry `skip` on, that may reach the threshold. `bins` contain
+    /// their fine regions in [groups for a bound](Grouping::for_bound), and the list contains their positions in
+    /// `bins`.
     "reach": Reach(params: TaggedParams, span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -196,8 +207,9 @@ kernels! {
         writes reached_count: [AtomicU32; 1],
     } threads: reached.len();
 
-    /// Writes of each host that `reached` lists, from entry `first` on, its number, its `tallies` of `bins`, and the words of
-    /// the cells that all of its slots go to, for as many hosts as there is room for.
+    /// Kernel that records each host that `reached` lists, from entry `first` on, for as many hosts as there is room
+    /// for. It writes the number of the host, its `tallies` from `bins`, and the words of the cells of all of its
+    /// slots.
     "record": Record(params: CellsParams, span: Span, skip: u32, first: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -210,7 +222,7 @@ kernels! {
         writes tallies: [AtomicU32; recorded.len() * Grouping::of_ages(span).bin_words()],
     } blocks: recorded.len();
 
-    /// Adds up the weights of the first `positions` of the union estimators of `hosts`.
+    /// Kernel that adds up the weights of the first `positions` of the union estimators of `hosts`.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
         reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],
@@ -218,20 +230,20 @@ kernels! {
     } blocks: hosts.len() * tally::parts_of(positions),
     where positions <= params.width();
 
-    /// Ages all recorders by `step`; no other kernel may run.
+    /// Kernel that ages all recorders by `step`. No other kernel may run meanwhile.
     "age": Age<R: 16, 64>(step: u64) {
         writes recorders: [R],
     } threads: recorders.len();
 
-    /// Merges `words`, aged by `step`, into the recorders from number `first` on.
+    /// Kernel that merges `words`, aged by `step`, into the recorders from number `first` on.
     "merge": Merge<R: 16, 64>(first: u32, step: u64) {
         reads words: [R::Word],
         writes recorders: [R::Swapped],
     } threads: words.len(),
     where R::swapped(first as usize + words.len()) <= recorders.len();
 
-    /// Lists the recorders whose word is below `recent`, and those for which it is so after `echo` is
-    /// taken off, in lines that have one of the former: their numbers and their words.
+    /// Kernel that lists the numbers and words of recent recorders. These are the recorders with a word below `recent`.
+    /// In a line with such a recorder, they are also those with a word below `recent` after `echo` is subtracted.
     "extract": Extract<R: 16, 64>(recent: u64, echo: u64) {
         reads recorders: [R],
         writes places: [AtomicU32],
@@ -239,14 +251,14 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: recorders.len();
 
-    /// Merges the recorders of such a list, aged by `step`. Those beyond the recorders are left out.
+    /// Kernel that merges the recorders of a list of [`Extract`], aged by `step`. It ignores numbers beyond the array.
     "apply": Apply<R: 16, 64>(step: u64) {
         reads places: [u32],
         reads words: [R::Word; places.len()],
         writes recorders: [R::Swapped],
     } threads: places.len();
 
-    /// Copies the words of the recorders numbered `places`.
+    /// Kernel that copies the words of the recorders with the numbers `places`.
     "gather": Gather<R: 16, 64>() {
         reads recorders: [R],
         reads places: [u32],

@@ -1,14 +1,14 @@
-//! Lists of bounded length to which many threads [`add`] what they find, in any order.
+//! Lists of limited length, to which many threads [`add`] results in any order.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Takes the next entry of a list with room for `len`, if there is room; `count`, 0 at first, says
-/// how many are taken.
+/// Takes the next entry of a list with room for `len` entries, if there is room. `count`, initially 0, is the number of
+/// entries taken.
 ///
-/// A count beyond `len` says that some are missing, not how many.
+/// If the count exceeds `len`, some entries are missing, but the count does not show how many.
 #[inline(always)]
 pub(crate) fn next(len: usize, count: &AtomicU32) -> Option<usize> {
-    // No more than the threads that pass here at once: the count cannot wrap.
+    // The count can exceed `len` at most by the number of threads that pass here at once, so it cannot wrap.
     if count.load(Relaxed) as usize > len {
         return None;
     }
@@ -16,9 +16,9 @@ pub(crate) fn next(len: usize, count: &AtomicU32) -> Option<usize> {
     (at < len).then_some(at)
 }
 
-/// Adds `word` to the list in `entries`, if there is room; `count`, 0 at first, says how many entries are taken.
+/// Adds `word` to the list `entries`, if there is room. `count`, initially 0, is the number of entries taken.
 ///
-/// A count beyond the number of `entries` says that some words are missing, not how many.
+/// If the count exceeds the number of `entries`, some words are missing, but the count does not show how many.
 #[inline(always)]
 pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
     if let Some(at) = next(entries.len(), count) {
@@ -26,14 +26,14 @@ pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
     }
 }
 
-/// Returns those of `entries` that a list of them holds when it counted `count`.
+/// Returns the filled part of `entries`, the buffer of a list with this `count`.
 #[inline(always)]
 #[must_use]
 pub fn filled<T>(entries: &[T], count: u32) -> &[T] {
     &entries[..entries.len().min(count as usize)]
 }
 
-/// Returns the first `count` of `entries`, but nothing where the list has not all `count`.
+/// Returns the first `count` of `entries`, or an empty slice if the list does not have `count` entries.
 #[inline(always)]
 #[must_use]
 pub fn complete<T>(entries: &[T], count: u32) -> &[T] {

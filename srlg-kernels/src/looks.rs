@@ -1,8 +1,8 @@
-//! Looks at candidates: which of them a glimpse leaves, which of these their fine regions leave, and all that is to be known
-//! of the rest.
+//! The kernels that look at candidates in steps. A glimpse dismisses most hosts, the fine regions dismiss more, and the
+//! rest are recorded.
 //!
-//! Hosts are in one array, and go by their numbers there. A list of numbers and its count are what one kernel leaves and
-//! the next one reads; where a count is beyond its list, the next kernel does nothing.
+//! Hosts are in one array and are identified by their index. One kernel writes a list of indices and its count, and the
+//! next one reads them. If a count exceeds the length of its list, the next kernel does nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -12,8 +12,8 @@ use srlg_core::counter::tagged::{Grouping, bound, glimpse};
 use srlg_core::finder::cells::SLOTS;
 use srlg_core::{ReadRecorder, Recorder};
 
-/// Returns how many entries a list with room for `len` has from entry `skip` on, if it has `count` entries, no more than
-/// `room`; none where there was no room for all.
+/// Returns the number of entries to process from entry `skip` on, at most `room`, in a list with room for `len` entries
+/// and with this `count`. Returns 0 if the list was too short.
 #[inline(always)]
 pub(crate) fn waiting(len: usize, count: u32, skip: u32, room: usize) -> usize {
     if count as usize > len {
@@ -78,7 +78,7 @@ impl Body for Record<Slices<'_>> {
                 self.tallies[at * words + word].store(bin, Relaxed);
             }
             for slot in grid.of_threads(slots) {
-                // Of an IPv6 host, which has no such spots, the host takes no notice of the words.
+                // An IPv6 host has no such spots, and the CPU ignores these words.
                 let spot = self.params.spot(self.hosts[number as usize].lo, slot as u32);
                 self.peers[at * slots + slot].set(self.cells[spot.place as usize].word());
             }

@@ -1,8 +1,8 @@
-//! A table of owners, open to all threads at once: how many cells each holds.
+//! A table with the number of cells of each owner, which all threads may use at the same time.
 //!
-//! Entries are keys, 0 where none is, and counts beside them. An owner goes into the first free entry from that on that its
-//! key names; which of two owners is first there is up to the order of threads, the count of either is not. There are
-//! twice as many entries as cells: so one is always free, and most owners are where their keys say.
+//! An entry is a key, or 0 if it is free, with a count. An owner takes the first free entry from the one that its key
+//! selects. The order of threads decides which of two owners comes first, but not their counts. The table has twice as
+//! many entries as there are cells. So an entry is always free, and most owners are where their keys point.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -17,7 +17,6 @@ pub fn entries(params: &CellsParams) -> usize {
     2 * params.recorders()
 }
 
-/// Counts a cell of `owner`.
 #[inline(always)]
 pub(crate) fn count(params: &CellsParams, keys: &[AtomicU64], counts: &[AtomicU32], owner: Owner) {
     let (key, mut entry) = (owner.key(), owner.entry(params.cell_bits() + 1));
@@ -35,7 +34,6 @@ pub(crate) fn count(params: &CellsParams, keys: &[AtomicU64], counts: &[AtomicU3
     }
 }
 
-/// Returns how many cells the owner of `key` holds.
 #[inline(always)]
 pub(crate) fn cells(params: &CellsParams, keys: &[u64], counts: &[u32], owner: Owner) -> u32 {
     let mut entry = owner.entry(params.cell_bits() + 1);
@@ -48,7 +46,6 @@ pub(crate) fn cells(params: &CellsParams, keys: &[u64], counts: &[u32], owner: O
     }
 }
 
-/// The entry behind `entry`.
 #[inline(always)]
 const fn next(entry: usize, entries: usize) -> usize {
     (entry + 1) & (entries - 1)

@@ -1,4 +1,4 @@
-//! Regaining hosts from hot columns.
+//! The kernel that recovers host addresses from hot columns.
 
 use crate::{Body, Grid, Regain, Slices, add, complete};
 use srlg_core::finder::regain::{HighTable, candidates, is_searchable};
@@ -9,7 +9,7 @@ impl Body for Regain<Slices<'_>> {
         let table = HighTable::new(&self.params, [self.starts, self.highs, self.present]);
         let bases = complete(self.bases, self.base_count[0]);
         let partners = complete(self.partners, self.partner_count[0]);
-        // The host asks ahead of knowing how many are hot.
+        // The host launches this kernel before it knows the number of hot columns.
         if !is_searchable(&self.params, [bases.len() as u32, partners.len() as u32]) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Scanning pairs: a kernel touches what its scheme's finder and its counter make of a pair, which it reads once.
+//! The kernels that scan pairs. Each reads a pair once, and touches the recorders of the finder and of the counter.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -19,11 +19,11 @@ macro_rules! aligned {
 }
 
 aligned!(
-    /// Holds a pair at a multiple of 8 bytes, where a thread loads it at once.
+    /// A pair at an address that is a multiple of 8 bytes, which a thread loads with one access.
     AlignedPair(IpPair) at 8
 );
 aligned!(
-    /// Holds a pair of any two addresses at a multiple of 16 bytes, the most that a thread loads at once.
+    /// A pair of addresses of either family, at a multiple of 16 bytes, the most that a thread loads with one access.
     AlignedPair6(Ip6Pair) at 16
 );
 
@@ -43,7 +43,7 @@ impl Body for Touch6<Slices<'_>> {
     fn run(&self, grid: Grid) {
         for at in grid.of_all(self.pairs.len()) {
             let AlignedPair6(pair) = self.pairs[at];
-            // One detector, one seed: the ids are those of the counter, too.
+            // One detector has one seed, so the counter uses the same ids.
             let pair = self.finder.ids(pair);
             touch_cells(&self.finder, self.cells, &pair, self.cells_age);
             touch_lines(&self.counter, self.lines, &pair, self.lines_age);

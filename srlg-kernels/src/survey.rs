@@ -1,4 +1,4 @@
-//! Counting both arrays at the end of a slice.
+//! The kernels that count both arrays at the end of a slice.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -8,8 +8,8 @@ use srlg_core::finder::Rsra;
 /// Number of weights that a rough estimator can have: 0 to 8.
 pub const WEIGHTS: usize = 9;
 
-/// Sums per row that [`Count`] leaves. A device adds to one word one thread after the other, and to the words of neighbouring
-/// threads at once.
+/// Number of sums per row that [`Count`] writes. A device adds to one word thread by thread, but to the words of
+/// neighbouring threads at once.
 pub const SUMS: usize = 4096;
 
 impl Body for Survey<Slices<'_>> {

@@ -1,9 +1,9 @@
-//! `kernels!`: makes [`Kernel`](crate::Kernel)s of the rows of the table in `lib.rs`.
+//! `kernels!`: makes [`Kernel`](crate::Kernel)s from the rows of the table in `lib.rs`.
 //!
-//! A row becomes a structure, its `Kernel`, a line of `for_each_entry_point`, and, for the GPU, an
-//! entry point: what `entry.rs` makes of the names in `all_entry_points!`.
+//! A row becomes a structure, its `Kernel`, and a line of `for_each_entry_point`. For the GPU, it also becomes an entry
+//! point, which `entry.rs` makes from the names in `all_entry_points!`.
 
-/// The recorder type of a number of bits.
+/// Selects the recorder type with a number of bits.
 macro_rules! recorder {
     (8) => {
         srlg_core::Recorder8
@@ -20,7 +20,7 @@ macro_rules! recorder {
 }
 
 macro_rules! kernels {
-    // What a kernel has or has not.
+    // These arms handle parts that a kernel may have or not.
     (@width) => { "" };
     (@width $recorder:ident) => { <$recorder as KernelRecorder>::NAME };
     (@entry_points $each:ident $kernel:ident $place:ident) => {
@@ -29,7 +29,7 @@ macro_rules! kernels {
     (@entry_points $each:ident $kernel:ident $place:ident $($bits:tt)+) => {
         $($each(EntryPoint::of::<$kernel<$place, recorder!($bits)>>());)+
     };
-    // What there is work for.
+    // These arms compute the number of blocks.
     (@threads $count:expr) => { $count.div_ceil(THREADS as usize) };
     (@blocks $count:expr) => { $count };
 
@@ -50,7 +50,7 @@ macro_rules! kernels {
                 $(pub $buffer: P::Buffer<$element>,)*
             }
 
-            #[allow(unused_variables, reason = "rows speak of some of their arguments")]
+            #[allow(unused_variables, reason = "a row uses only some of its arguments")]
             impl<P: Place $(, $recorder: KernelRecorder)?> Kernel for $kernel<P $(, $recorder)?> {
                 type Place = P;
                 type In<To: Place> = $kernel<To $(, $recorder)?>;

@@ -1,4 +1,4 @@
-//! Tallies of hosts.
+//! The kernels that tally hosts.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;
@@ -8,10 +8,10 @@ use crate::{Body, Grid, Slices, Tally, Union};
 use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
 
-/// Positions of one host that a block looks at: hosts are few, blocks are many.
+/// Positions of one host that a block processes. A host is split because there are few hosts and many blocks.
 const PART: usize = 4096;
 
-/// Returns into how many parts the `positions` of one host are split, each for a block.
+/// Returns the number of parts into which the `positions` of one host are split, each for a block.
 #[inline(always)]
 pub(crate) fn parts_of(positions: u32) -> usize {
     (positions as usize).div_ceil(PART)
@@ -50,8 +50,8 @@ impl Body for Union<Slices<'_>> {
     }
 }
 
-/// Returns the share of this block of all `hosts`' positions: the number of a host, and a part of
-/// its `positions`.
+/// Returns the share of this block of the positions of all `hosts`: the number of a host, and a part of its
+/// `positions`.
 #[inline(always)]
 fn parts(grid: Grid, hosts: usize, positions: u32) -> impl Iterator<Item = (usize, Range<usize>)> {
     let of_one = parts_of(positions);

@@ -1,6 +1,7 @@
-"""Compares the rates of Python with those of Rust in one run, in turn: `python benches/rates.py`.
+"""Compares the rates of Python and Rust in one run, in turn: `python benches/rates.py`.
 
-Each line shows the least seconds of both, which other programs disturb least, and the rate of Python as a share of Rust's.
+Each line shows the smallest time of both in seconds, which other programs affect least, and the rate of Python
+relative to that of Rust.
 """
 
 from __future__ import annotations

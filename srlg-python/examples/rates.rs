@@ -1,4 +1,4 @@
-//! Measures what benches/rates.py compares Python with: `rates ingest` and `rates scan` print the seconds of one run.
+//! The Rust side of benches/rates.py. `rates ingest` and `rates scan` print the seconds that one run takes.
 //!
 //! `cargo run --release --example rates -- ingest`
 
@@ -11,10 +11,10 @@ use srlg_input::contact::Host;
 use srlg_input::{Contact, View, ViewOptions};
 
 const ROWS: u32 = 10_000_000;
-/// Rows of a slice of one second.
+/// Number of rows in a slice of one second.
 const ROWS_PER_SLICE: u32 = 500_000;
 
-/// Distinct pairs, as each has another peer, of 65,536 inside hosts.
+/// Returns pair `number` of 65,536 inside hosts. Every pair has a different peer, so all pairs are distinct.
 fn pair(number: u32) -> IpPair {
     let inside = 0x0a00_0000 + (number.wrapping_mul(0x9e37_79b1) >> 16);
     IpPair { inside, opposite: 0xc000_0000_u32.wrapping_add(number) }
@@ -77,7 +77,7 @@ fn main() -> Result<(), Error> {
     let took = match std::env::args().nth(1).as_deref() {
         Some("ingest") => ingest(&detector)?,
         Some("scan") => scan(detector)?,
-        other => panic!("give ingest or scan, got {other:?}"),
+        other => panic!("the argument must be ingest or scan, got {other:?}"),
     };
     println!("{}", took.as_secs_f64());
     Ok(())

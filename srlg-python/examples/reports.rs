@@ -1,4 +1,5 @@
-//! Prints what the library reports of pairs that tests/pairs.py makes, too: a line for each super point, floats as bits.
+//! The reports of the library for the pairs of tests/pairs.py. The output has one line per super point, with floats as
+//! bits.
 //!
 //! `cargo run --release --example reports`
 
@@ -8,7 +9,7 @@ use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 const SLICES: u64 = 8;
 const PAIRS: u64 = 60_000;
 
-/// The output of SplitMix64 for the counter `number`.
+/// Returns the output of SplitMix64 for the counter `number`.
 fn mix(number: u64) -> u64 {
     let z = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,14 +17,14 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The pair of that number: one of 64 inside hosts, with up to 5,000 peers.
+/// Returns pair `number`: one of 64 inside hosts, and one of up to 5,000 peers.
 fn pair(number: u64) -> IpPair {
     let bits = mix(number);
     let (host, peer) = ((bits >> 32) % 64, bits % (1 + (bits >> 32) % 64 * 80));
     IpPair { inside: 0x0a00_0000 + host as u32, opposite: 0xc000_0000 + peer as u32 }
 }
 
-/// The same hosts in 2001:db8::/32.
+/// Returns the same pair with addresses in 2001:db8::/32.
 fn pair_v6(number: u64) -> Ip6Pair {
     let IpPair { inside, opposite } = pair(number);
     let [inside, opposite] = [inside, opposite].map(|bits| [0x2001_0db8, 0, 0, bits]);

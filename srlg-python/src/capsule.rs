@@ -1,7 +1,7 @@
-//! Arrow streams from and to other Python libraries, by the Arrow PyCapsule interface.
+//! Arrow streams from and to other Python libraries, through the Arrow PyCapsule interface.
 //!
-//! This is the only file with unsafe code, as a capsule holds a bare pointer to a struct of C.
-#![allow(unsafe_code, reason = "a capsule holds a pointer to a struct of C")]
+//! This is the only file with unsafe code, because a capsule holds a bare pointer to a C struct.
+#![allow(unsafe_code, reason = "a capsule holds a pointer to a C struct")]
 
 use std::ffi::CStr;
 
@@ -12,10 +12,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// The name that the interface gives to a capsule with a stream.
+/// The name of a capsule with a stream, as the interface defines it.
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// Returns `reader` as a capsule, which drops it unless somebody takes it.
+/// Returns `reader` as a capsule. The capsule drops the reader unless a consumer takes it.
 pub(crate) fn export(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -25,26 +25,26 @@ pub(crate) fn export(
 
 /// Takes the stream of `data`, an object with the method `__arrow_c_stream__`.
 ///
-/// The stream has arrays, not batches: as a batch, an array of structs would lose its nulls.
+/// The stream has arrays instead of batches, because an array of structs would lose its nulls as a batch.
 pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let py = data.py();
     let Some(method) = data.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
         let kind = data.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "data: give an object with __arrow_c_stream__, such as a polars, pandas or pyarrow table; got {kind}"
+            "data: must have __arrow_c_stream__, such as a polars, pandas or pyarrow table, got {kind}"
         )));
     };
     let capsule = method.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: `from_raw` asks for a pointer that is valid for reads and writes, and that points to a stream of the Arrow C
-    // stream interface. The interface says so of a capsule of this name, which `pointer_checked` has compared, and the
-    // pointer is not null. No other thread uses the stream meanwhile: the interface allows one consumer of a capsule, and
-    // `capsule` keeps it until the end of this function. A released stream is left in the capsule, so that nothing is
-    // released twice, and that a later consumer gets an error.
+    // SAFETY: `from_raw` requires a pointer that is valid for reads and writes, and that points to a stream of the
+    // Arrow C stream interface. The interface guarantees this for a capsule of this name. `pointer_checked` has
+    // compared the name, and the pointer is not null. No other thread uses the stream meanwhile: the interface allows
+    // one consumer of a capsule, and `capsule` keeps it alive until the end of this function. A released stream is left
+    // in the capsule, so that nothing is released twice, and a later consumer gets an error.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    // Without this callback the reader would panic. A released stream has none, and is rejected below.
+    // Without this callback the reader would panic. A released stream has no callbacks and is rejected below.
     if stream.release().is_some() && stream.get_next().is_none() {
-        return Err(PyValueError::new_err("cannot read data: its stream has no callback get_next"));
+        return Err(PyValueError::new_err("cannot read data: its stream has no get_next callback"));
     }
     let reader = ArrayStreamReader::try_new(stream);
     reader.map_err(|error| PyValueError::new_err(format!("cannot read data: {error}")))

@@ -1,4 +1,4 @@
-//! Columns of Arrow tables as times and hosts.
+//! Conversion of Arrow columns to times and hosts.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,7 +14,7 @@ use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use srlg_input::contact::Host;
 
-/// The columns of contacts in a table: their places and names.
+/// The columns of contacts in a table, with their positions and names.
 pub(crate) struct Columns {
     time: Column,
     source: Column,
@@ -26,7 +26,7 @@ struct Column {
     name: String,
 }
 
-/// The contacts in some rows of a table.
+/// Contacts from some rows of a table.
 #[derive(Default)]
 pub(crate) struct Rows {
     /// Nanoseconds since the Unix epoch.
@@ -36,7 +36,7 @@ pub(crate) struct Rows {
 }
 
 impl Columns {
-    /// Finds the columns among `fields`, those of a table, by their names.
+    /// Finds the columns in `fields`, the fields of a table, by name.
     pub(crate) fn new(
         fields: &Fields,
         time: &str,
@@ -47,7 +47,7 @@ impl Columns {
             let (place, _) = fields.find(name).ok_or_else(|| {
                 let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
                 PyValueError::new_err(format!(
-                    "{option}: give a column of the data ({}), got {name}",
+                    "{option}: must be a column of the data ({}), got {name}",
                     names.join(", ")
                 ))
             })?;
@@ -60,7 +60,7 @@ impl Columns {
         })
     }
 
-    /// Reads all rows of `batch`, the first of which has the number `first` in the table.
+    /// Reads all rows of `batch`. Its first row is row `first` of the table.
     pub(crate) fn read(&self, batch: &RecordBatch, first: u64) -> PyResult<Rows> {
         let hosts = |column: &Column| column.hosts(batch, first);
         Ok(Rows {
@@ -72,14 +72,14 @@ impl Columns {
 }
 
 impl Column {
-    /// The array of the column, which has no nulls.
+    /// Returns the array of the column. An array with nulls is an error.
     fn array<'a>(&self, batch: &'a RecordBatch, first: u64) -> PyResult<&'a dyn Array> {
         let array = batch.column(self.place);
         if array.null_count() == 0 {
             return Ok(array);
         }
         let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or_default();
-        Err(self.bad_row(first, row, "null; drop rows with nulls before"))
+        Err(self.bad_row(first, row, "null; drop rows with nulls first"))
     }
 
     fn times(&self, batch: &RecordBatch, first: u64) -> PyResult<Vec<u64>> {
@@ -101,7 +101,7 @@ impl Column {
         };
         let time = |(row, &value): (usize, &i64)| {
             let time = u64::try_from(value).ok().and_then(|value| value.checked_mul(unit));
-            time.ok_or_else(|| self.bad_row(first, row, "a time outside of the years 1970 to 2554"))
+            time.ok_or_else(|| self.bad_row(first, row, "time outside the years 1970 to 2554"))
         };
         values.iter().enumerate().map(time).collect()
     }
@@ -114,13 +114,17 @@ impl Column {
             let host = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
             host.ok_or_else(|| {
                 let text = String::from_utf8_lossy(text);
-                self.bad_row(first, row, format!("{text:?}, not an address"))
+                self.bad_row(first, row, format!("{text:?} is not an address"))
             })
         };
         let octets = |(row, octets): (usize, Option<&[u8]>)| {
             let octets = octets.unwrap_or_default();
             packed(octets).ok_or_else(|| {
-                self.bad_row(first, row, format!("{} bytes, not 4 or 16", octets.len()))
+                self.bad_row(
+                    first,
+                    row,
+                    format!("an address has 4 or 16 bytes, got {}", octets.len()),
+                )
             })
         };
         match array.data_type() {
@@ -163,7 +167,7 @@ impl Column {
     }
 }
 
-/// The host of an address in network order.
+/// Converts an address in network byte order to a host.
 fn packed(octets: &[u8]) -> Option<Host> {
     match octets.len() {
         4 => <[u8; 4]>::try_from(octets).ok().map(Host::from),

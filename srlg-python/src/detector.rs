@@ -1,7 +1,8 @@
 //! The class `Detector`.
 //!
-//! A `RwLock` lets threads ingest and ask at once. A call that changes the detector as a whole also takes the mutex
-//! `exclusive`, and raises `BusyError` instead of waiting for another call of this kind. Both are only taken without Python.
+//! A `RwLock` lets threads ingest and query at once. A call that changes the detector as a whole also takes the mutex
+//! `exclusive`. If another call of this kind is running, it raises `BusyError` instead of waiting. Both locks are only
+//! taken while Python is detached.
 
 use std::sync::{Mutex, RwLock, TryLockError};
 
@@ -16,18 +17,18 @@ use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};
 use crate::report::{Estimate, Health, Peer, Report};
 
-/// Pairs that are copied while Python waits, and then ingested without it.
+/// Number of pairs that are copied while Python waits, and then ingested without it.
 const BLOCK: usize = 1 << 15;
 
 /// A detector of hosts in contact with at least `threshold` others within the last `window` slices.
 ///
-/// Without `pairs` it takes 31.6 MB, for up to some 20 million distinct pairs per window. With `pairs`, the number of
+/// By default it takes 31.6 MB, enough for about 20 million distinct pairs per window. With `pairs`, the number of
 /// distinct pairs per window to plan for, it takes at most `memory` bytes, by default 31.6 MB.
 ///
-/// `seed` is a secret number below 2**64 that selects keyed hashes, for traffic that an attacker may choose. Detectors that
-/// are merged need the same sizes and the same seed. Pickles contain the seed.
+/// `seed` is a secret number below 2**64 that selects keyed hashes, for traffic that an attacker may choose. Detectors
+/// that are merged need the same sizes and the same seed. Pickles contain the seed.
 ///
-/// `device` is "auto" (the first NVIDIA GPU, else the CPU), "cpu", "cuda" or "cuda:N".
+/// `device` is "auto" (the first NVIDIA GPU, or else the CPU), "cpu", "cuda" or "cuda:N".
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Detector {
     arguments: Arguments,
@@ -35,7 +36,7 @@ pub(crate) struct Detector {
     detector: RwLock<SlidingDetector>,
 }
 
-/// The arguments that a detector was made with.
+/// The arguments that a detector was created with.
 #[derive(Clone, IntoPyObject)]
 struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
 
@@ -66,13 +67,13 @@ impl Detector {
         })
     }
 
-    /// The number of the running slice: 0 at first, one more with every close.
+    /// The number of the running slice. It starts at 0 and increases by one with every close.
     #[getter]
     fn slice(&self, py: Python<'_>) -> PyResult<u64> {
         self.ask(py, |detector| Ok(detector.slice()))
     }
 
-    /// The number of distinct peers from which on a host is reported.
+    /// The smallest number of distinct peers of a reported host.
     #[getter]
     fn threshold(&self) -> u32 {
         self.arguments.0
@@ -84,7 +85,7 @@ impl Detector {
         self.arguments.1
     }
 
-    /// The number of bytes that hold what the detector has seen, fixed at creation.
+    /// The size of the detector's state in bytes, fixed at creation.
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.ask(py, |detector| Ok(detector.memory_bytes()))
@@ -96,17 +97,19 @@ impl Detector {
         self.ask(py, |detector| Ok(detector.device().to_string()))
     }
 
-    /// How well the detector fared in the last slice that closed.
+    /// The health of the detector in the last closed slice.
     #[getter]
     fn health(&self, py: Python<'_>) -> PyResult<Health> {
         self.ask(py, |detector| Ok(Health::from(detector.health())))
     }
 
-    /// Records that each host of `inside` was in contact with the host at the same place of `opposite`.
+    /// Records a contact of each host of `inside` with the host at the same index of `opposite`.
     ///
-    /// A column is an array of uint32 (IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001), an array of uint8[n, 16] (IPv6
-    /// addresses in network order), or a list of str or of addresses of ipaddress. Any number of threads may ingest at once.
-    /// Pairs that remain when another thread closes the slice are counted in the next one.
+    /// A column is one of three things. An array of uint32 has IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001. An
+    /// array of uint8[n, 16] has IPv6 addresses in network byte order. A list has str or addresses of ipaddress.
+    ///
+    /// Any number of threads may ingest at once. If another thread closes the slice during the call, the remaining
+    /// pairs are counted in the next slice.
     fn ingest(&self, inside: &Bound<'_, PyAny>, opposite: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = inside.py();
         let (inside, opposite) =
@@ -114,7 +117,7 @@ impl Detector {
         let (count, other) = (inside.len()?, opposite.len()?);
         if count != other {
             return Err(PyValueError::new_err(format!(
-                "cannot ingest pairs: inside has {count} hosts, opposite {other}; give the same number"
+                "cannot ingest pairs: inside has {count} hosts and opposite has {other}; give the same number"
             )));
         }
         for start in (0..count).step_by(BLOCK) {
@@ -131,13 +134,13 @@ impl Detector {
 
     /// Closes the running slice, and returns the super points of the window that ends with it.
     ///
-    /// Raises BusyError while another thread closes it.
+    /// Raises BusyError if another thread is closing a slice.
     fn close_slice(&self, py: Python<'_>) -> PyResult<Report> {
         let report = self.change(py, SlidingDetector::close_slice)?;
         Ok(Report::new(report, None))
     }
 
-    /// Moves the window until `slice` is running, without any report.
+    /// Moves the window until `slice` is running, without a report.
     fn skip_to(&self, py: Python<'_>, slice: u64) -> PyResult<()> {
         self.change(py, |detector| detector.skip_to(slice))
     }
@@ -147,28 +150,28 @@ impl Detector {
         self.ask(py, |detector| detector.cardinality(host.0)).map(Estimate)
     }
 
-    /// Estimates the number of distinct peers of `host` in the last `slices` slices, the running one included.
+    /// Estimates the number of distinct peers of `host` in the last `slices` slices, which include the running one.
     ///
-    /// After a close the running slice is empty: ask for one slice more.
+    /// After a close the running slice is empty, so add one slice.
     fn within(&self, py: Python<'_>, host: HostArgument, slices: u32) -> PyResult<Estimate> {
         self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
     }
 
-    /// Returns up to 64 peers of `host` in the window, those of the most recent contacts first; none of an IPv6 host.
+    /// Returns up to 64 peers of `host` in the window, the most recent contacts first. An IPv6 host has an empty list.
     fn sample_peers(&self, py: Python<'_>, host: HostArgument) -> PyResult<Vec<Peer>> {
         let peers = self.ask(py, |detector| detector.sample_peers(host.0))?;
         Ok(peers.into_iter().map(Peer).collect())
     }
 
-    /// Returns all that the detector has seen, as bytes.
+    /// Returns the whole state of the detector as bytes.
     ///
-    /// They contain addresses, and a fingerprint of the seed by which a guess of the seed can be tested.
+    /// They contain addresses, and a fingerprint of the seed. Anyone with the fingerprint can test a guess of the seed.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.ask(py, |detector| detector.snapshot()?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Replaces all that the detector has seen, and the running slice, by those of a snapshot.
+    /// Replaces the whole state of the detector, including its running slice, with a snapshot.
     fn restore(&self, py: Python<'_>, snapshot: &[u8]) -> PyResult<()> {
         self.change(py, |detector| {
             let snapshot = Snapshot::from_bytes(snapshot, detector.params())?;
@@ -176,14 +179,15 @@ impl Detector {
         })
     }
 
-    /// Returns what the last `slices` slices changed, the running one included, as bytes.
+    /// Returns the changes of the last `slices` slices, which include the running one, as bytes.
     #[pyo3(signature = (slices=1))]
     fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.change(py, |detector| detector.delta(slices)?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Adds what another detector has seen: a snapshot or a delta, late, repeated or in any order.
+    /// Merges the state of another detector. `state` is a snapshot or a delta. Merges may be late, repeated and in any
+    /// order.
     fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         self.change(py, |detector| match Delta::from_bytes(state, detector.params()) {
             Err(Error::Format(FormatError::Kind { .. })) => {
@@ -219,13 +223,13 @@ impl Detector {
         self.arguments.1
     }
 
-    /// Makes a detector with the default arguments.
+    /// Creates a detector with the default arguments.
     pub(crate) fn default_one(py: Python<'_>) -> PyResult<Self> {
         let Config { threshold, window, .. } = Config::default();
         Self::new(py, threshold, window, None, None, None, "auto")
     }
 
-    /// Lets `work` read the detector, or ingest, after calls that change it.
+    /// Runs `work` with shared access to the detector, after calls that change it.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -237,7 +241,7 @@ impl Detector {
         })
     }
 
-    /// Lets `work` change the detector, unless another thread does so now.
+    /// Runs `work` with exclusive access to the detector. Fails if another thread has exclusive access.
     fn change<T: Send>(
         &self,
         py: Python<'_>,
@@ -246,7 +250,7 @@ impl Detector {
         py.detach(|| self.change_alone(|detector| work(detector).map_err(raised)))
     }
 
-    /// The same, called without Python.
+    /// Does the same for a caller that has detached Python.
     pub(crate) fn change_alone<T>(
         &self,
         work: impl FnOnce(&mut SlidingDetector) -> PyResult<T>,
@@ -270,13 +274,13 @@ fn sizes(
     let raised = |error: SizeError| ConfigError::new_err(error.to_string());
     match (pairs, memory) {
         (None, None) => {
-            // A very large threshold needs a longer linear estimator, of whole lines.
+            // A very large threshold needs a longer linear estimator, made of whole lines.
             let least = threshold.div_ceil(2).next_multiple_of(32);
             let linear_width = preset.linear_width.max(least);
             Ok(Config { threshold, window, linear_width, ..preset })
         }
         (None, Some(memory)) => Err(ConfigError::new_err(format!(
-            "memory: give the distinct pairs per window, too, as pairs; got memory {memory} alone"
+            "memory: requires pairs, the number of distinct pairs per window, got memory {memory} alone"
         ))),
         (Some(pairs), memory) => {
             let default = || preset.validate().map(|sizes| sizes.recorder_bytes());

@@ -1,4 +1,4 @@
-//! The exceptions of the module, with the texts of the library.
+//! The exceptions of the module, which have the error texts of the library.
 
 use std::fmt::Display;
 
@@ -8,13 +8,8 @@ use pyo3::prelude::*;
 use srlg::Error as LibraryError;
 
 create_exception!(srlg, Error, PyException, "The base of all exceptions of this module.");
-create_exception!(
-    srlg,
-    ConfigError,
-    Error,
-    "A size, a device name or a query window breaks a rule."
-);
-create_exception!(srlg, DeviceError, Error, "A GPU cannot be used, or it failed.");
+create_exception!(srlg, ConfigError, Error, "A size, a device name or a query window is invalid.");
+create_exception!(srlg, DeviceError, Error, "A GPU cannot be used, or has failed.");
 create_exception!(
     srlg,
     StateError,
@@ -24,8 +19,8 @@ create_exception!(
 create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
 create_exception!(srlg, BusyError, Error, "Another thread has exclusive use of the same object.");
 
-/// Returns the exception for `error`, by what a caller can do about it.
-#[expect(clippy::needless_pass_by_value, reason = "it is a conversion, for map_err")]
+/// Returns the exception for `error`. Its class depends on what a caller can do about the error.
+#[expect(clippy::needless_pass_by_value, reason = "map_err needs a function of this type")]
 pub(crate) fn raised(error: LibraryError) -> PyErr {
     use LibraryError::*;
     let text = error.to_string();
@@ -54,7 +49,7 @@ pub(crate) fn raised(error: LibraryError) -> PyErr {
     }
 }
 
-/// Returns the exception for what an input reports.
+/// Returns the exception for an error of an input.
 pub(crate) fn unreadable(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
@@ -62,7 +57,7 @@ pub(crate) fn unreadable(error: impl Display) -> PyErr {
 /// Returns the exception for `object` while another thread has exclusive use of it.
 pub(crate) fn busy(object: &str) -> PyErr {
     BusyError::new_err(format!(
-        "cannot use the {object}: a call of another thread changes it; wait for that call, or use one {object} per thread"
+        "cannot use the {object}: another thread is changing it; wait for that call, or use one {object} per thread"
     ))
 }
 

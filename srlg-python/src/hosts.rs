@@ -1,7 +1,7 @@
-//! Arguments that are hosts: single ones, and columns of them.
+//! Arguments that are hosts: single hosts and columns of hosts.
 //!
-//! A column of an array is copied block by block through `memoryview`, so that strides do not matter, and so that no Rust
-//! reference exists to memory that another thread may write.
+//! A column that is an array is copied block by block through `memoryview`. Strides therefore do not matter, and no
+//! Rust reference exists to memory that another thread may write to.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use pyo3::types::{PyInt, PyMemoryView, PySlice, PyString};
 use srlg::IpPair;
 use srlg::ingest::Ip6Pair;
 
-/// A host as text or as an object of `ipaddress`.
+/// A host, given as text or as an object of `ipaddress`.
 pub(crate) struct HostArgument(pub(crate) IpAddr);
 
 impl<'py> FromPyObject<'_, 'py> for HostArgument {
@@ -30,54 +30,54 @@ impl<'py> FromPyObject<'_, 'py> for HostArgument {
 fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     if !host.is_instance_of::<PyString>() && !host.hasattr(intern!(host.py(), "packed"))? {
         let kind = host.get_type().name()?;
-        // Elements of columns of polars and pandas, which are no arrays, are numbers, too.
+        // Columns of polars and pandas are not arrays. Their elements are numbers, too.
         let hint = match host.is_instance_of::<PyInt>() {
             true => "; give numbers as an array of uint32",
             false => "",
         };
         return Err(PyTypeError::new_err(format!(
-            "{name}: give a str or an address of ipaddress, got {kind}{hint}"
+            "{name}: must be a str or an address of ipaddress, got {kind}{hint}"
         )));
     }
-    // A zone is a link, not a host. Text with a zone is not an address, either.
+    // A zone names a link, not a host. Text with a zone is rejected as well.
     let zone = host.getattr_opt(intern!(host.py(), "scope_id"))?;
     let address = host.extract().ok().filter(|_| zone.is_none_or(|zone| zone.is_none()));
     address.ok_or_else(|| {
-        PyValueError::new_err(format!("{name}: give an IPv4 or IPv6 address, got {host}"))
+        PyValueError::new_err(format!("{name}: must be an IPv4 or IPv6 address, got {host}"))
     })
 }
 
-/// A column of hosts as it was given.
+/// A column of hosts, as the caller gave it.
 pub(crate) enum Column<'py> {
-    /// An array of `uint32`, the addresses of IPv4 hosts in host order.
+    /// An array of `uint32`: IPv4 addresses in host byte order.
     Words(Bound<'py, PyMemoryView>),
-    /// An array of `uint8[n, 16]`, the addresses of IPv6 hosts in network order.
+    /// An array of `uint8[n, 16]`: IPv6 addresses in network byte order.
     Octets(Bound<'py, PyMemoryView>),
-    /// A list, which was converted.
+    /// A list, already converted.
     List(Block),
 }
 
 /// A copy of some hosts of a column.
 #[derive(Clone)]
 pub(crate) enum Block {
-    /// Addresses of IPv4 hosts.
+    /// IPv4 addresses in host byte order.
     V4(Vec<u32>),
-    /// Addresses of hosts of both families in network order, IPv4 ones as IPv4-mapped addresses.
+    /// Addresses of both families in network byte order. IPv4 addresses are IPv4-mapped.
     V6(Vec<u8>),
 }
 
 impl<'py> Column<'py> {
-    /// Makes a column of the argument `hosts`, which is called `name`.
+    /// Creates a column from the argument `hosts`, which is called `name`.
     pub(crate) fn new(name: &str, hosts: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
-            // The buffer of a masked array of numpy has the masked elements, too.
+            // The buffer of a masked numpy array still contains the masked elements.
             if hosts.hasattr(intern!(hosts.py(), "mask"))? {
                 return Err(PyTypeError::new_err(format!(
-                    "{name}: give an array without a mask, such as the compressed() one"
+                    "{name}: must be an array without a mask, such as the result of compressed()"
                 )));
             }
             let view = PyMemoryView::from(hosts)?;
-            // PyO3 0.30 takes words in network order for words in host order.
+            // PyO3 0.30 treats words in network byte order as words in host byte order.
             let is_swapped = cfg!(target_endian = "little")
                 && matches!(buffer.format().to_bytes(), [b'>' | b'!', ..]);
             return match (buffer.as_typed::<u32>(), buffer.as_typed::<u8>(), buffer.shape()) {
@@ -86,7 +86,7 @@ impl<'py> Column<'py> {
                 (_, _, shape) => {
                     let format = buffer.format().to_string_lossy();
                     Err(PyTypeError::new_err(format!(
-                        "{name}: give an array of uint32[n] or uint8[n, 16], got one of format {format:?} and shape {shape:?}"
+                        "{name}: must be an array of uint32[n] or uint8[n, 16], got format {format:?} and shape {shape:?}"
                     )))
                 }
             };
@@ -94,7 +94,7 @@ impl<'py> Column<'py> {
         let (false, Ok(items)) = (hosts.is_instance_of::<PyString>(), hosts.try_iter()) else {
             let kind = hosts.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "{name}: give an array or a list of hosts, got {kind}"
+                "{name}: must be an array or a list of hosts, got {kind}"
             )));
         };
         let addresses = items.enumerate();
@@ -124,14 +124,14 @@ impl<'py> Column<'py> {
     }
 }
 
-/// Copies `rows` of `view`, which have `width` elements each.
+/// Copies `rows` of `view`. A row has `width` elements.
 fn copy<T: pyo3::buffer::Element + Default>(
     view: &Bound<'_, PyMemoryView>,
     rows: &Range<usize>,
     width: usize,
 ) -> PyResult<Vec<T>> {
     let py = view.py();
-    // A Python object has no more than isize::MAX items.
+    // A Python object has at most isize::MAX items.
     let part = view.get_item(PySlice::new(py, rows.start as isize, rows.end as isize, 1))?;
     let mut elements = vec![T::default(); width * rows.len()];
     PyBuffer::<T>::get(&part)?.copy_to_slice(py, &mut elements)?;
@@ -162,7 +162,7 @@ impl Block {
         }
     }
 
-    /// The hosts as the words of their IPv6 addresses.
+    /// Returns the hosts as the words of their IPv6 addresses.
     fn limbs(&self) -> Vec<[u32; 4]> {
         match self {
             Self::V4(words) => words.iter().map(|&word| [0, 0, 0xffff, word]).collect(),
@@ -175,16 +175,16 @@ impl Block {
     }
 }
 
-/// The pairs of two blocks.
+/// The pairs of hosts from two blocks.
 pub(crate) enum Pairs {
     /// Pairs of two IPv4 hosts.
     V4(Vec<IpPair>),
-    /// Pairs of any two hosts.
+    /// Pairs of hosts of any family.
     V6(Vec<Ip6Pair>),
 }
 
 impl Pairs {
-    /// Makes the pairs of the hosts in `inside` and `opposite`, one by one.
+    /// Combines each host of `inside` with the host at the same index of `opposite`.
     pub(crate) fn of(inside: &Block, opposite: &Block) -> Self {
         if let (Block::V4(inside), Block::V4(opposite)) = (inside, opposite) {
             let pairs = inside.iter().zip(opposite);

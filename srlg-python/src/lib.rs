@@ -2,16 +2,17 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `detector` | the class `Detector` |
-//! | `hosts` | arguments that are hosts: arrays, lists, single addresses |
+//! | `detector` | class `Detector` |
+//! | `hosts` | arguments that are hosts: arrays, lists and single addresses |
 //! | `report`, `table` | reports as classes, dicts, HTML and Arrow tables |
-//! | `scan`, `columns` | detection over Arrow tables by their time column |
+//! | `scan`, `columns` | detection in Arrow tables, by their time column |
 //! | `read` | contacts of files as an Arrow stream |
-//! | `capsule` | Arrow streams from and to other libraries, the only unsafe code |
-//! | `error` | the exceptions |
+//! | `capsule` | Arrow streams from and to other libraries; the only unsafe code |
+//! | `error` | exceptions |
 //!
-//! No call waits for a lock while it holds Python, except the reader of a file, whose lock is held without Python. No call waits
-//! for Python while it holds a lock that others wait for. A scan holds its own lock, but nobody waits for that.
+//! No call waits for a lock while it is attached to Python. The reader of a file is an exception, because only detached
+//! threads hold its lock. No call waits for Python while it holds a lock that others wait for. A scan holds its own
+//! lock meanwhile, but no thread waits for that lock.
 
 mod capsule;
 mod columns;
@@ -29,7 +30,7 @@ use pyo3::prelude::pymodule;
 #[pymodule(gil_used = false, name = "srlg")]
 mod module {
     #[pymodule_export]
-    #[expect(non_upper_case_globals, reason = "its name in Python")]
+    #[expect(non_upper_case_globals, reason = "Python requires this name")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]

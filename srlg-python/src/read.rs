@@ -1,4 +1,4 @@
-//! `read`: contacts of files as an Arrow stream.
+//! The function `read`, which returns the contacts of files as an Arrow stream.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -20,14 +20,14 @@ use srlg_input::{Contact, Event, Input, InputOptions, LogLevel, LogLine};
 use crate::capsule;
 use crate::error::{InputError as Unreadable, unreadable};
 
-/// Contacts of a batch, at least, but for the last one.
+/// Smallest number of contacts in a batch. The last batch may have fewer.
 const BATCH: usize = 1 << 16;
 
-/// Returns the contacts of files: pcap, pcapng, CSV with the header time_ms,src,dst, logs of Zeek, Suricata or AWS VPCs,
-/// IPFIX files, and gzip of any.
+/// Returns the contacts of files, as an Arrow stream.
 ///
-/// With `exports`, the UDP datagrams of captures are exports of flows: NetFlow v5, v7 or v9, IPFIX, sFlow v5. Warnings go to
-/// the logger `srlg`.
+/// The formats are pcap, pcapng, CSV with the header time_ms,src,dst, logs of Zeek, Suricata or AWS VPCs, and IPFIX
+/// files. Files may be compressed with gzip. With `exports`, UDP datagrams in captures are read as flow exports:
+/// NetFlow v5, v7 or v9, IPFIX, or sFlow v5. Warnings go to the logger `srlg`.
 #[pyfunction]
 #[pyo3(signature = (*paths, exports=false))]
 pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>, exports: bool) -> PyResult<Contacts> {
@@ -38,8 +38,8 @@ pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>, exports: bool) -> PyResu
 
 /// The contacts of files, as an Arrow stream that can be read once.
 ///
-/// `polars.DataFrame(contacts)`, `pyarrow.table(contacts)` and `srlg.scan(contacts, ...)` read it. A loop over it yields
-/// batches, which needs pyarrow.
+/// Pass it to `polars.DataFrame(contacts)`, `pyarrow.table(contacts)` or `srlg.scan(contacts, ...)`. A loop over it
+/// yields batches and needs pyarrow.
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Contacts {
     input: Arc<Mutex<Input>>,
@@ -48,13 +48,13 @@ pub(crate) struct Contacts {
 
 #[pymethods]
 impl Contacts {
-    /// What became of all that was read so far, as text.
+    /// Counters of the input so far, as text.
     #[getter]
     fn status(&self, py: Python<'_>) -> String {
         py.detach(|| self.input.lock().unwrap_or_else(PoisonError::into_inner).status().to_string())
     }
 
-    /// Returns the contacts as an Arrow stream, once.
+    /// Returns the contacts as an Arrow stream. The second call raises an error.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -64,7 +64,7 @@ impl Contacts {
         drop(requested_schema); // A producer may ignore it.
         if self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(Unreadable::new_err(
-                "cannot read the contacts twice; call srlg.read again",
+                "cannot read the contacts twice: a stream can be read once; call srlg.read again",
             ));
         }
         let input = Arc::clone(&self.input);
@@ -85,7 +85,7 @@ impl Contacts {
     }
 }
 
-/// The columns of contacts.
+/// Returns the columns of contacts.
 fn schema() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
     let fields = vec![
@@ -102,11 +102,11 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Batches of the contacts of an input.
+/// An iterator over batches of the contacts of an input.
 struct Batches {
     input: Arc<Mutex<Input>>,
     schema: SchemaRef,
-    /// An error that came behind the contacts of the last batch.
+    /// An error that came after the contacts of the last batch.
     failure: Option<ArrowError>,
     is_at_end: bool,
 }
@@ -128,7 +128,7 @@ impl Iterator for Batches {
             return None;
         }
         let mut builders = Builders::default();
-        // A warning is logged when the input is not locked, as logging waits for Python.
+        // A warning is logged after the input is unlocked, because logging waits for Python.
         let filled = loop {
             match builders.fill(&mut self.input.lock().unwrap_or_else(PoisonError::into_inner)) {
                 Ok(Step::Log(line)) => {
@@ -155,7 +155,7 @@ impl Iterator for Batches {
     }
 }
 
-/// What ended a step of reading.
+/// The result of one step of reading.
 enum Step {
     Full,
     End,
@@ -181,7 +181,7 @@ impl Builders {
         self.count == 0
     }
 
-    /// Reads contacts of `input` until there are enough.
+    /// Reads contacts of `input` until the batch is full, the input ends, or there is a warning to log.
     fn fill(&mut self, input: &mut Input) -> Result<Step, String> {
         while self.count < BATCH {
             match input.next_event().map_err(|error| error.to_string())? {
@@ -201,7 +201,7 @@ impl Builders {
         let time = i64::try_from(contact.time_ns);
         self.time.append_value(time.map_err(|_| {
             format!(
-                "a contact has the time {} ns: the last that Arrow has is in 2262",
+                "cannot convert the time {} ns of a contact: the last time of Arrow is in 2262",
                 contact.time_ns
             )
         })?);
@@ -239,24 +239,23 @@ impl Builders {
     }
 }
 
-/// Appends `host` as text.
 fn append(builder: &mut StringBuilder, host: Host) {
     write!(builder, "{host}").expect("a builder takes all");
     builder.append_value("");
 }
 
-/// Gives `line` to the logger of the module.
+/// Passes `line` to the logger of the module.
 fn log(py: Python<'_>, line: &LogLine) -> PyResult<()> {
     let method = match line.level {
         LogLevel::Info => "info",
         LogLevel::Warning => "warning",
     };
     let logger = py.import("logging")?.call_method1("getLogger", ("srlg",))?;
-    // The text is an argument, as it may have a percent sign.
+    // The text is passed as an argument, because it may contain a percent sign.
     logger.call_method1(method, ("%s", &line.text)).map(drop)
 }
 
-/// The error with this text. The stream hands it on as a string of C, which has no zero byte.
+/// Returns an error with this text. The stream passes the text on as a C string, which cannot contain a zero byte.
 fn failed(text: &str) -> ArrowError {
     ArrowError::ExternalError(text.replace('\0', "\\0").into())
 }

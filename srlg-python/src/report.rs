@@ -1,4 +1,4 @@
-//! Reports and what is in them, as classes, dicts and HTML.
+//! Reports and their contents, as classes, dicts and HTML.
 
 use std::fmt::{Debug, Write};
 
@@ -10,10 +10,10 @@ use srlg::report::{self, FinderFill};
 use crate::capsule;
 use crate::table;
 
-/// Standard errors on either side of an estimate that hold the truth in 95 % of cases.
+/// Standard errors on each side of an estimate that make a 95 % band.
 pub(crate) const SIGMAS: f64 = 1.96;
 
-/// Rows of a report that a notebook shows.
+/// Number of rows of a report that a notebook shows.
 const SHOWN: usize = 50;
 
 /// An estimated number of distinct peers.
@@ -23,7 +23,7 @@ pub(crate) struct Estimate(pub(crate) report::Estimate);
 
 #[pymethods]
 impl Estimate {
-    /// The number of distinct peers; see `range` for what it means.
+    /// The number of distinct peers. Its meaning depends on `range`.
     #[getter]
     fn cardinality(&self) -> f64 {
         self.0.cardinality
@@ -35,19 +35,20 @@ impl Estimate {
         self.0.std_error
     }
 
-    /// "within": an estimate; "clamped-to-zero": no peer can be told from noise; "beyond": a lower bound.
+    /// "within" (an estimate), "clamped-to-zero" (peers cannot be distinguished from noise) or "beyond" (a lower
+    /// bound).
     #[getter]
     fn range(&self) -> String {
         kebab_case(self.0.range)
     }
 
-    /// Returns `sigmas` standard errors below the cardinality, by default the lower end of a band of 95 %.
+    /// Returns the cardinality minus `sigmas` standard errors, by default the lower end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns `sigmas` standard errors above the cardinality, by default the upper end of a band of 95 %.
+    /// Returns the cardinality plus `sigmas` standard errors, by default the upper end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -108,25 +109,25 @@ impl SuperPoint {
         self.0.std_error
     }
 
-    /// "within": an estimate; "beyond": a lower bound.
+    /// "within" (an estimate) or "beyond" (a lower bound).
     #[getter]
     fn range(&self) -> String {
         kebab_case(self.0.range)
     }
 
-    /// Up to 64 peers, those of the most recent contacts first; none of an IPv6 host.
+    /// Up to 64 peers, the most recent contacts first. An IPv6 host has an empty list.
     #[getter]
     fn peers(&self) -> Vec<Peer> {
         self.0.peers.iter().copied().map(Peer).collect()
     }
 
-    /// Returns `sigmas` standard errors below the cardinality, by default the lower end of a band of 95 %.
+    /// Returns the cardinality minus `sigmas` standard errors, by default the lower end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns `sigmas` standard errors above the cardinality, by default the upper end of a band of 95 %.
+    /// Returns the cardinality plus `sigmas` standard errors, by default the upper end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -138,29 +139,29 @@ impl SuperPoint {
     }
 }
 
-/// How well a detector fared in the last slice that closed.
+/// The health of a detector in the last closed slice.
 #[pyclass(frozen, eq, get_all, module = "srlg")]
 #[derive(PartialEq)]
 pub(crate) struct Health {
-    /// Distinct pairs of the window for each recorder of the counter. Errors grow with it.
+    /// Distinct pairs of the window per recorder of the counter. Errors grow with the load.
     load: f64,
-    /// Whether bands of 95 % hold the truth in 88 to 97 % of cases.
+    /// Whether 95 % bands hold the true value in 88 to 97 % of cases.
     errors_hold: bool,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,
-    /// The probability that the finder missed an IPv4 host with exactly `threshold` peers.
+    /// The probability of missing an IPv4 host with exactly `threshold` peers.
     miss_probability: f64,
     /// The same probability for an IPv6 host.
     miss_probability_v6: Option<f64>,
-    /// The same probability for an IPv4 host whose contacts were all in the oldest part of the window.
+    /// The probability of missing such an IPv4 host if all its contacts were in the oldest part of the window.
     burst_miss_probability: f64,
-    /// The same probability for an IPv6 host whose contacts were all in the oldest part of the window.
+    /// The same probability for an IPv6 host.
     burst_miss_probability_v6: Option<f64>,
-    /// The least number of peers from which 99 % of the IPv4 hosts are found.
+    /// The number of peers from which 99 % of IPv4 hosts are found.
     found_from: f64,
     /// The same number for IPv6 hosts.
     found_from_v6: Option<f64>,
-    /// "crowded", "raised" or "saturated" if there were too many pairs for the finder.
+    /// "crowded", "raised" or "saturated" if there were too many pairs for the finder, otherwise None.
     overload: Option<String>,
 }
 
@@ -197,12 +198,12 @@ impl Health {
 
 /// The super points of the window that ends with one slice, the largest first.
 ///
-/// A report is an Arrow table, too: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`. Two
-/// reports are equal if they say the same of the same slice.
+/// A report is also an Arrow table: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
+/// Two reports are equal if they have the same slice and the same contents.
 #[pyclass(frozen, eq, module = "srlg")]
 pub(crate) struct Report {
     report: SliceReport,
-    /// The start of the slice, nanoseconds since the Unix epoch, if it was closed by time stamps.
+    /// The start of the slice in nanoseconds since the Unix epoch, if timestamps closed it.
     start_ns: Option<i64>,
 }
 
@@ -220,25 +221,25 @@ impl Report {
 
 #[pymethods]
 impl Report {
-    /// The number of the slice that closed.
+    /// The number of the closed slice.
     #[getter]
     fn slice(&self) -> u64 {
         self.report.slice
     }
 
-    /// The start of the slice, if it was closed by time stamps: a datetime in UTC.
+    /// The start of the slice as a datetime in UTC, if timestamps closed it, otherwise None.
     #[getter]
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.start_ns.map(|start_ns| datetime(py, start_ns)).transpose()
     }
 
-    /// The number of hosts that were looked at.
+    /// The number of hosts whose peers were estimated.
     #[getter]
     fn candidates(&self) -> usize {
         self.report.candidates
     }
 
-    /// How well the detector fared.
+    /// The health of the detector in the closed slice.
     #[getter]
     fn health(&self) -> Health {
         Health::from(&self.report.health)
@@ -250,7 +251,7 @@ impl Report {
         self.report.super_points.iter().cloned().map(SuperPoint).collect()
     }
 
-    /// Returns a dict for each super point, with the columns of `to_arrow` as keys.
+    /// Returns one dict per super point. Its keys are the columns of `to_arrow`.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let start = self.start(py)?;
         let dict = |point: &srlg::SuperPoint| {
@@ -276,7 +277,7 @@ impl Report {
         self.report.super_points.iter().map(dict).collect()
     }
 
-    /// Returns the super points as a `pyarrow.Table`, one row each.
+    /// Returns the super points as a `pyarrow.Table` with one row each.
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("table", (slf,))
     }
@@ -328,7 +329,7 @@ impl Report {
     }
 }
 
-/// Returns `ns` nanoseconds since the Unix epoch as a datetime in UTC, to the microsecond.
+/// Converts `ns` nanoseconds since the Unix epoch to a datetime in UTC, in whole microseconds.
 fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
     let module = py.import("datetime")?;
     let utc = module.getattr("timezone")?.getattr("utc")?;
@@ -336,7 +337,7 @@ fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
     epoch.add(module.getattr("timedelta")?.call1((0, 0, ns.div_euclid(1000)))?)
 }
 
-/// Returns the name of a variant without fields as `kebab-case`.
+/// Returns the name of a variant without fields in `kebab-case`.
 pub(crate) fn kebab_case(variant: impl Debug) -> String {
     let mut name = String::new();
     for letter in format!("{variant:?}").chars() {

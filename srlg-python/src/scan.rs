@@ -1,7 +1,7 @@
-//! `scan`: reports of an Arrow table, by its time column.
+//! The function `scan`, which returns the reports of an Arrow table by its time column.
 //!
-//! A step reads a block of rows, or feeds rows of it to the detector until a report is there. So a scan has one block and
-//! the reports of one move of its clock in memory, whatever the table is.
+//! A step reads a block of rows, or feeds rows of the block to the detector until there is a report. A scan therefore
+//! has one block in memory, and the reports of one move of its clock, whatever the size of the table.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -26,23 +26,24 @@ use crate::detector::Detector;
 use crate::error::{BusyError, Error as ModuleError, broken, busy, raised, unreadable};
 use crate::report::Report;
 
-/// Rows that are read at once, which stay in the cache until they are fed.
+/// Number of rows that are read at once. They stay in the cache until they are fed.
 const BLOCK: usize = 1 << 12;
 
-/// Yields the reports of all slices of a table of contacts, in their order.
+/// Yields the reports of all slices of a table of contacts, in order.
 ///
-/// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`, `source` and
-/// `destination` are names of its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows should be in
-/// the order of time: a row that is late by less than the window is counted in its own slice, from the next report on.
+/// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`,
+/// `source` and `destination` name its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows
+/// should be in order of time. A row that is late by less than the window is counted in its own slice, from the next
+/// report on.
 ///
-/// Every host in one of the networks `inside` is counted, by default every host. A slice is `slice` long, such as "500ms",
-/// "1s" or "5m". Slice n starts n lengths after the Unix epoch. A long silence has no reports.
+/// Every host in one of the networks `inside` is counted, by default every host. A slice has the length `slice`, such
+/// as "500ms", "1s" or "5m". Slice n starts n lengths after the Unix epoch. A long silence has no reports.
 ///
-/// `detector` takes the pairs. Between two reports it may be asked, but only the scan may close its slices. `progress` shows
-/// a progress bar, which needs tqdm; by default in notebooks that have it.
+/// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices.
+/// `progress` shows a progress bar, which needs tqdm. By default, notebooks with tqdm show one.
 #[pyfunction]
 #[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
-#[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+#[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
 pub(crate) fn scan(
     data: &Bound<'_, PyAny>,
     time: &str,
@@ -71,7 +72,9 @@ pub(crate) fn scan(
     let field = reader.field();
     let DataType::Struct(fields) = field.data_type() else {
         let kind = field.data_type();
-        return Err(PyValueError::new_err(format!("data: give a table, got a column of {kind}")));
+        return Err(PyValueError::new_err(format!(
+            "data: must be a table, got a column of {kind}"
+        )));
     };
     let columns = Columns::new(fields, time, source, destination)?;
     let table = Table { reader, columns, batch: None, rows: 0 };
@@ -89,17 +92,17 @@ pub(crate) fn scan(
     Ok(Scan { detector, state: Mutex::new(state), bar })
 }
 
-/// Reads the argument `inside`, of which a single str would be a list of letters.
+/// Reads the argument `inside`. A single str is an error, because it would be a list of letters.
 fn networks(inside: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let kind = inside.get_type().name()?;
-    let rule = || format!("inside: give a list of networks as str, got {kind}");
+    let rule = || format!("inside: must be a list of networks as str, got {kind}");
     inside.extract().map_err(|_| PyTypeError::new_err(rule()))
 }
 
 /// An iterator over the reports of a scan.
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Scan {
-    /// The detector that takes the pairs.
+    /// The detector that receives the pairs.
     #[pyo3(get)]
     detector: Py<Detector>,
     state: Mutex<State>,
@@ -107,17 +110,17 @@ pub(crate) struct Scan {
 }
 
 struct State {
-    /// The table, until its end.
+    /// The table, or None after its end.
     table: Option<Table>,
     block: Rows,
-    /// The row of the block that comes next.
+    /// The next row of the block to feed.
     next: usize,
     view: View,
     slicer: Slicer,
     reports: VecDeque<SliceReport>,
-    /// Rows that were taken.
+    /// Number of rows that were fed.
     rows: u64,
-    /// The slice that ran in the detector after the last step.
+    /// The running slice of the detector after the last step.
     running: Option<u64>,
     /// Whether the last slice was closed, or an error ended the scan.
     is_finished: bool,
@@ -127,21 +130,21 @@ struct State {
 struct Table {
     reader: ArrayStreamReader,
     columns: Columns,
-    /// What is left of the current batch.
+    /// The rest of the current batch.
     batch: Option<RecordBatch>,
-    /// Rows that were read.
+    /// Number of rows that were read.
     rows: u64,
 }
 
 #[pymethods]
 impl Scan {
-    /// The number of rows that were taken so far.
+    /// The number of rows that were fed to the detector so far.
     #[getter]
     fn rows(&self) -> PyResult<u64> {
         Ok(self.lock()?.rows)
     }
 
-    /// The number of rows that were left out because they were late by a whole window or more.
+    /// The number of ignored rows, which were late by a whole window or more.
     #[getter]
     fn too_late(&self) -> PyResult<u64> {
         Ok(self.lock()?.slicer.clock().too_late())
@@ -170,7 +173,7 @@ impl Scan {
                 py.detach(|| state.advance(detector))
             };
             if let Err(error) = advanced {
-                // A scan whose detector was busy continues with the next call.
+                // If its detector was busy, a scan continues with the next call.
                 if !error.is_instance_of::<BusyError>(py) {
                     state.end();
                 }
@@ -194,14 +197,14 @@ impl Scan {
 }
 
 impl State {
-    /// Leaves out all that was not read.
+    /// Ends the scan, and drops all unread rows.
     fn end(&mut self) {
         self.table = None;
         self.block = Rows::default();
         self.is_finished = true;
     }
 
-    /// Takes a step: feeds rows of the block, reads another one, or closes the last slice.
+    /// Takes a step, which feeds rows of the block, reads another block, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
         if self.next < self.block.times.len() {
             return self.change(detector, Self::feed);
@@ -219,7 +222,8 @@ impl State {
         Ok(())
     }
 
-    /// Lets `work` change the detector, unless another caller has moved its slices: rows would be counted in other slices.
+    /// Runs `work` with exclusive access to the detector. Fails if another caller has moved its slices, because rows
+    /// would be counted in other slices.
     fn change(
         &mut self,
         detector: &Detector,
@@ -229,7 +233,7 @@ impl State {
             let (running, expected) = (detector.slice(), self.running);
             if let Some(expected) = expected.filter(|&expected| expected != running) {
                 return Err(ModuleError::new_err(format!(
-                    "cannot continue the scan: its detector is at slice {running} instead of {expected}; only the scan may move the slices of the detector"
+                    "cannot continue the scan: its detector is at slice {running} instead of {expected}; only the scan may close slices of the detector"
                 )));
             }
             work(self, detector).map_err(raised)?;
@@ -238,7 +242,7 @@ impl State {
         })
     }
 
-    /// Feeds rows of the block to the detector until a report is there.
+    /// Feeds rows of the block to the detector until there is a report.
     fn feed(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
         let Self { block, next, view, slicer, reports, .. } = self;
         let mut sink = Reports { detector, reports };
@@ -257,7 +261,7 @@ impl State {
         Ok(())
     }
 
-    /// Closes the last slice, if there was any row.
+    /// Closes the last slice, if the table had any rows.
     fn finish(&mut self, detector: &mut SlidingDetector) -> Result<(), Error> {
         if self.slicer.clock().is_running() {
             self.slicer.finish(&mut Reports { detector, reports: &mut self.reports })?;
@@ -268,7 +272,7 @@ impl State {
 }
 
 impl Table {
-    /// Reads the next rows; `None` at the end.
+    /// Reads the next rows. Returns `None` at the end.
     fn next_block(&mut self) -> PyResult<Option<Rows>> {
         loop {
             let Some(batch) = self.batch.take().filter(|batch| batch.num_rows() > 0) else {
@@ -286,18 +290,18 @@ impl Table {
         }
     }
 
-    /// Returns `structs` as a batch, if no row is null as a whole.
+    /// Returns `structs` as a batch. A row that is null as a whole is an error.
     fn whole(&self, structs: &dyn Array) -> PyResult<RecordBatch> {
         if structs.null_count() > 0 {
             let row = (0..structs.len()).find(|&row| structs.is_null(row)).unwrap_or_default();
             let row = self.rows + row as u64;
-            return Err(PyValueError::new_err(format!("row {row}: null; drop nulls before")));
+            return Err(PyValueError::new_err(format!("row {row}: null; drop nulls first")));
         }
         Ok(structs.as_struct().clone().into())
     }
 }
 
-/// A detector whose reports are kept.
+/// A detector whose reports are stored.
 struct Reports<'a> {
     detector: &'a mut SlidingDetector,
     reports: &'a mut VecDeque<SliceReport>,
@@ -322,7 +326,7 @@ impl SliceSink for Reports<'_> {
     }
 }
 
-/// Returns the progress bar of `data`, if one is asked for, or if this is a notebook that has tqdm.
+/// Returns the progress bar of `data`, if one is requested. By default, that is in a notebook with tqdm.
 fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Option<Py<PyAny>>> {
     let py = data.py();
     let is_notebook = py.import("sys")?.getattr("modules")?.contains("ipykernel")?;
@@ -341,7 +345,7 @@ fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Opt
     Ok(Some(module.getattr("tqdm")?.call((), Some(&options))?.unbind()))
 }
 
-/// Reads a length of time such as "500ms".
+/// Reads a duration such as "500ms".
 fn length(text: &str) -> PyResult<Duration> {
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
     let unit_ns = match unit {
@@ -357,7 +361,7 @@ fn length(text: &str) -> PyResult<Duration> {
     let length = length.and_then(|(number, unit_ns): (u64, u64)| number.checked_mul(unit_ns));
     length.map(Duration::from_nanos).ok_or_else(|| {
         PyValueError::new_err(format!(
-            "slice: give a whole number of ns, us, ms, s, m or h, such as 500ms; got {text:?}"
+            "slice: must be a whole number of ns, us, ms, s, m or h, such as 500ms, got {text:?}"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! A report as an Arrow table.
+//! Conversion of a report to an Arrow table.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use srlg::{SliceReport, SuperPoint};
 use crate::error::Error;
 use crate::report::{SIGMAS, kebab_case};
 
-/// Returns the super points of `report` as one batch, where the slice starts at `start_ns`, if that is known.
+/// Returns the super points of `report` as one batch. `start_ns` is the start of the slice, if it is known.
 pub(crate) fn reader(
     report: &SliceReport,
     start_ns: Option<i64>,
@@ -52,7 +52,7 @@ fn batch(report: &SliceReport, start_ns: Option<i64>) -> Result<RecordBatch, Arr
     RecordBatch::try_new(Arc::new(schema), columns.into_iter().map(|(_, array)| array).collect())
 }
 
-/// The sampled peers of each super point, as a list of structs.
+/// Returns the sampled peers of each super point as a list of structs.
 fn peers(points: &[SuperPoint]) -> Result<ListArray, ArrowError> {
     let all = || points.iter().flat_map(|point| &point.peers);
     let hosts = StringArray::from_iter_values(all().map(|peer| peer.host.to_string()));

@@ -1,4 +1,4 @@
-"""Calls every part of the module once, for valgrind: `scripts/python.sh` runs it. Other tests check what the calls return."""
+"""Calls every part of the module once under valgrind, from `scripts/python.sh`. Other tests check the results."""
 
 from __future__ import annotations
 

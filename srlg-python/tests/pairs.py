@@ -1,4 +1,4 @@
-"""Pairs that examples/reports.rs makes, too, and exact answers."""
+"""The pairs of examples/reports.rs, and exact answers."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -40,7 +40,7 @@ def octets(prefix: str, words: Words) -> numpy.typing.NDArray[numpy.uint8]:
 
 
 def one_host(peers: int, host: int = HOST) -> tuple[Words, Words]:
-    """Returns the pairs of one host with so many peers."""
+    """Returns the pairs of one host with this number of peers."""
     return (
         numpy.full(peers, host, dtype=numpy.uint32),
         numpy.arange(0xC0000000, 0xC0000000 + peers, dtype=numpy.uint32),
@@ -61,8 +61,8 @@ def address(word: int) -> str:
 def assert_close(points: Iterable[srlg.SuperPoint], truth: dict[str, int], threshold: int) -> None:
     """Compares a report with the truth.
 
-    An estimate errs by its standard error; five of them are exceeded once in two million times. The stated error is
-    relative to the estimate, so a host is compared within its own band.
+    An error above five standard errors occurs once in two million times. The stated error is relative to the estimate,
+    so a host is compared within its own band.
     """
     found = {point.host: point for point in points}
     for host, point in found.items():

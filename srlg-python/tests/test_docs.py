@@ -1,4 +1,4 @@
-"""Every block of Python in the documentation is run, those of one page one after the other."""
+"""Tests that run every block of Python in the documentation, page by page."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What can be ingested, and what is rejected."""
+"""Tests of accepted and rejected pairs."""
 
 import ipaddress
 import resource
@@ -84,7 +84,7 @@ def test_nothing_is_ingested_of_empty_columns() -> None:
 
 
 def test_huge_arrays_take_no_more_memory_than_a_block() -> None:
-    # A stride of 0 makes many rows of four bytes. As pairs they would take 512 MB.
+    # A stride of 0 makes many rows from four bytes. As pairs they would take 512 MB.
     many = numpy.lib.stride_tricks.as_strided(
         numpy.array([HOST], dtype=numpy.uint32), shape=(1 << 26,), strides=(0,)
     )

@@ -1,4 +1,4 @@
-"""Properties of any pairs."""
+"""Tests of properties of any pairs."""
 
 import ipaddress
 import pickle
@@ -23,7 +23,7 @@ settings.load_profile("srlg")
 
 
 def detector() -> srlg.Detector:
-    # 2 MB, as the tests make many of them.
+    # Detectors have 2 MB, because the tests create many of them.
     return srlg.Detector(threshold=64, window=4, pairs=20_000, memory=2_000_000, device="cpu")
 
 
@@ -60,7 +60,7 @@ def test_a_host_of_any_family_has_its_peers(pairs: list[tuple[Address, Address]]
     one = detector()
     one.ingest([host] * len(pairs), [peer for _, peer in pairs])
     estimate = one.cardinality(host)
-    # Few peers collide in their recorders, which five standard errors of the estimate cover, and one peer more.
+    # Few peers share a recorder. Five standard errors of the estimate and one peer more cover this.
     assert estimate.lower(5) - 1 <= len(peers) <= estimate.upper(5) + 1
 
 
@@ -89,14 +89,14 @@ def test_any_bytes_are_no_state(state: bytes) -> None:
     assert one.snapshot() == before
 
 
-# Few letters make many addresses, and many texts that nearly are.
+# A few letters make many addresses, and many texts that are almost addresses.
 @given(st.text(max_size=20) | st.text("01f:.", max_size=16) | ADDRESSES.map(str))
 def test_any_text_is_an_address_as_it_is_for_ipaddress(text: str) -> None:
     try:
         expected = str(ipaddress.ip_address(text))
     except ValueError:
         expected = None
-    # Zones are of links, not of hosts.
+    # Zones name links and not hosts.
     if expected is not None and "%" in expected:
         expected = None
     one = detector()

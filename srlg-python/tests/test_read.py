@@ -1,4 +1,4 @@
-"""Contacts of files."""
+"""Tests of contacts from files."""
 
 import gzip
 import logging

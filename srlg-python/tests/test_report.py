@@ -1,4 +1,4 @@
-"""Reports, and questions about hosts."""
+"""Tests of reports and of queries about hosts."""
 
 import dataclasses
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reports of the library in Rust."""
+"""Tests that reports equal those of the Rust library."""
 
 import shutil
 import struct

@@ -1,4 +1,4 @@
-"""Scans of tables by their time column."""
+"""Tests of scans of tables by their time column."""
 
 import ctypes
 import datetime
@@ -21,7 +21,7 @@ SECOND = 1_000_000_000
 
 
 def columns(rows: int, per_slice: int) -> tuple[Any, Any, Any]:
-    """Returns times in nanoseconds, sources and destinations of so many rows, so many of them per second."""
+    """Returns times in nanoseconds, sources and destinations of this number of rows, at this rate per second."""
     inside, opposite = pairs(range(rows))
     start = int(START.timestamp()) * SECOND
     return start + numpy.arange(rows, dtype=numpy.int64) * SECOND // per_slice, inside, opposite
@@ -187,7 +187,7 @@ def test_a_long_silence_has_no_reports() -> None:
         {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
     )
     reports = list(scan(data))
-    # The window of 10 slices, one in which its host is looked at once more, a silent one, and the last one.
+    # The window of 10 slices, one slice with a last look at its host, a silent slice, and the last slice.
     assert [report.slice for report in reports] == [*range(12), 10**9]
     assert [len(report.super_points) for report in reports] == [1] * 10 + [0, 0, 0]
 
@@ -277,7 +277,7 @@ def replaced(name: str, array: Any) -> pyarrow.Table:
         ("src", pyarrow.nulls(1000), TypeError),
         ("src", pyarrow.array(["10.0.0.1"] * 999 + ["?"]), ValueError),
         ("src", pyarrow.array(["10.0.0.1"] * 1000).dictionary_encode(), TypeError),
-        # Text that is not UTF-8. Other libraries do not check that of files.
+        # The text is not UTF-8. Other libraries do not check text from files.
         ("src", pyarrow.array([b"10.0.0.1\xc0"] * 1000).view(pyarrow.string()), ValueError),
         (
             "src",

@@ -1,4 +1,4 @@
-"""Snapshots, deltas and pickles."""
+"""Tests of snapshots, deltas and pickles."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Calls of several threads at once."""
+"""Tests of calls from several threads at once."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ def test_threads_ingest_at_once() -> None:
 
 
 def test_python_runs_while_pairs_are_ingested() -> None:
-    # One thread counts while another one ingests. It could not count if that thread kept Python to itself.
+    # One thread counts while another one ingests. If ingest kept Python attached, the first thread could not count.
     detector = srlg.Detector(device="cpu")
     columns = one_host(2_000_000)
     counted, done = 0, threading.Event()
@@ -45,8 +45,8 @@ def test_python_runs_while_pairs_are_ingested() -> None:
 
 
 def test_pairs_ingested_during_closes_are_all_counted() -> None:
-    # Each pair is ingested once, so one that is lost is missing in the end. A block of 32,768 pairs has 328 peers of each of
-    # the 100 hosts, which is more than five standard errors. No more slices are closed than the window has.
+    # Each pair is ingested once, so a lost pair is missing at the end. A block of 32,768 pairs has 328 peers of each of
+    # the 100 hosts, which is more than five standard errors. The closed slices are at most those of the window.
     detector = srlg.Detector(threshold=512, window=2000, device="cpu")
     inside, opposite = one_host(600_000)
     inside += numpy.arange(600_000, dtype=numpy.uint32) % numpy.uint32(100)
@@ -70,7 +70,7 @@ def test_pairs_ingested_during_closes_are_all_counted() -> None:
 
 
 def at_once(call: Callable[[], object]) -> list[BaseException | None]:
-    """Makes the same call in two threads at once, again and again, until one of them failed or 10,000 calls went well."""
+    """Repeats the same call in two threads at once, until one of them has failed or 10,000 calls have succeeded."""
     outcomes: list[BaseException | None] = []
     failed = threading.Event()
     barrier = threading.Barrier(2)

@@ -1,6 +1,7 @@
-//! Traffic that is chosen for the hashes. Whoever knows the seed can hide a host; in the paper's scheme also
-//! frame another one, and make columns hot with next to nothing. Against HalfSipHash with a seed that they do
-//! not know, the same traffic is like any other.
+//! Tests with traffic that is chosen for the hashes.
+//!
+//! Anyone who knows the seed can hide a host. In the paper's scheme they can also frame another host, and make columns
+//! hot with very little traffic. Against HalfSipHash with an unknown seed, the same traffic has no special effect.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::ip;
@@ -12,20 +13,19 @@ use srlg_reference::TaggedModel;
 
 use crate::fixture::{detector, hosts};
 
-/// A host of many peers, and one without any.
+/// A host with many peers, and one without peers.
 const ATTACKER: u32 = 0x0a00_0001;
 const INNOCENT: u32 = 0x0a00_0002;
 
-/// Hashes that the sender of the traffic knows: a seed that is no secret helps whatever the family.
+/// Hashes that the sender of the traffic knows. A public seed helps the sender in every hash family.
 const KNOWN: [Hashes; 2] = [
     Hashes { family: HashFamily::Murmur, seed: 0 },
     Hashes { family: HashFamily::HalfSip13, seed: 0 },
 ];
 
-/// Hashes that the sender does not know. A constant, so that the tests are the same every day.
+/// Hashes that the sender does not know. The seed is a constant, so that the tests are deterministic.
 const UNKNOWN: Hashes = Hashes { family: HashFamily::HalfSip13, seed: 0x1405_0b5e_1bad_5eed };
 
-/// The hashes of a detector.
 #[derive(Clone, Copy)]
 struct Hashes {
     family: HashFamily,
@@ -33,26 +33,24 @@ struct Hashes {
 }
 
 impl Hashes {
-    /// Returns `config` with these hashes.
     fn of(self, config: Config) -> Config {
         Config { hash: self.family, seed: self.seed, ..config }
     }
 }
 
-/// The report on a slice with `pairs`, and the detector that made it.
 fn report(config: Config, pairs: &[IpPair]) -> (SliceReport, SlidingDetector) {
     let mut detector = detector(config);
     detector.ingest(pairs).unwrap();
     (detector.close_slice().unwrap(), detector)
 }
 
-/// `ATTACKER` with 20,000 peers that the sender chose.
+/// Returns contacts of `ATTACKER` with 20,000 peers that the sender chose.
 fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
     let peers = (0xc000_0000..).filter(|&opposite| chosen(opposite)).take(20_000);
     peers.map(|opposite| IpPair { inside: ATTACKER, opposite }).collect()
 }
 
-/// `pairs` are 20,000 contacts of `ATTACKER`, and are counted as such.
+/// Asserts that `pairs`, 20,000 contacts of `ATTACKER`, are counted as such.
 fn assert_counted(config: Config, pairs: &[IpPair]) {
     let (report, _) = report(config, pairs);
     assert_eq!(hosts(&report), [ip(ATTACKER)]);
@@ -60,7 +58,7 @@ fn assert_counted(config: Config, pairs: &[IpPair]) {
     assert_abs_diff_eq!(point.cardinality, 20_000.0, epsilon = 5.0 * point.std_error);
 }
 
-/// Which cells pairs touch, asked of the model: the sender of the traffic can compute it as well.
+/// A model of the cells that pairs touch, which the sender of the traffic can compute as well.
 struct Cells {
     params: Params,
     model: TaggedModel,
@@ -72,13 +70,13 @@ impl Cells {
         Self { params: config.validate().unwrap(), model }
     }
 
-    /// The cells of `host`, by slot.
+    /// Returns the cells of `host`, by slot.
     fn of(&self, host: u32) -> Vec<u32> {
         let spots = self.params.finder().cells().unwrap().spots(host);
         spots.iter().map(|spot| spot.place).collect()
     }
 
-    /// The cell that `pair` touches; none if nobody samples it.
+    /// Returns the cell that `pair` touches, or `None` if the pair is not sampled.
     fn touched(&mut self, pair: IpPair) -> Option<u32> {
         self.model.touch(pair, 0);
         let cells = &mut self.model.cells;
@@ -89,7 +87,7 @@ impl Cells {
         Some(place)
     }
 
-    /// A pair of `host` that touches the cell number `place`, which is one of its own.
+    /// Returns a pair of `host` that touches cell number `place`, which is one of its own.
     fn pair(&mut self, host: u32, place: u32) -> IpPair {
         let mut pairs = (0xd000_0000..).map(|opposite| IpPair { inside: host, opposite });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
@@ -105,14 +103,14 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
             contacts(|opposite| cells.touched(IpPair { inside: ATTACKER, opposite }).is_none());
         let (report, detector) = report(config, &pairs);
         assert_eq!((report.candidates, report.super_points.len()), (0, 0));
-        // Who asks for the host by name gets the truth.
+        // A query for the host returns the true value.
         let asked = detector.cardinality_within(ip(ATTACKER), 2).unwrap();
         assert_abs_diff_eq!(asked.cardinality, 20_000.0, epsilon = 5.0 * asked.std_error);
         assert_counted(UNKNOWN.of(config), &pairs);
     }
 }
 
-// 512 of 32,768 positions: all that is left of 20,000 peers.
+// 512 of 32,768 positions are all that is left of 20,000 peers.
 #[test]
 fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
@@ -128,7 +126,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     }
 }
 
-/// Per row, the first `count` hosts that share the column of `INNOCENT` there.
+/// Returns, for each row, the first `count` hosts that share the column of `INNOCENT` there.
 fn companions<const ROWS: usize>(
     count: usize,
     columns: impl Fn(u32) -> [u32; ROWS],
@@ -148,7 +146,7 @@ fn companions<const ROWS: usize>(
     companions
 }
 
-/// A contact of another host for each cell of `ATTACKER`, which touches it.
+/// Returns contacts of other hosts, one for each cell of `ATTACKER`, which it touches.
 fn takers(config: Config) -> Vec<IpPair> {
     let mut cells = Cells::new(config);
     let mut wanted: Vec<u32> = cells.of(ATTACKER);
@@ -167,7 +165,7 @@ fn takers(config: Config) -> Vec<IpPair> {
     takers
 }
 
-// 64 contacts, a slice later, hide a host of 20,000; not one that was reported before.
+// 64 contacts, a slice later, hide a host of 20,000 peers, but not one that was reported before.
 #[test]
 fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
     let pairs = contacts(|_| true);
@@ -193,7 +191,7 @@ fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
     }
 }
 
-/// By row, contacts of 400 hosts, one each, that fill the rough estimator of `INNOCENT`.
+/// Returns, for each row, single contacts of 400 hosts that fill the rough estimator of `INNOCENT`.
 fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
     let rsra = params.finder().rsra().unwrap();
     let columns = |host| {
@@ -206,7 +204,6 @@ fn rough_companions(params: &Params) -> [Vec<IpPair>; 5] {
     })
 }
 
-/// Hot columns per row.
 fn hot_columns(report: &SliceReport) -> Vec<f64> {
     let FinderFill::Rsra { hot_shares, .. } = &report.health.finder.fill else {
         panic!("{:?}", report.health.finder.fill)
@@ -221,8 +218,8 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
         let rows = rough_companions(&config.validate().unwrap());
         let (one_row, _) = report(config, &rows[0]);
         assert_eq!(hot_columns(&one_row)[0], 1.0);
-        assert_eq!(one_row.candidates, 0, "one row alone accuses nobody");
-        // 2000 hosts of one contact make a candidate of a host that has none. Its linear estimator clears it.
+        assert_eq!(one_row.candidates, 0, "a single row makes no candidate");
+        // 2000 hosts of one contact make a host without contacts a candidate. Its linear estimator rejects it.
         let (all_rows, _) = report(config, &rows.concat());
         assert!(hot_columns(&all_rows).iter().all(|&hot| hot >= 1.0));
         assert_eq!((all_rows.candidates, all_rows.super_points.len()), (1, 0));
@@ -232,8 +229,8 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
     }
 }
 
-/// Contacts of 100 hosts, 75 peers each, that fill the paper's union estimator of `INNOCENT`:
-/// the 20 hosts of a row share out the same 1500 peers.
+/// Returns contacts of 100 hosts, with 75 peers each, that fill the paper's union estimator of `INNOCENT`. The 20 hosts
+/// of a row divide the same 1500 peers among them.
 fn linear_companions(params: &Params) -> Vec<IpPair> {
     let columns =
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));

@@ -1,4 +1,4 @@
-//! A close in two steps: what is asked between is about the window of the report.
+//! Tests of a close in two steps. Queries between the steps are about the window of the report.
 
 use std::panic::AssertUnwindSafe;
 use std::thread;
@@ -10,7 +10,8 @@ use srlg::{Config, Error, IpPair, SuperPoint};
 use crate::fixture::{contacts, detector};
 use crate::small;
 
-/// 20 hosts, of which the first has 40 peers in this slice, the last 420; half of them are those of the slice before.
+/// Returns pairs of 20 hosts. The first has 40 peers in this slice, the last 420, and half of them are from the slice
+/// before.
 fn pairs(slice: u32) -> Vec<IpPair> {
     let of = |inside: u32| {
         (0..40 + inside * 20).map(move |peer| (inside, slice * (20 + inside * 10) + peer))
@@ -21,7 +22,7 @@ fn pairs(slice: u32) -> Vec<IpPair> {
         .collect()
 }
 
-/// Windows with epochs of one slice and of two, and the paper's scheme.
+/// Returns windows with epochs of one slice and of two slices, and the paper's scheme.
 fn configs() -> [Config; 3] {
     let tagged = Config { threshold: 64, ..Config::default() };
     [tagged, Config { window: 600, ..tagged }, Config { threshold: 64, ..small::paper() }]
@@ -85,7 +86,7 @@ fn a_shorter_window_has_fewer_super_points() {
         detector.ingest(&pairs(slice)).unwrap();
         detector.close_slice().unwrap();
     }
-    // What was seen before counts in the long window alone.
+    // Earlier pairs count only in the long window.
     detector.ingest(&pairs(5)[..40]).unwrap();
     let mut closing = detector.begin_close().unwrap();
     assert_eq!(closing.super_points().len(), 20);
@@ -101,7 +102,7 @@ fn a_close_that_does_not_end_changes_nothing() {
     feed.ingest(&pairs(0)).unwrap();
     let before = detector.snapshot().unwrap();
     let closing = detector.begin_close().unwrap();
-    // Kept for the next slice, which does not come.
+    // The feed keeps the pairs for the next slice, which does not come.
     assert_eq!(feed.try_ingest(&pairs(1)[..500]).unwrap(), 500);
     drop(closing);
     assert_eq!(detector.slice(), 0);
@@ -112,7 +113,7 @@ fn a_close_that_does_not_end_changes_nothing() {
     assert_eq!(detector.close_slice().unwrap(), expected.close_slice().unwrap());
 }
 
-// 3,000 peers in slice 0, and 3,000 others in slice 4.
+// There are 3,000 peers in slice 0, and 3,000 others in slice 4.
 #[test]
 fn sample_peers_of_a_shorter_window_were_seen_in_it() {
     let mut detector = detector(Config { threshold: 1000, ..Config::default() });
@@ -146,10 +147,10 @@ fn a_close_of_the_last_slice_fails_and_leaves_detector_and_feeds_as_they_were() 
     assert_eq!(asked[0], asked[1]);
 }
 
-// As the documentation of `advance_to` says, for whoever has questions.
+// The loop is the one in the documentation of `advance_to`, for callers with queries.
 #[test]
 fn closes_in_a_loop_are_those_of_advancing() {
-    // Many closes, hence small arrays.
+    // The arrays are small, because there are many closes.
     let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 13, tags: 64 };
     for mut config in configs() {
         if matches!(config.scheme, Scheme::Tagged { .. }) {
@@ -198,7 +199,7 @@ fn a_feed_without_room_waits_until_the_closing_is_gone() {
     }
 }
 
-// A thread that panics between the steps of a close is not the end of the feeds for good.
+// A thread that panics between the steps of a close must not stop the feeds for ever.
 #[test]
 fn a_closing_that_is_leaked_or_panics_ends_with_the_next_close() {
     let mut detector = detector(configs()[0]);

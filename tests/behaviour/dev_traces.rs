@@ -1,6 +1,6 @@
-//! Real traffic against its exact truth: every super point of every window.
+//! Tests of every super point in every window of real traffic, against the exact answer.
 //!
-//! Reads the traces of the folder that SRLG_DATA names; says aloud when there is none.
+//! They read the traces of the folder in SRLG_DATA, and print a message if there is none.
 
 use approx::abs_diff_eq;
 use srlg_traffic::family::number;
@@ -15,21 +15,21 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, dev_traces};
 
-/// Seconds per slice, and a detector of it, whose threshold is another one.
+/// Length of a slice, and configuration of a detector. The threshold is set separately.
 struct Cut {
     seconds: u64,
     config: Config,
 }
 
 impl Cut {
-    /// Slices of minutes, of which days are thousands of closes: hence small arrays.
+    /// Returns slices of minutes. The arrays are small, because days have thousands of closes.
     fn minutes(minutes: u64, window: u32) -> Self {
         let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 15, tags: 64 };
         Self { seconds: 60 * minutes, config: Config { window, scheme, ..Config::default() } }
     }
 }
 
-/// A detector, compared with the truth.
+/// A detector, compared with the exact answer.
 struct Comparison {
     detector: SlidingDetector,
     threshold: f64,
@@ -48,7 +48,7 @@ impl Comparison {
         }
     }
 
-    /// Closes the running slice; whether no candidate was left.
+    /// Closes the running slice. Returns whether no candidate was left.
     fn close(&mut self, exact: &ExactWindow) -> bool {
         let report = self.detector.close_slice().unwrap();
         for (host, truth) in exact.super_points((self.threshold * 0.9) as u32) {
@@ -77,14 +77,14 @@ impl Comparison {
     }
 }
 
-/// Detectors of several thresholds and the truth, slice by slice over the same trace.
+/// Detectors with several thresholds and the exact answer, slice by slice over the same trace.
 struct Replay {
     exact: ExactWindow,
     comparisons: Vec<Comparison>,
 }
 
 impl Replay {
-    /// Closes the running slice; whether no candidate was left.
+    /// Closes the running slice. Returns whether no candidate was left.
     fn close(&mut self) -> bool {
         let mut is_silent = true;
         for comparison in &mut self.comparisons {
@@ -113,7 +113,7 @@ impl Replay {
             match clock.place(u64::from(record.time_ms) * 1_000_000) {
                 Placement::Running => {}
                 Placement::Start { slice } | Placement::Ahead { slice } => self.advance_to(slice),
-                other => panic!("the trace is sorted, but here is {other:?}"),
+                other => panic!("expected a sorted trace, got {other:?}"),
             }
             let pairs: Vec<IpPair> = record.pairs().collect();
             for comparison in &self.comparisons {
@@ -126,7 +126,7 @@ impl Replay {
     }
 }
 
-/// Compares all windows of `traces` at each threshold; how many super points there were.
+/// Compares all windows of `traces` at each threshold. Returns the numbers of super points.
 fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) -> [usize; N] {
     let mut compared = [0; N];
     for trace in traces {
@@ -142,7 +142,7 @@ fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) 
     compared
 }
 
-/// Whether a trace covers many thousand windows of a minute: a month takes minutes to test.
+/// Returns whether a trace has many thousand windows of a minute. A month takes minutes to test.
 fn is_long(trace: &Path) -> bool {
     trace.to_string_lossy().contains("darpa98")
 }

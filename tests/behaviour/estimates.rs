@@ -1,4 +1,4 @@
-//! Estimates of the tagged scheme are right on average, and err as much as they say.
+//! Tests that estimates of the tagged scheme are unbiased and have the stated errors.
 
 use std::net::Ipv4Addr;
 
@@ -14,15 +14,15 @@ const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 const FOREIGN: u32 = 30_000;
 
-/// 24,064 recorders for 30,000 foreign pairs: more touches than recorders.
+/// Returns a plan with 24,064 recorders for 30,000 pairs of other hosts, so that there are more touches than recorders.
 fn plan() -> Plan {
     let plan = Config::for_load(500, SLICES, u64::from(FOREIGN), 80_900).unwrap();
     let Scheme::Tagged { lines: 752, .. } = plan.config.scheme else { panic!("{plan:?}") };
     plan
 }
 
-/// The same where everything happens in one slice of a window of 300: every word has the age 0
-/// and one of only 109 tags.
+/// Returns an estimate if everything happens in one slice of a window of 300. Every word then has the age 0 and one of
+/// only 109 tags.
 fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let config = Config { seed, window: 300, ..plan().config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
@@ -38,8 +38,7 @@ fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
     peers.into_iter().map(pair).collect()
 }
 
-/// The estimate of a host with `peers` opposite hosts, spread over the window, or all of
-/// them in its last slice.
+/// Returns the estimate of a host with `peers` peers, spread over the window, or all in its last slice.
 fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
     let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
@@ -52,10 +51,11 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     detector.cardinality(HOST.into()).unwrap()
 }
 
-/// Bounds are four standard deviations: of a mean, sd/sqrt(N); of a root mean square,
-/// 1/sqrt(2N) of it; of a share p, sqrt(p(1-p)/N).
+/// Asserts that the estimates of `trial` are unbiased, and that their errors and intervals are as stated. The bounds
+/// are four standard deviations: sd/sqrt(N) of a mean, 1/sqrt(2N) relative to a root mean square, and sqrt(p(1-p)/N) of
+/// a share p.
 ///
-/// Returns the deviation.
+/// Returns the standard deviation of the estimates.
 fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
     let truth = f64::from(peers);
     let trials = f64::from(TRIALS);
@@ -71,7 +71,7 @@ fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
         covered += f64::from(u8::from(is_covered));
     }
     let (mean, deviation) = (sum / trials, (squares / trials).sqrt());
-    // The estimates are unbiased, their errors are as stated, and their intervals hold the truth.
+    // The estimates are unbiased, their errors are as stated, and their intervals contain the true value.
     assert_abs_diff_eq!(mean, 0.0, epsilon = 4.0 * deviation / trials.sqrt());
     let ratio = deviation / (stated / trials).sqrt();
     assert_abs_diff_eq!(ratio, 1.0, epsilon = 4.0 / (2.0 * trials).sqrt());
@@ -84,7 +84,8 @@ fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
 #[test]
 fn estimates_of_steady_hosts_err_as_planned_are_unbiased_and_their_intervals_hold() {
     let ratio = assert_honest(500, |seed| trial(seed, 500, true)) / plan().std_error;
-    // Four deviations of it, as above; nothing was touched before the window, which would have hidden a little more.
+    // The bound is four deviations, as above. Nothing was touched before the window, which would have hidden a few more
+    // touches.
     let bound = 4.0 / f64::from(2 * TRIALS).sqrt();
     assert_abs_diff_eq!(ratio, 1.0, epsilon = bound);
 }

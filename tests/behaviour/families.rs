@@ -1,5 +1,5 @@
-//! IPv4 and IPv6 in one detector: an IPv4 host is the same however it is written, every host counts all of its opposite
-//! hosts, of either family, and the paper's scheme has no IPv6.
+//! Tests of IPv4 and IPv6 in one detector. An IPv4 host is the same in every notation, every host counts all its peers
+//! of both families, and the paper's scheme has no IPv6.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -29,7 +29,6 @@ fn v6(number: u32) -> IpAddr {
     Ipv6Addr::from_bits(0x2001_0db8_0001 << 80 | u128::from(number)).into()
 }
 
-/// Contacts of `host` with as many opposite hosts of each family.
 fn contacts(host: IpAddr, each: u32) -> Vec<Ip6Pair> {
     (0..each).flat_map(|peer| [v4(peer), v6(peer)]).map(|peer| Ip6Pair::new(host, peer)).collect()
 }
@@ -49,7 +48,7 @@ fn hosts_count_opposite_hosts_of_both_families() {
             assert_abs_diff_eq!(point.cardinality, 3000.0, epsilon = 5.0 * point.std_error);
             let asked = detector.cardinality_within(host, WINDOW - 1).unwrap();
             assert_abs_diff_eq!(asked.cardinality, 3000.0, epsilon = 5.0 * asked.std_error);
-            // One in 8 is sampled, half of them are of IPv4: of 64 slots most show one of either family.
+            // One pair in 8 is sampled, and half of them are IPv4. Most of the 64 slots show one of either family.
             let is_true = |peer: &srlg::report::SamplePeer| (0..1500).any(|it| v4(it) == peer.host);
             assert!(point.peers.iter().all(is_true), "{:?}", point.peers);
             assert_eq!(point.peers.len() > 10, host == V4, "{:?}", point.peers);
@@ -74,7 +73,7 @@ fn hashes_of_anything_count_as_opposite_hosts_and_are_not_shown() {
     }
 }
 
-// Of θ below 64 every pair is sampled: the cell of one contact in 64 would show any address.
+// For a θ below 64, every pair is sampled. A single contact would fill one cell in 64 and show an arbitrary address.
 #[test]
 fn peers_of_ipv4_hosts_are_true_ones_of_ipv4() {
     for (threshold, hash) in [8, 40, 256, 4096]
@@ -120,7 +119,7 @@ fn ipv6_host_is_found_counted_and_forgotten_after_its_window() {
     }
 }
 
-// Later its cells are a crowd's: it is reported on because it was.
+// Later its cells belong to a crowd. The host is reported because it was reported before.
 #[test]
 fn super_points_of_both_families_are_kept_and_travel_with_snapshots() {
     let mut first = detector(Config { scheme: with_cells(12), ..config() });
@@ -146,7 +145,7 @@ fn super_points_of_both_families_are_kept_and_travel_with_snapshots() {
     assert_eq!(restored.close_slice().unwrap(), report);
     assert_eq!(merged.close_slice().unwrap(), report);
     assert!(!hosts(&forgetful.close_slice().unwrap()).contains(&V6), "the cells alone forget it");
-    // What is restored takes the place of what was kept.
+    // The restored state replaces the kept hosts.
     restored.restore(&new().snapshot().unwrap()).unwrap();
     assert_eq!(restored.close_slice().unwrap().candidates, 0);
 }
@@ -164,8 +163,8 @@ fn queries_of_a_mapped_address_are_those_of_the_ipv4_host() {
     assert_eq!(detector.sample_peers(mapped).unwrap(), peers);
 }
 
-// 100 hosts of each family hold all the cells that a host may hold, and a quarter of all hosts is accepted. By chance
-// 25 ± 3.1 of these are of IPv6; less than 8 or more than 42 once in 10^8 seeds.
+// 100 hosts of each family have all cells that a host may have, and a quarter of all hosts is accepted. By chance 25 ±
+// 3.1 of these are IPv6. Less than 8 or more than 42 occur once in 10^8 seeds.
 #[test]
 fn the_limit_of_candidates_takes_hosts_of_both_families_alike() {
     let scheme = Scheme::Tagged { cell_bits: 24, lines: 400_000, tags: 64 };
@@ -182,7 +181,7 @@ fn the_limit_of_candidates_takes_hosts_of_both_families_alike() {
     let report = detector.close_slice().unwrap();
     let v6 = report.super_points.iter().filter(|point| point.host.is_ipv6()).count();
     assert_eq!(report.super_points.len(), 50);
-    assert!((8..=42).contains(&v6), "{v6} of 50 are of IPv6");
+    assert!((8..=42).contains(&v6), "{v6} of 50 are IPv6");
 }
 
 #[test]
@@ -203,12 +202,12 @@ fn the_papers_scheme_answers_no_query_for_an_ipv6_host() {
     assert_eq!(detector.cardinality(mapped).unwrap(), detector.cardinality(V4).unwrap());
 }
 
-/// That an [`Ip6Pair`] is refused, by whichever way it came.
+/// Asserts that an [`Ip6Pair`] was rejected.
 fn assert_refused(came: &Result<(), Error>) {
     assert!(matches!(came, Err(Error::Ip6InPaper)), "{came:?}");
 }
 
-/// No pairs are of no family: `detector` takes them whichever way they come.
+/// Asserts that `detector` accepts an empty list of IPv6 pairs in all ways.
 fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
     let none: [Ip6Pair; 0] = [];
     detector.ingest(&none).unwrap();
@@ -250,7 +249,7 @@ fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
         plain.ingest(&pairs).unwrap();
         assert!(asked.snapshot().unwrap() == plain.snapshot().unwrap());
         let expected = plain.close_slice().unwrap();
-        // While slices close the feed buffers, but nothing that could never go in.
+        // While slices close, the feed buffers pairs, but none that could never be ingested.
         let during = |report: SliceReport| {
             assert_eq!(report, expected);
             assert_refused(&feed.ingest(&v6));

@@ -1,4 +1,4 @@
-//! Pairs of both types by all ways in: they count alike, however they are mixed.
+//! Tests that pairs of both types count equally in all ways of ingest, in any mixture.
 
 use proptest::prelude::*;
 use srlg::config::HashFamily;
@@ -8,18 +8,17 @@ use srlg::{Config, IpPair, SlidingDetector};
 use crate::fixture::detector;
 use crate::small::{self, host};
 
-/// By which way pairs come.
+/// The way in which pairs are ingested.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Plain,
     Late(u32),
     Pinned,
     Feed,
-    /// By a feed, while a slice is being closed.
+    /// Through a feed, while a slice is being closed.
     FeedMeanwhile,
 }
 
-/// Pairs of one type.
 #[derive(Clone, Debug)]
 enum Pairs {
     Short(Vec<IpPair>),
@@ -47,7 +46,7 @@ fn ways() -> impl Strategy<Value = Vec<(Pairs, Way)>> {
     prop::collection::vec((pairs(), way), 1..12)
 }
 
-/// Does `$work` with the pairs, whichever type they are of.
+/// Runs `$work` with the pairs, whatever their type.
 macro_rules! of_either_type {
     ($all:expr, |$pairs:ident| $work:expr) => {
         match $all {
@@ -63,7 +62,7 @@ fn pinned<P: srlg::ingest::Pair>(detector: &SlidingDetector, pairs: &[P]) {
     detector.ingest_pinned(&pinned).unwrap();
 }
 
-/// Lets both close a slice; what comes meanwhile is of the next one.
+/// Closes a slice of both detectors. Pairs that arrive meanwhile belong to the next slice.
 fn close(tested: &mut SlidingDetector, one: &mut SlidingDetector, mut meanwhile: impl FnMut()) {
     let (slice, expected) = (one.slice() + 1, one.close_slice().unwrap());
     let check = |report| {
@@ -76,7 +75,7 @@ fn close(tested: &mut SlidingDetector, one: &mut SlidingDetector, mut meanwhile:
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    // One detector is given all pairs one by one in the longer form.
+    // The other detector ingests all pairs one by one, in the longer form.
     #[test]
     fn pairs_of_both_types_count_alike_by_all_ways(
         slices in prop::collection::vec(ways(), 1..5),

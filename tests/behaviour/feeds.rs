@@ -1,4 +1,4 @@
-//! Feeds that are told the slice of their pairs: where pairs land, whatever closes meanwhile.
+//! Tests of feeds that know the slice of their pairs. Pairs must land in that slice, whatever closes meanwhile.
 
 mod in_turn;
 
@@ -32,7 +32,7 @@ fn long(pairs: &[IpPair]) -> Vec<Ip6Pair> {
         .collect()
 }
 
-/// Windows with epochs of one slice and of two, and the paper's scheme.
+/// Returns windows with epochs of one slice and of two slices, and the paper's scheme.
 fn configs() -> [Config; 3] {
     [small::tagged(), Config { window: 600, ..small::tagged() }, small::paper()]
 }
@@ -66,7 +66,7 @@ fn during_a_close_the_next_slice_counts_as_running_and_pairs_keep_theirs() {
             }
             Err(Error::DetectorDropped)
         };
-        // Time comes no further than the first report.
+        // Time stops at the first report.
         assert!(fed.advance_to(1503, during).is_err());
         let oldest = Arrival::Late { slices: config.window - 1 };
         let expected = [
@@ -78,7 +78,7 @@ fn during_a_close_the_next_slice_counts_as_running_and_pairs_keep_theirs() {
         ];
         assert_eq!(at, expected);
         one.close_slice().unwrap();
-        // What is of a slice that did not come is of the one that runs.
+        // Pairs of a slice that did not come belong to the running slice.
         for (pairs, slice) in [(pairs(1503, 100), 1501), (pairs(1500, 100), 1500)] {
             one.ingest_late(&pairs, (1501 - slice) as u32).unwrap();
         }
@@ -105,7 +105,7 @@ fn pairs_that_are_too_late_or_of_the_future_are_refused() {
             assert_eq!(
                 feed.ingest_at::<IpPair>(slice, &[]).unwrap(),
                 refused,
-                "nothing at all, too"
+                "the same holds for no pairs"
             );
             assert!(!refused.is_ingested());
         }
@@ -147,7 +147,7 @@ fn a_batch_of_both_types_goes_to_its_slice() {
     assert!(fed.snapshot().unwrap() == one.snapshot().unwrap());
 }
 
-/// Ingests pairs of slices around the running one; which, and of what slice.
+/// Ingests pairs of slices around the running one. Returns the pairs with their slices.
 fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {
@@ -163,7 +163,7 @@ fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     given
 }
 
-// In the end each pair is where its slice says, whenever it came. No host is in any report: those are kept.
+// In the end each pair is in its slice, whenever it arrived. No host is reported, because reported hosts would be kept.
 #[test]
 fn pairs_that_threads_feed_beside_closes_land_in_their_slices() {
     let scheme = Scheme::Tagged { cell_bits: 14, lines: 4096, tags: 64 };

@@ -1,5 +1,6 @@
-//! A flood of hosts of one contact each, the traffic that fills cells fastest: a 64th of 2^18 cells, lines and
-//! pairs, so of 20 M and 60 M pairs per window in the default's sizes. Hashes are not known to the sender.
+//! Tests of a flood of hosts with one contact each, the traffic that fills cells fastest. Cells, lines and pairs are a
+//! 64th of 20 million and 60 million pairs per window in the default's sizes, which have 2^18 cells. The sender does
+//! not know the hashes.
 
 use srlg::config::{HashFamily, Scheme};
 use srlg::report::Overload;
@@ -8,7 +9,7 @@ use srlg_traffic::family::number;
 use srlg_traffic::synthetic::mix;
 
 const WINDOW: u32 = 30;
-/// Hosts beside the flood, and their contacts.
+/// Number of hosts in addition to the flood, and number of their contacts.
 const HOSTS: u32 = 60;
 const CONTACTS: u32 = 2500;
 
@@ -18,7 +19,7 @@ fn config() -> Config {
     Config { scheme, window: WINDOW, hash, seed, ..Config::default() }
 }
 
-/// The pairs of a slice: contacts of the hosts, and `flood` hosts of one contact in each window.
+/// Returns the pairs of a slice: contacts of the hosts, and `flood` hosts with one contact per window.
 fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     let each = CONTACTS / WINDOW + 1;
     let contact = |host: u32| {
@@ -35,7 +36,7 @@ fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }
 
-/// The reports of two windows; all but the last of the first window are skipped.
+/// Returns the reports of two windows. All but the last of the first window are skipped.
 fn reports(flood: u32) -> Vec<SliceReport> {
     let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
     let mut reports = Vec::new();
@@ -50,13 +51,13 @@ fn reports(flood: u32) -> Vec<SliceReport> {
     reports
 }
 
-/// How many of the hosts beside the flood a report misses, and how many others it has.
+/// Returns how many hosts in addition to the flood are missing in a report, and how many others it has.
 fn errors(report: &SliceReport) -> (u32, usize) {
     let found = report.super_points.iter().filter(|point| number(point.host) < HOSTS).count();
     (HOSTS - found as u32, report.super_points.len() - found)
 }
 
-// 20 M: the finder finds 99 % of hosts of less than half of these, and so all of these.
+// With 20 million pairs, the finder finds 99 % of hosts of less than half this size, and therefore all of these.
 #[test]
 fn a_flood_of_20_million_pairs_hides_no_host() {
     let reports = reports(20_000_000 / 64);
@@ -66,7 +67,7 @@ fn a_flood_of_20_million_pairs_hides_no_host() {
     }
 }
 
-// 60 M: hosts of θ are missed, and the report says so; those of 2.5 θ are found.
+// With 60 million pairs, hosts of θ are missed, which the report states. Hosts of 2.5 θ are found.
 #[test]
 fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told() {
     let reports = reports(60_000_000 / 64);
@@ -74,8 +75,8 @@ fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told()
     assert_eq!(first.health.finder.overload, Some(Overload::Crowded));
     assert!((0.01..0.2).contains(&first.health.finder.miss_probability), "{:?}", first.health);
     assert!(first.health.finder.found_from < f64::from(CONTACTS), "{:?}", first.health);
-    // At most 1 % of hosts of this size: four of 60 would be beyond five standard deviations.
+    // At most 1 % of hosts of this size are missed. Four of 60 would be beyond five standard deviations.
     assert!(errors(first).0 <= 3, "{:?}", errors(first));
-    // What was found stays, and what was missed is found later: contacts come in new slots.
+    // Found hosts stay, and missed hosts are found later, because contacts come in new slots.
     assert!(reports[5..].iter().all(|report| errors(report).0 <= errors(first).0));
 }

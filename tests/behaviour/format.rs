@@ -1,4 +1,4 @@
-//! Bytes of version 2 are read by every later version. docs/format.md describes them.
+//! Tests that every later version reads bytes of version 2. docs/format.md describes them.
 
 mod golden;
 
@@ -9,7 +9,7 @@ use srlg::state::{Delta, Snapshot};
 
 use golden::{bytes_of, golden, path, seen, tagged};
 
-// Contents and not bytes: versions of zstd may compress otherwise.
+// The test compares contents and not bytes, because versions of zstd may compress differently.
 #[test]
 fn files_of_version_2_hold_what_equal_detectors_hold() {
     for (name, mut detector, slices) in golden() {
@@ -29,8 +29,8 @@ fn files_of_version_2_hold_what_equal_detectors_hold() {
     }
 }
 
-/// Writes files that are not there yet: `cargo test --test behaviour format -- --ignored`. One that is there
-/// stays, as it is what version 2 was.
+/// Writes missing golden files: `cargo test --test behaviour format -- --ignored`. An existing file stays, because it
+/// defines version 2.
 #[test]
 #[ignore = "writes the files that the other tests read"]
 fn write_golden_files() {
@@ -45,14 +45,14 @@ fn number(bytes: &[u8], offset: usize, len: usize) -> u64 {
     (0..len).rev().fold(0, |sum, byte| sum << 8 | u64::from(bytes[offset + byte]))
 }
 
-/// CRC-32 of Ethernet, bit by bit.
+/// Returns the CRC-32 of Ethernet, computed bit by bit.
 fn crc(bytes: &[u8]) -> u64 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
     (!bytes.iter().fold(u32::MAX, byte)).into()
 }
 
-// Offsets are those of docs/format.md.
+// The offsets are those of docs/format.md.
 #[test]
 fn headers_are_as_they_are_documented() {
     assert_eq!(crc(b"123456789"), 0xcbf4_3926, "the check value of CRC-32");
@@ -113,7 +113,7 @@ fn other_versions_are_told_apart_from_a_damaged_number() {
     }
 }
 
-/// The recorders of a section and its words, and what follows it; by docs/format.md alone.
+/// Returns the recorders of a section with their words, and the bytes after it, as described in docs/format.md.
 fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     let of = |offset, len| number(bytes, offset, len);
     let (n, first, p) = (of(0, 4) as usize, of(4, 4), of(8, 4) as usize);
@@ -142,7 +142,7 @@ fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     (recorders.into_iter().zip(words).collect(), rest)
 }
 
-/// The hosts behind both sections of a snapshot; by docs/format.md alone.
+/// Returns the hosts after both sections of a snapshot, as described in docs/format.md.
 fn hosts(bytes: &[u8]) -> Vec<Ipv6Addr> {
     let count = number(bytes, 0, 4) as usize;
     assert_eq!(bytes.len(), 4 + 16 * count);
@@ -150,7 +150,7 @@ fn hosts(bytes: &[u8]) -> Vec<Ipv6Addr> {
     bytes[4..].chunks(16).map(host).collect()
 }
 
-/// The super points of the last report of the detector of a file, ascending.
+/// Returns the super points in the last report of the detector of a file, in ascending order.
 fn reported_hosts(name: &str) -> Vec<Ipv6Addr> {
     if !name.ends_with("reported") {
         return Vec::new();

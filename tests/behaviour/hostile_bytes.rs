@@ -1,5 +1,5 @@
-//! Whatever bytes are read as a snapshot or a delta, and merged: an error or what they say, and no
-//! more memory than docs/format.md states.
+//! Tests that read arbitrary bytes as a snapshot or a delta and merge them. The result must be an error or the encoded
+//! state, within the memory that docs/format.md states.
 
 use proptest::prelude::*;
 use srlg::config::MOST_CANDIDATES;
@@ -10,7 +10,7 @@ use crate::small;
 
 fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     let config = if is_tagged { small::tagged() } else { small::paper() };
-    // Few enough that the hosts of a report are a small part of what may be allocated.
+    // The limit is small, so that the hosts of a report are a small part of the allowed memory.
     let config = Config { candidate_limit: 100, ..config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     let pairs: Vec<IpPair> =
@@ -19,11 +19,11 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     detector
 }
 
-/// What somebody does to bytes.
+/// A kind of damage to bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Set(prop::sample::Index, u8),
-    /// A number of some bytes, at a place that has numbers.
+    /// Overwrites a number of some bytes, at a place that has numbers.
     Number(usize, u64, usize),
     Cut(prop::sample::Index),
     Repeat(prop::sample::Index),
@@ -62,7 +62,7 @@ fn apply(bytes: &mut Vec<u8>, damage: &Damage) {
     }
 }
 
-/// Lets damage pass for what was written.
+/// Corrects the checksum of damaged bytes.
 pub(crate) fn fix_up(bytes: &mut [u8]) {
     if let Some(end) = bytes.len().checked_sub(4) {
         let sum = crc32fast::hash(&bytes[..end]);
@@ -70,7 +70,7 @@ pub(crate) fn fix_up(bytes: &mut [u8]) {
     }
 }
 
-/// Lets a damaged body into an envelope that is right.
+/// Puts a changed body into an envelope that is correct.
 pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let compress = |body: &mut Vec<u8>| {
         change(body);
@@ -79,7 +79,7 @@ pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec
     with_frame(bytes, start, compress)
 }
 
-/// Lets what `compress` makes of the body, which it may change, into an envelope that is right.
+/// Puts the frame that `compress` makes of the body into an envelope that is correct. It may change the body.
 fn with_frame(
     bytes: &[u8],
     start: usize,
@@ -96,20 +96,19 @@ fn with_frame(
     forged
 }
 
-/// The most that docs/format.md allows, but for the words and the attachment of a snapshot.
+/// Returns the largest memory that docs/format.md allows, without the words and the attachment of a snapshot.
 fn most(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
     let [rough, linear] = params.arrays().map(|shape| shape.recorders as u64);
     40 + rough.div_ceil(8) + linear.div_ceil(8) + word_bytes(detector) + (64 << 10)
 }
 
-/// Bytes of all words.
 fn word_bytes(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
     params.recorder_bytes() as u64
 }
 
-/// Reads `bytes` as either, and merges and restores what they say; whether they say something.
+/// Reads `bytes` as a delta and as a snapshot, and merges and restores the result. Returns whether either is valid.
 fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     let (params, most) = (*detector.params(), most(detector));
     let mut said = false;
@@ -125,7 +124,7 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
         assert!(allocated.bytes_total < 64 << 10);
         assert!(delta.into_parts(200).is_ok_and(|parts| !parts.is_empty()));
     }
-    // Of each host that a report had 16 bytes of the body, and 4 in a list.
+    // Each host of a report takes 16 bytes of the body, and 4 in a list.
     let kept = 4 + (16 + 4) * u64::from(MOST_CANDIDATES);
     let most = most + word_bytes(detector) + bytes.len() as u64 + kept;
     let mut snapshot = None;
@@ -145,11 +144,11 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     said
 }
 
-/// Bytes of a delta and of a snapshot, and where their frames start.
+/// Returns the bytes of a delta and of a snapshot, with the start of their frames.
 fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
     let mut detector = filled(is_tagged, contacts);
     let delta = detector.delta(1).unwrap();
-    // With the hosts of its report.
+    // The snapshot includes the hosts of its report.
     detector.close_slice().unwrap();
     let snapshot = detector.snapshot().unwrap().with_attachment(vec![7; 30]);
     [(delta.to_bytes().unwrap(), 64), (snapshot.to_bytes().unwrap(), 140)]
@@ -207,7 +206,7 @@ fn detector_that_is_restored_at_the_end_of_time_stays_there() {
     assert_eq!(detector.slice(), u64::MAX);
 }
 
-// Decoders of zstd differ in what they make of several frames.
+// Decoders of zstd treat several frames differently.
 #[test]
 fn body_of_two_frames_is_refused() {
     let mut detector = filled(true, 10);
@@ -223,7 +222,7 @@ fn body_of_two_frames_is_refused() {
     }
 }
 
-// A few bytes that say that they were gigabytes.
+// The inputs are a few bytes that claim to be gigabytes.
 #[test]
 fn bombs_are_refused_before_memory_is_asked_for() {
     let mut detector = filled(true, 10);
@@ -234,7 +233,7 @@ fn bombs_are_refused_before_memory_is_asked_for() {
             fix_up(&mut bomb);
             assert!(!take(&mut detector, &bomb));
         }
-        // 64 MiB of zeros compress to a few kilobytes; the length that is written is a lie.
+        // 64 MiB of zeros compress to a few kilobytes, and the written length is wrong.
         let mut bomb = with_body(&bytes, start, |body| *body = vec![0; 64 << 20]);
         assert!(bomb.len() < 16 << 10);
         assert!(!take(&mut detector, &bomb));

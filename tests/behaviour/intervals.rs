@@ -1,4 +1,5 @@
-//! Stated intervals hold up to the load at which reports say so, whenever a host had its contacts; beyond, lower bounds do.
+//! Tests that stated intervals are correct up to the load at which reports say so, whenever a host had its contacts.
+//! Beyond this load, lower bounds are correct.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::AddAssign;
@@ -13,10 +14,10 @@ const LINES: u32 = 3_200;
 const RECORDERS: f64 = 102_400.0;
 const TRIALS: u64 = 8;
 
-/// Peers of a host, and the number of such hosts in a trial.
+/// Numbers of peers of a host, and the number of such hosts in a trial.
 const HOSTS: [(u32, u32); 3] = [(100, 50), (400, 50), (2_000, 10)];
 
-/// When a host has its contacts.
+/// Times of the contacts of a host.
 #[derive(Clone, Copy, Debug)]
 enum Contacts {
     Even,
@@ -30,7 +31,6 @@ impl Contacts {
     const ALL: [Self; 5] =
         [Self::Even, Self::Oldest, Self::Newest, Self::BothEnds, Self::OldestTenth];
 
-    /// The slice of a contact in a window.
     fn slice(self, contact: u32, window: u32) -> u32 {
         match self {
             Self::Even => contact % window,
@@ -42,12 +42,12 @@ impl Contacts {
     }
 }
 
-/// Where the truth was, of a number of intervals of 95 %.
+/// Positions of the true value in a number of 95 % intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct IntervalCounts {
-    /// Truths below their intervals.
+    /// Number of true values below their intervals.
     below: f64,
-    /// Truths above their intervals.
+    /// Number of true values above their intervals.
     above: f64,
     all: f64,
 }
@@ -60,7 +60,7 @@ impl AddAssign for IntervalCounts {
     }
 }
 
-/// Fills a window, after one without the hosts, with `load` pairs per recorder, and counts the intervals of each size of
+/// Fills a window with `load` pairs per recorder, after one without the hosts. Counts the intervals of each size of
 /// hosts.
 fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOSTS.len()] {
     let own: u32 = HOSTS.iter().map(|(peers, hosts)| peers * hosts).sum();
@@ -89,12 +89,12 @@ fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOS
     counts
 }
 
-/// The address of a host with this number of peers.
+/// Returns the address of a host with this number of peers.
 fn host(peers: u32, number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(peers << 16 | number)
 }
 
-/// The contacts of all hosts that are now.
+/// Returns the contacts of all hosts in the current slice.
 fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     for (peers, hosts) in HOSTS {
@@ -108,7 +108,7 @@ fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     pairs
 }
 
-/// Compares the estimates of all hosts in the whole window with the truth.
+/// Compares the estimates of all hosts in the whole window with the true values.
 fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len()]) {
     let window = detector.params().window();
     for ((peers, hosts), counts) in HOSTS.into_iter().zip(counts) {
@@ -122,8 +122,8 @@ fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len
     }
 }
 
-/// Calls `assert` with the intervals of each size of hosts: in each window and of each kind of contacts, and pooled, first
-/// over windows and then over contacts. Prints the shares.
+/// Calls `assert` with the intervals of each size of hosts. It is called for each window and kind of contacts, then
+/// pooled over windows, and then pooled over contacts. Prints the shares.
 fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
     let judge = |counts: [IntervalCounts; HOSTS.len()], what: &str| {
         for (counts, (peers, _)) in counts.into_iter().zip(HOSTS) {
@@ -146,7 +146,7 @@ fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
         judge(of_contacts, &format!("{contacts:?}"));
         add(&mut all, of_contacts);
     }
-    // Fewer could not tell 97 % from all.
+    // With fewer intervals, 97 % could not be distinguished from all.
     assert!(all.iter().all(|counts| counts.all >= 1_600.0));
     judge(all, "all contacts");
 }
@@ -157,7 +157,7 @@ fn add(sums: &mut [IntervalCounts; HOSTS.len()], counts: [IntervalCounts; HOSTS.
     }
 }
 
-/// Four deviations of a share `p` of so many.
+/// Returns four deviations of a share `p` of `all`.
 fn noise(p: f64, all: f64) -> f64 {
     4.0 * (p * (1.0 - p) / all).sqrt()
 }
@@ -171,7 +171,7 @@ fn intervals_hold_the_truth_in_88_to_97_percent_up_to_three_pairs_per_recorder()
     });
 }
 
-// Upper bounds do not: docs/tagged-recorders.md has the shares that this test prints.
+// Upper bounds are not correct at this load. docs/tagged-recorders.md has the shares that this test prints.
 #[test]
 fn lower_bounds_hold_up_to_five_pairs_per_recorder() {
     for_each_size(4.95, |IntervalCounts { below, all, .. }, what| {

@@ -1,4 +1,4 @@
-//! Configurations and reports as JSON.
+//! Tests of configurations and reports as JSON.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! Super points of the last report stay candidates: what crowded cells alone would lose is reported on.
+//! Tests that super points of the last report stay candidates, so that hosts in crowded cells are still reported.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -19,13 +19,12 @@ fn config() -> Config {
     Config { threshold: 256, window: WINDOW, scheme: with_cells(12), ..Config::default() }
 }
 
-/// What else there is in a slice: 12,500 touches of 4,096 cells.
+/// Returns the other traffic of a slice: 12,500 touches of 4,096 cells.
 fn crowd(slice: u64) -> Vec<IpPair> {
     distinct_pairs(slice, 50_000, 100_000).collect()
 }
 
-// All contacts of the host are in slice 0. Later the crowd takes its cells, and its recorders of the counter
-// stay.
+// All contacts of the host are in slice 0. Later the crowd takes its cells, but its recorders of the counter stay.
 #[test]
 fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
     let (mut reports_always, mut never_reported) = (detector(config()), detector(config()));
@@ -48,7 +47,7 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
             "slice {slice}: {:?}",
             hosts(&report)
         );
-        // The cells alone forget it once all were touched anew.
+        // The cells alone forget it once all of them were touched again.
         assert_eq!(hosts(&forgetful) == [IpAddr::from(HOST)], slice == 0, "slice {slice}");
         assert_eq!(report.health, forgetful.health);
         if slice > 1 {
@@ -59,14 +58,14 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
             let point = &report.super_points[0];
             assert_eq!((point.cardinality, point.range), (asked.cardinality, asked.range));
         }
-        // It is looked at once more when it has left.
+        // The host is estimated once more after it has left.
         let kept = usize::from((1..=WINDOW.into()).contains(&slice));
         assert_eq!(report.candidates, forgetful.candidates + kept, "slice {slice}");
         never_reported.skip_to(slice + 1).unwrap();
     }
 }
 
-/// A detector that reported `host` in its first slice and whose cells are others' in the second.
+/// Returns a detector that reported `host` in its first slice. In the second slice, its cells belong to other hosts.
 fn reported(host: Ipv4Addr) -> SlidingDetector {
     let mut detector = detector(config());
     detector.ingest(&contacts(host, 0..2000)).unwrap();
@@ -75,7 +74,7 @@ fn reported(host: Ipv4Addr) -> SlidingDetector {
     detector
 }
 
-// A delta is what was touched: whoever follows a node reports by itself.
+// A delta has touched recorders, and a node that follows another one reports by itself.
 #[test]
 fn kept_hosts_do_not_travel_with_deltas() {
     let (mut first, mut follower) = (reported(HOST), detector(config()));
@@ -105,7 +104,7 @@ fn merges_unite_kept_hosts_in_any_order() {
     assert_eq!(found, [HOST, other].map(IpAddr::from));
 }
 
-// Four nodes keep three hosts each, and no more than three are kept of all.
+// Four nodes keep three hosts each, but at most three of all are kept.
 #[test]
 fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
     let config = Config { candidate_limit: 3, ..small::tagged() };
@@ -135,11 +134,11 @@ fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
     all.restore(&merged([0, 1, 0, 1])).unwrap();
     all.merge_snapshot(&of_two.snapshot().unwrap()).unwrap();
     assert!(all.snapshot().unwrap() == expected, "however they are grouped");
-    // Kept hosts come beside those that the finder offers, up to the limit.
+    // Kept hosts are added to the candidates of the finder, up to the limit.
     assert!((3..=6).contains(&all.close_slice().unwrap().candidates));
 }
 
-/// The bytes of a snapshot with these bytes behind both sections.
+/// Returns the bytes of a snapshot with these bytes after both sections.
 fn with_kept(snapshot: &[u8], kept: &[u8]) -> Vec<u8> {
     // Two hosts are kept.
     with_body(snapshot, 140, |body| {
@@ -171,7 +170,7 @@ fn bytes_with_bad_kept_hosts_are_refused() {
     for good in [list(0, &[]), list(1, &[two]), list(3, &[one, two, three])] {
         assert!(read(&good).unwrap() != expected);
     }
-    // Another detector may have kept more than the limit of this one, which keeps as many as its own.
+    // Another detector may have kept more hosts than the limit of this one, which keeps only as many as its own limit.
     let many = read(&list(4, &[mapped(0), one, two, three])).unwrap();
     let mut fewer = self::detector(config);
     fewer.restore(&many).unwrap();
@@ -200,7 +199,8 @@ fn bytes_with_bad_kept_hosts_are_refused() {
     insta::assert_debug_snapshot!((cut, miscounted, unsorted));
 }
 
-// A body of the tagged scheme may have them; one of the paper's must not bring a host that no pair can be of.
+// A body of the tagged scheme may have IPv6 hosts. A body of the paper's scheme must not, because none of its pairs has
+// them.
 #[test]
 fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     let mut detector = detector(small::paper());
@@ -218,8 +218,8 @@ fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     }
 }
 
-// A crowd gathers within seconds, and later traffic takes its cells: a 64th of 2^18 cells, as if 64 M pairs came per
-// window.
+// A crowd gathers within seconds, and later traffic takes its cells. The sizes are a 64th of 2^18 cells, as with 64
+// million pairs per window.
 #[test]
 fn reports_of_every_slice_find_what_crowded_cells_alone_lose() {
     let config = Config { scheme: with_cells(12), ..Config::default() };
@@ -231,7 +231,7 @@ fn reports_of_every_slice_find_what_crowded_cells_alone_lose() {
         silent.ingest(&packets).unwrap();
         let report = reporting.close_slice().unwrap();
         if slice >= config.window && slice % 10 == 0 {
-            // The same recorders, and no report before.
+            // The same recorders without an earlier report.
             alone.restore(&silent.snapshot().unwrap()).unwrap();
             let reports = [report, alone.close_slice().unwrap()];
             let [found, by_cells] = reports.map(|it| HashSet::<_>::from_iter(hosts(&it)));

@@ -1,4 +1,4 @@
-//! What a detector does on the CPU: a file per promise, and tests named by sentences.
+//! Tests of the behaviour of a detector on the CPU. There is a file per promise, and the names of tests are sentences.
 
 mod adversary;
 mod closing;

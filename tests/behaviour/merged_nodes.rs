@@ -1,4 +1,5 @@
-//! Many nodes, one answer: merged in any order they end with the bits of one node that saw everything, hosts of both families.
+//! Tests that many nodes give one answer. Merged in any order, they have the bits of one node that saw everything, with
+//! hosts of both families.
 
 use std::cell::RefCell;
 
@@ -13,10 +14,12 @@ use crate::small::{host, ingest_any, tagged};
 
 const NODES: usize = 3;
 
-/// A contact, the node that sees it, how many slices late, and whether in the shorter form if there is one.
+/// A contact, the node that sees it, the number of slices that it is late, and whether to use the shorter form if
+/// possible.
 type Contact = (Ip6Pair, usize, u32, bool);
 
-/// Contacts per slice. Many hosts, whose cells meet, some of many peers, all at the same ages: ties.
+/// Returns the contacts per slice. Many hosts share cells, some have many peers, and all have the same ages, which
+/// makes ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
     let pair = pair.prop_map(|(inside, opposite)| Ip6Pair::new(host(inside), host(opposite)));
@@ -25,7 +28,7 @@ fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)
 }
 
-/// The one detector sees all contacts, each node its own; the nodes report if they shall.
+/// Lets the single detector ingest all contacts, and each node its own. If required, the nodes report.
 fn see(
     one: &mut SlidingDetector,
     nodes: &mut [SlidingDetector; NODES],
@@ -73,11 +76,12 @@ proptest! {
             first.merge_snapshot(&Snapshot::from_bytes(&bytes, one.params()).unwrap()).unwrap();
             first.merge_snapshot(&snapshots[order[2]]).unwrap();
             first.merge_snapshot(&snapshots[again]).unwrap(); // twice: idempotent
-            // Deltas have the recorders alone, here those of all slices.
+            // Deltas have only recorders, here those of all slices.
             let [merged, expected] = [&mut *first, &mut *one].map(|d| d.delta(tagged().window).unwrap());
             prop_assert!(merged == expected);
             if nodes_report {
-                // Which hosts nodes reported is not in the traffic: it is told, in another order.
+                // The hosts that nodes reported are not in the traffic. The single detector merges them, in another
+                // order.
                 snapshots.iter().for_each(|snapshot| one.merge_snapshot(snapshot).unwrap());
             }
             prop_assert!(first.snapshot().unwrap() == one.snapshot().unwrap());

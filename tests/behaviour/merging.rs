@@ -1,4 +1,5 @@
-//! Many writers, one answer: threads end with the bits of one, and so does whoever is told of it.
+//! Tests that many writers give one answer. Several threads produce the same bits as one, and so does a detector that
+//! merges their state.
 
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ proptest! {
         prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
         whole.merge_delta(&delta).unwrap();
         let parts = match delta.into_parts(max_bytes) {
-            // Envelope, two sections, a place and a word of 8 bytes: none of them needs 128 bytes.
+            // An envelope, two sections, a place and a word of 8 bytes each need less than 128 bytes in all.
             Err(Error::PartSize { least, .. }) => {
                 prop_assert!((max_bytes + 1..128).contains(&least), "{max_bytes} {least}");
                 return Ok(());
@@ -44,7 +45,7 @@ proptest! {
     }
 }
 
-// The paper's text, Alg. 2 and Alg. 7 merge by the maximum.
+// In the paper, Alg. 2 and Alg. 7 merge by the maximum.
 #[test]
 fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
     let model = || PaperModel::new(paper()).unwrap();
@@ -73,7 +74,7 @@ fn closes_on_3_threads_equal_closes_on_1() {
         let (mut one, mut many) = (detector(config), detector(config));
         many.set_close_threads(3.try_into().unwrap()).unwrap();
         for slice in 0..3 {
-            // 900 hosts of some 400 and 40 of some 3000.
+            // 900 hosts have about 400 peers, and 40 have about 3000.
             let busy = (0..120_000u32).map(|i| (i % 40, i / 40));
             let others = (0..360_000u32).map(|i| (1000 + i % 900, i / 900));
             let pairs: Vec<IpPair> = busy
@@ -153,7 +154,7 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
     assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
 }
 
-/// A touch of the window before this one hides echoes that an estimate reads. What is older hides none of them.
+/// A touch in the window before this one hides echoes that an estimate reads. Older touches hide none of them.
 #[test]
 fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     let window = u64::from(tagged().window);

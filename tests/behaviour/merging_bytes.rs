@@ -1,5 +1,5 @@
-//! Nodes tell a collector what they saw, in bytes: late, repeated, in any order, in parts. It ends
-//! with the bits of one node that saw everything.
+//! Tests of nodes that send bytes to a collector late, repeatedly, in any order and in parts. The collector ends with
+//! the bits of one node that saw everything.
 
 use std::cell::RefCell;
 
@@ -13,12 +13,13 @@ use crate::small;
 
 const WINDOW: u32 = 8;
 
-/// Slices that a pair may be late.
+/// Largest number of slices that a pair may be late.
 const LATE: u32 = 2;
 
 const NODES: usize = 3;
 
-/// Small arrays, so that contacts collide: either scheme, epochs of two slices, another hash.
+/// Returns configurations with small arrays, so that contacts collide: both schemes, epochs of two slices, and another
+/// hash.
 fn kinds() -> [Config; 4] {
     let tagged = Config { window: WINDOW, ..small::tagged() };
     let epochs = Scheme::Tagged { cell_bits: 12, lines: 24, tags: 5000 };
@@ -30,10 +31,10 @@ fn kinds() -> [Config; 4] {
     ]
 }
 
-/// Slices to begin with: within an epoch, and near the last that has a number.
+/// First slices: within an epoch, and near the last possible number.
 const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 
-/// A contact, the node that sees it, and how many slices late.
+/// A contact, the node that sees it, and the number of slices that it is late.
 type Contact = (IpPair, usize, u32);
 
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
@@ -41,12 +42,12 @@ fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     let contacts = |most| prop::collection::vec(contact.clone(), 0..most);
     let few = prop::collection::vec(contacts(120), 1..7);
-    // In the second window touches of the first are as old as echoes look.
+    // In the second window, touches of the first one are as old as those that echoes consider.
     let windows = prop::collection::vec(contacts(20), 7..3 * WINDOW as usize);
     prop_oneof![4 => few, 1 => windows]
 }
 
-/// How a node tells of a slice.
+/// The form in which a node sends a slice.
 #[derive(Clone, Debug)]
 enum Telling {
     Whole,
@@ -62,7 +63,7 @@ fn telling() -> impl Strategy<Value = Telling> {
     ]
 }
 
-/// What is on its way, how many slices it takes, and its place among what arrives with it.
+/// Bytes in transit, with the slice of arrival and their place among other bytes of that slice.
 #[derive(Clone, Debug)]
 struct Message {
     bytes: Vec<u8>,
@@ -70,7 +71,7 @@ struct Message {
     place: u32,
 }
 
-/// What `node` tells of its running slice.
+/// Returns the messages of `node` about its running slice.
 fn told(node: &mut SlidingDetector, telling: &Telling) -> Vec<Vec<u8>> {
     match telling {
         Telling::Whole => vec![node.delta(1 + LATE).unwrap().to_bytes().unwrap()],
@@ -90,7 +91,6 @@ fn merge(collector: &mut SlidingDetector, bytes: &[u8], params: &Params) {
     }
 }
 
-/// Merges whatever arrives by `slice`.
 fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: u64) {
     let params = *collector.params();
     messages.sort_by_key(|message| message.place);
@@ -99,7 +99,7 @@ fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: 
     }
 }
 
-/// The one detector that sees everything, collectors that hear of it in time and late, and nodes.
+/// The single detector that sees everything, collectors that receive its data in time and late, and nodes.
 const DETECTORS_PER_KIND: usize = 3 + NODES;
 
 thread_local! {
@@ -131,7 +131,7 @@ proptest! {
     }
 }
 
-/// Lets nodes and the one detector see `slices`, and the nodes tell of them.
+/// Lets nodes and the single detector ingest `slices`, and the nodes send their messages.
 fn all_tell(
     detectors: &mut [SlidingDetector; DETECTORS_PER_KIND],
     slices: &[Vec<Contact>],
@@ -160,7 +160,8 @@ fn all_tell(
             }
             node.skip_to(slice + 1).unwrap();
         }
-        // All in time: the same reports. Some late: the same recorders, once they are there.
+        // If all messages are in time, the reports are equal. If some are late, the recorders are equal once all have
+        // arrived.
         deliver(prompt, &mut now, slice);
         deliver(late, &mut on_their_way, slice);
         prop_assert_eq!(prompt.close_slice().unwrap(), one.close_slice().unwrap());
@@ -174,7 +175,7 @@ fn all_tell(
         deliver(late, &mut on_their_way, slice);
     }
     prop_assert!(on_their_way.is_empty());
-    // Only who reported looks at the super points of its last report once more; both find nothing left.
+    // Only a detector that reported estimates the super points of its last report once more. Both find nothing left.
     let reports = [&mut *one, late].map(|detector| detector.close_slice().unwrap());
     prop_assert_eq!(&reports[0].super_points, &reports[1].super_points);
     prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());

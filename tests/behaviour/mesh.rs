@@ -1,5 +1,5 @@
-//! Nodes that merge each other's deltas, slice by slice, window after window: all end with the bits of one
-//! node that saw everything, and no delta has much more than what its own node touched.
+//! Tests of nodes that merge each other's deltas, slice by slice, window after window. All end with the bits of one
+//! node that saw everything, and no delta is much larger than the touched recorders of its own node.
 
 use std::cell::RefCell;
 
@@ -13,34 +13,33 @@ use srlg_traffic::synthetic::distinct_pairs;
 use crate::fixture::{Detectors, detector};
 use crate::small;
 
-/// Nodes of a mesh.
 const NODES: usize = 3;
 
-/// Slices that a pair, or a part of a delta, may be late.
+/// Largest number of slices that a pair, or a part of a delta, may be late.
 const LATE: u32 = 2;
 
-/// Small arrays, in which contacts collide, and of which a slice touches a part: epochs of a slice, of two,
-/// and the paper's scheme.
+/// Returns configurations with small arrays, in which contacts collide and a slice touches a part. They have epochs of
+/// one slice, epochs of two slices, and the paper's scheme.
 fn kinds() -> [Config; 3] {
     let lines = |tags| Scheme::Tagged { cell_bits: 12, lines: 40, tags };
     let tagged = Config { scheme: lines(64), ..small::tagged() };
     [tagged, Config { scheme: lines(5000), ..tagged }, small::paper()]
 }
 
-/// A contact, the node that sees it, and how many slices late.
+/// A contact, the node that sees it, and the number of slices that it is late.
 type Contact = ((u32, u32), usize, u32);
 
-/// Contacts of some four windows.
+/// Returns contacts of about four windows.
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let contact = ((0u32..20, 0u32..300), 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     prop::collection::vec(prop::collection::vec(contact, 0..30), 1..33)
 }
 
-/// The one that sees everything; a relay, which a mesh tells late and in parts; its root, which has all from the relay;
-/// and the mesh.
+/// The detector that sees everything, a relay, the root of the relay, and the mesh. The relay receives the deltas of
+/// the mesh late and in parts.
 type All = [SlidingDetector; 3 + NODES];
 
-/// The running slice has `contacts`, and is over; the parts of deltas are as late at the relay as `delays` say.
+/// Adds `contacts` to the running slice, and ends it. `delays` are the delays of the parts of deltas to the relay.
 fn see(
     all: &mut All,
     contacts: &[Contact],
@@ -69,7 +68,7 @@ fn see(
     for (_, part) in on_their_way.extract_if(.., |(arrives, _)| *arrives <= slice) {
         relay.merge_delta(&Delta::from_bytes(&part, one.params()).unwrap()).unwrap();
     }
-    // A pair comes late to a node, whose delta comes late to the relay.
+    // A pair arrives late at a node, whose delta arrives late at the relay.
     root.merge_delta(&relay.delta(1 + 2 * LATE).unwrap()).unwrap();
     all.iter_mut().for_each(|detector| detector.skip_to(slice + 1).unwrap());
 }
@@ -98,7 +97,7 @@ proptest! {
                     prop_assert!(node.snapshot().unwrap() == one);
                 }
             }
-            // What is on its way comes.
+            // The rest of the messages arrives.
             for _ in 0..LATE {
                 see(all, &[], &mut delays, &mut on_their_way);
             }
@@ -112,19 +111,19 @@ proptest! {
 
 /// Deltas of the first node of a mesh.
 struct Growth {
-    /// That of its first slice.
+    /// The delta of its first slice.
     first: Delta,
-    /// That of the slice after three windows.
+    /// The delta of the slice after three windows.
     last: Delta,
 }
 
 impl Growth {
-    /// That of a mesh of `nodes`, each of which sees `pairs` of its own in every slice.
+    /// Measures a mesh of `nodes`, each of which sees `pairs` of its own in every slice.
     fn of(config: Config, nodes: usize, pairs: usize) -> Self {
         let mut mesh: Vec<SlidingDetector> = (0..nodes).map(|_| detector(config)).collect();
         let mut traffic: Vec<_> =
             (0..nodes).map(|node| distinct_pairs(node as u64, 200_000, 1 << 32)).collect();
-        // Each takes its own delta before it merges those of the others.
+        // Each node takes its own delta before it merges those of the others.
         let mut delta_of_a_slice = || {
             for (node, traffic) in mesh.iter_mut().zip(&mut traffic) {
                 node.ingest(&traffic.by_ref().take(pairs).collect::<Vec<_>>()).unwrap();
@@ -133,7 +132,7 @@ impl Growth {
             for (number, node) in mesh.iter_mut().enumerate() {
                 let others = deltas.iter().enumerate().filter(|&(other, _)| other != number);
                 others.for_each(|(_, delta)| node.merge_delta(delta).unwrap());
-                // The end of a close; the report would take longest.
+                // This is the end of a close without the report, which would take longest.
                 node.skip_to(node.slice() + 1).unwrap();
             }
             deltas.into_iter().next().unwrap()
@@ -143,7 +142,7 @@ impl Growth {
         Self { first, last: delta_of_a_slice() }
     }
 
-    /// By how much the last delta is larger than the first.
+    /// Returns the size of the last delta relative to the first.
     fn factor(&self) -> f64 {
         self.last.recorders() as f64 / self.first.recorders() as f64
     }

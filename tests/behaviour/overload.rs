@@ -1,4 +1,4 @@
-//! More load than the search accepts: said, bounded, never silent.
+//! Tests that a load beyond the limits of the search is reported and bounded.
 
 use srlg_traffic::family::{ip, v6_pairs};
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use crate::fixture::{self, detector, hosts};
 
 const SCANNER: u32 = 0x0a00_0001;
 
-/// The report on a scanner of 4000 targets, 50 hosts of 300 and `load` random pairs.
+/// Returns the report on a scanner of 4000 targets, 50 hosts of 300 peers, and `load` random pairs.
 fn report(config: Config, load: u64) -> SliceReport {
     let mut detector = detector(config);
     let noise = distinct_pairs(1, 200_000, load);
@@ -26,7 +26,7 @@ fn report(config: Config, load: u64) -> SliceReport {
     report
 }
 
-/// The least cells of a candidate, and the share of all cells in use.
+/// Returns the smallest number of cells of a candidate, and the share of all cells in use.
 fn cells(health: &Health) -> (u32, f64) {
     match health.finder.fill {
         FinderFill::Cells { c_min, in_use, .. } => (c_min, in_use),
@@ -34,7 +34,7 @@ fn cells(health: &Health) -> (u32, f64) {
     }
 }
 
-/// The hot weight, and the hot share of the row that has most.
+/// Returns the hot weight, and the largest hot share of a row.
 fn hot(health: &Health) -> (u32, f64) {
     match &health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => {
@@ -52,18 +52,18 @@ fn has_scanner(report: &SliceReport) -> bool {
     hosts(report).contains(&ip(SCANNER))
 }
 
-// A host of θ = 1024 leaves 32 samples in 64 slots, which fill 64 (1 - e^-1/2) = 25 of them, 3.9 more or
-// less: 3.65 deviations below is 11.
+// A host of θ = 1024 has 32 samples in 64 slots, which fill 64 (1 - e^-1/2) = 25 of them, with a deviation of 3.9. 11
+// is 3.65 deviations below.
 #[test]
 fn light_load_is_no_overload() {
     let health = report(Config::default(), 100_000).health;
     let (c_min, in_use) = cells(&health);
     assert_eq!(health.finder.overload, None);
     assert!((10..=13).contains(&c_min), "{c_min}");
-    // One in 32 of 119,000 pairs touches a cell, and the scanner no more than 64.
+    // One in 32 of 119,000 pairs touches a cell, and the scanner touches at most 64.
     assert!((0.01..0.015).contains(&in_use), "{in_use}");
     assert!(health.finder.miss_probability <= 1.3e-4);
-    // All contacts in the oldest slice: strangers that touch the same cell have touched it later.
+    // All contacts are in the oldest slice, so other hosts that touch the same cell have touched it later.
     assert!(
         (1.0..1.5)
             .contains(&(health.finder.burst_miss_probability / health.finder.miss_probability))
@@ -92,8 +92,8 @@ fn crowded_cells_are_an_overload_and_keep_the_large_super_points() {
     assert!(has_scanner(&report));
 }
 
-// 12,500 touches of 4,096 cells, 10 for every θ of the pairs: two of them are few enough for an IPv4 host of θ, and four too
-// many for an IPv6 host.
+// There are 12,500 touches of 4,096 cells, 10 for every θ of the pairs. Two of them are few enough for an IPv4 host of
+// θ, and four are too many for an IPv6 host.
 #[test]
 fn cells_that_are_too_full_for_ipv6_hosts_are_an_overload_once_there_are_some() {
     for has_v6 in [false, true] {
@@ -144,7 +144,8 @@ fn too_many_candidates_ask_more_of_each() {
         let few = limited(one_less);
         assert!(few.health.finder.miss_probability > calm.health.finder.miss_probability);
         assert!(few.candidates <= one_less as usize && has_scanner(&few));
-        // Of cells one host less of those with fewest is no overload: 0.00013 are accepted.
+        // In cells, leaving out one host with the fewest cells is not an overload, because a probability of 0.00013 is
+        // accepted.
         let is_accepted = few.health.finder.miss_probability <= 1.3e-4;
         let expected = (!is_accepted).then_some(Overload::Raised);
         assert_eq!(few.health.finder.overload, expected, "{:?}", few.health);
@@ -155,8 +156,8 @@ fn too_many_candidates_ask_more_of_each() {
     assert!(one.health.finder.miss_probability > 1.3e-4, "{:?}", one.health);
 }
 
-// With θ = 8 every opposite host is sampled: 12 M of them fill nearly every recorder, and
-// 2^34 tuples of hot columns spell some 2^32 addresses.
+// With θ = 8 every peer is sampled. 12 million of them fill nearly every recorder, and 2^34 tuples of hot columns make
+// about 2^32 addresses.
 #[test]
 fn saturated_arrays_are_reported_and_do_not_hang() {
     let config = Config { threshold: 8, ..Config::paper() };
@@ -169,8 +170,8 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
     assert!(start.elapsed().as_secs() < 60);
 }
 
-// The same for cells: each is touched 46 times in one slice, by 200,000 hosts, a third of which hold two
-// cells or more. These are more candidates than the limit accepts.
+// Each cell is touched 46 times in one slice by 200,000 hosts. A third of them have two cells or more, which are more
+// candidates than the limit accepts.
 #[test]
 fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     let config = Config { threshold: 8, ..Config::default() };
@@ -182,8 +183,8 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     assert!(start.elapsed().as_secs() < 60);
 }
 
-/// The scanner, and hosts of three contacts each, chosen for the seed: each makes its columns hot,
-/// so many in the fullest row.
+/// Returns the scanner, and hosts of three contacts each, chosen for the seed. Each makes its columns hot, and the
+/// fullest row has `columns` of them.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();
@@ -205,7 +206,6 @@ fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     pairs
 }
 
-/// The report on `pairs`, and how long it took.
 fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
     let mut detector = detector(config);
     detector.ingest(pairs).unwrap();
@@ -213,8 +213,8 @@ fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
     (detector.close_slice().unwrap(), start.elapsed())
 }
 
-// Of 2^17 columns 16,384 may be hot. Where all of these have one mask, 2^32 / 8^5 = 131,072
-// addresses agree with hot columns in five rows: too many candidates, hence a higher weight as well.
+// Of 2^17 columns, 16,384 may be hot. If all of them have the same mask, 2^32 / 8^5 = 131,072 addresses agree with hot
+// columns in five rows. These are too many candidates, so the weight is raised as well.
 #[test]
 fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
     let config = Config::paper();
@@ -231,7 +231,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
     }
 }
 
-// One contact in 128 is sampled: by chance none of the crowd has three of three.
+// One contact in 128 is sampled. By chance, no host of the crowd has three of three.
 #[test]
 fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     let pairs = crowd(Config::paper(), 16_384);
@@ -241,7 +241,7 @@ fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     assert_eq!(hosts(&report), [ip(SCANNER)]);
 }
 
-// 60,000 pairs in 9,600 recorders, and in as many as the default has.
+// 60,000 pairs in 9,600 recorders, and in the number of recorders of the default.
 #[test]
 fn a_counter_that_others_cover_says_that_its_errors_no_longer_hold() {
     let scheme = Scheme::Tagged { cell_bits: 18, lines: 300, tags: 64 };

@@ -1,4 +1,4 @@
-//! Sample peers: true opposite hosts of a host, each with the slice of its last contact.
+//! Tests of sample peers: true peers of a host, each with the slice of its last contact.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::{ip, number};
@@ -12,7 +12,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 use crate::fixture::{self, detector, with_cells};
 use crate::small;
 
-/// Per host and opposite host the slice of the last contact.
+/// Slice of the last contact, by host and peer.
 type Truth = HashMap<(IpAddr, IpAddr), u64>;
 
 fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {
@@ -24,7 +24,7 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
     }
 }
 
-/// Some contacts of 12 hosts, the more the larger their number; other opposite hosts in each slice.
+/// Returns some contacts of 12 hosts. A host with a larger number has more of them, and each slice has other peers.
 fn contacts(slice: u32) -> Vec<IpPair> {
     let host = |number: u32| 0x0a00_0000 + number.pow(2);
     let peers =
@@ -38,28 +38,28 @@ fn contacts(slice: u32) -> Vec<IpPair> {
 
 /// The slices in which sample peers were seen.
 struct Window {
-    /// The running slice.
     running: u64,
     slices: u64,
-    /// Slices of an epoch.
+    /// Number of slices in an epoch.
     epoch: u64,
 }
 
-/// Asserts that all `peers` of `host` are true, in their order, and within the window.
+/// Asserts that all `peers` of `host` are true, in order, and within the window.
 fn assert_true(host: IpAddr, peers: &[SamplePeer], truth: &Truth, window: &Window) {
     let Window { running, slices, epoch } = *window;
     assert!(peers.len() <= 64, "{} peers", peers.len());
     let order = |peer: &SamplePeer| (u64::MAX - peer.last_seen, peer.host);
     assert!(peers.is_sorted_by(|a, b| order(a) < order(b)), "{peers:?}");
     for peer in peers {
-        let last = truth.get(&(host, peer.host)).expect("an opposite host of this host");
+        let last = truth.get(&(host, peer.host)).expect("a peer of this host");
         let end = (last / epoch * epoch + epoch - 1).min(running);
         assert_eq!(peer.last_seen, end, "{host} and {peer:?}");
         assert!(peer.last_seen + slices > running, "{peer:?} is past the window");
     }
 }
 
-/// Asserts it of all super points, slice by slice; how many peers a super point has on average.
+/// Asserts that the peers of all super points are true, slice by slice. Returns the mean number of peers per super
+/// point.
 fn check(config: Config, slices: u32) -> f64 {
     let (mut detector, mut truth) = (detector(config), Truth::new());
     let epoch = detector.params().finder().epoch_slices().into();
@@ -88,10 +88,10 @@ fn check(config: Config, slices: u32) -> f64 {
 #[test]
 fn sample_peers_of_super_points_are_opposite_hosts_with_their_last_slice() {
     let config = Config { threshold: 512, window: 6, ..Config::default() };
-    // A host of θ leaves 32 samples in 64 slots, which fill 25; these are larger.
+    // A host of θ leaves 32 samples in 64 slots, which fill 25. These hosts are larger.
     let shown = check(config, 10);
     assert!((25.0..60.0).contains(&shown), "{shown}");
-    // A host that is asked about need not be a super point.
+    // A queried host need not be a super point.
     check(Config { hash: srlg::config::HashFamily::HalfSip13, seed: 7, window: 1, ..config }, 3);
 }
 
@@ -111,7 +111,7 @@ fn few_cells_show_fewer_peers_and_no_wrong_ones() {
     assert!(check(few, 8) < check(full, 8));
 }
 
-// Every pair is sampled at θ = 32: what is not shown shares its slot with another, or its cell.
+// At θ = 32 every pair is sampled. A peer that is not shown shares its slot or its cell with another one.
 #[test]
 fn few_peers_of_a_small_host_are_nearly_all_shown() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
@@ -132,10 +132,11 @@ fn few_peers_of_a_small_host_are_nearly_all_shown() {
         assert_true(host, &peers, &truth, &Window { running: 1, slices: 4, epoch: 1 });
         shown += peers.len();
     }
-    // Two of three share one of 64 slots in 3 / 64 of the hosts, 9 of 200; five deviations more.
+    // Two of three share one of 64 slots in 3 / 64 of the hosts, which are 9 of 200. The bound has five more
+    // deviations.
     assert!(shown >= 600 - 9 - 15, "{shown}");
     assert_eq!(detector.sample_peers([10, 0, 1, 0].into()).unwrap(), []);
-    // They leave with their slice.
+    // The peers leave with their slice.
     detector.skip_to(3).unwrap();
     assert!(!detector.sample_peers([10, 0, 0, 1].into()).unwrap().is_empty());
     detector.skip_to(4).unwrap();
@@ -154,12 +155,12 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     };
     detector.ingest_late(&contact(7), 2).unwrap();
     assert_eq!(shown(&detector), [(7, 8)]);
-    // An earlier contact of the pair changes nothing, a later one does.
+    // An earlier contact of the pair changes nothing, but a later one does.
     detector.ingest_late(&contact(7), 3).unwrap();
     assert_eq!(shown(&detector), [(7, 8)]);
     detector.ingest_late(&contact(7), 1).unwrap();
     assert_eq!(shown(&detector), [(7, 9)]);
-    // Before the window, before slice 0, and later than any age.
+    // The contacts are before the window, before slice 0, and later than any age.
     for late in [4, 11, u32::MAX] {
         detector.ingest_late(&contact(9), late).unwrap();
     }
@@ -170,7 +171,7 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     assert_eq!(shown(&detector), []);
 }
 
-// 300 hosts of the same 1024 opposite hosts: which of these are shown does not depend on their addresses.
+// 300 hosts have the same 1024 peers. The addresses of peers do not affect which of them are shown.
 #[test]
 fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
     let detector = detector(Config { threshold: 1024, window: 4, ..Config::default() });

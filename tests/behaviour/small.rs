@@ -1,5 +1,5 @@
-//! Sizes so small that contacts collide, and that a test can afford many detectors. The golden files
-//! are of these sizes: they stay, whatever becomes of the defaults.
+//! Sizes that are small enough for collisions of contacts, and for many detectors in a test. The golden files have
+//! these sizes, so they stay when the defaults change.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use srlg::config::{HashFamily, RsraSizes, Scheme};
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, IpPair, SlidingDetector};
 
-/// Small arrays in the tagged scheme.
+/// Returns small arrays in the tagged scheme.
 pub(crate) fn tagged() -> Config {
     Config {
         threshold: 32,
@@ -20,14 +20,14 @@ pub(crate) fn tagged() -> Config {
     }
 }
 
-/// The same in the paper's scheme.
+/// Returns small arrays in the paper's scheme.
 pub(crate) fn paper() -> Config {
     let finder =
         RsraSizes { rows: 4, column_bits: 12, width: 8, bit_stride: 10, hot_limit: 1 << 14 };
     Config { scheme: Scheme::Paper { finder, rows: 2, columns: 500, stride: 1 }, ..tagged() }
 }
 
-/// A host of a family by its number: of IPv4, of IPv4 in the longer form, or of IPv6.
+/// Returns a host by its number: an IPv4 host, an IPv4 host in the longer form, or an IPv6 host.
 pub(crate) fn host(number: u32) -> IpAddr {
     match number % 3 {
         0 => Ipv4Addr::from_bits(number.wrapping_mul(0x0101_3501)).into(),
@@ -36,7 +36,7 @@ pub(crate) fn host(number: u32) -> IpAddr {
     }
 }
 
-/// Ingests a pair of any two hosts; if `is_short` and both are of IPv4, as an [`IpPair`].
+/// Ingests a pair of any two hosts. If `is_short` and both are IPv4, the pair is an [`IpPair`].
 pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
     let ingested = match [pair.inside, pair.opposite] {
         [[0, 0, 0xffff, inside], [0, 0, 0xffff, opposite]] if is_short => {

@@ -1,4 +1,4 @@
-//! The text of every error of the library, for reading: `snapshots` has the list.
+//! The text of every error of the library. `snapshots` has the list.
 
 use std::collections::HashSet;
 use std::fmt::{Debug, Display};
@@ -11,7 +11,7 @@ use srlg::config::ConfigError;
 use srlg::state::FormatError;
 use srlg::state::StateKind::{Delta, Snapshot};
 
-/// Returns every variant of the enum `name` of srlg-host's errors with its fields, and its text below.
+/// Returns every variant of the error enum `name` of srlg-host with its fields, and its text below.
 fn texts<E: Debug + Display>(errors: &[E], name: &str) -> String {
     let source = include_str!("../../srlg-host/src/error.rs");
     let (_, variants_of) = source.split_once(&format!("pub enum {name} {{")).expect("the enum");

@@ -1,8 +1,8 @@
-//! Which device a test is about.
+//! The device of a test.
 
 use srlg::{Config, Device, Error, SlidingDetector};
 
-/// Runs functions of a [`Device`] as tests on each.
+/// Runs functions of a [`Device`] as tests on each device.
 macro_rules! on_every_device {
     ($($name:ident),+ $(,)?) => { $(
         mod $name {
@@ -19,10 +19,10 @@ macro_rules! on_every_device {
     )+ };
 }
 
-/// The GPU that is tested.
+/// The GPU under test.
 const GPU: Device = Device::Cuda(0);
 
-/// Runs `test` on the GPU; where there is none, says so, or fails when one is required.
+/// Runs `test` on the GPU. Without a GPU it prints a message, or fails if a GPU is required.
 pub(crate) fn on_gpu(test: impl Fn(Device)) {
     match absence() {
         None => test(GPU),
@@ -31,7 +31,8 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     }
 }
 
-/// Why there is no GPU to test; whatever else is wrong with one must not pass for absence.
+/// Returns the reason why there is no GPU to test. Any other error of a GPU panics, so that it is not mistaken for
+/// absence.
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {
         Ok(_) => None,
@@ -50,7 +51,7 @@ fn is_required() -> bool {
     std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// A detector that is on `device` and nowhere else.
+/// Returns a detector that is on `device` and nowhere else.
 pub(crate) fn detector(device: Device, config: Config) -> SlidingDetector {
     let detector = SlidingDetector::new(config, device).unwrap();
     assert_eq!(detector.device(), device);

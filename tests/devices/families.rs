@@ -1,4 +1,4 @@
-//! Hosts of both families on any device: half of the hosts of the same traffic are of IPv6.
+//! Tests of hosts of both families on any device. Half of the hosts of the same traffic are IPv6.
 
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, Device, SlidingDetector};
@@ -15,10 +15,10 @@ on_every_device!(
     no_pair_of_ipv6_in_the_paper_s_scheme,
 );
 
-/// How the pairs of a slice come into a detector, so many slices late.
+/// A function that ingests the pairs of a slice into a detector, this number of slices late.
 type Feed = fn(&SlidingDetector, &FamilyPairs, u32);
 
-/// What all others must equal: one thread, one pair at a time, those of IPv6 first.
+/// The reference for all others: one thread and one pair at a time, the IPv6 pairs first.
 fn one_at_a_time(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     pairs.v6.iter().for_each(|&pair| detector.ingest_late(&[pair], late).unwrap());
     pairs.v4.iter().for_each(|&pair| detector.ingest_late(&[pair], late).unwrap());
@@ -29,7 +29,7 @@ fn in_batches(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     detector.ingest_late(&pairs.v6, late).unwrap();
 }
 
-/// Few of one type, then a few of the other, from four threads.
+/// Ingests a few pairs of one type, then a few of the other, from four threads.
 fn in_turn(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs, late: u32) {
     std::thread::scope(|scope| {
         for thread in 0..4 {
@@ -44,7 +44,7 @@ fn in_turn(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs, lat
             });
         }
     });
-    // What one of them has more of.
+    // The rest of the longer list.
     let turns = v4.len().div_ceil(97).min(v6.len().div_ceil(61));
     let rest = FamilyPairs {
         v4: v4.iter().skip(97 * turns).copied().collect(),
@@ -60,7 +60,6 @@ fn from_pinned_memory(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32
     drop((pinned(detector, &pairs.v4), pinned(detector, &pairs.v6)));
 }
 
-/// Lets `detector` ingest a slice by `feed`.
 fn take(detector: &SlidingDetector, slice: &Slice, feed: Feed) {
     let mut split = FamilyPairs::default();
     let in_time = [(0, slice.pairs.clone())];

@@ -1,4 +1,4 @@
-//! Detectors fed with the same traffic in different ways.
+//! Detectors that ingest the same traffic in different ways.
 
 use srlg::ingest::{Pair, PinnedPairs};
 use srlg::{Config, Device, SliceReport, SlidingDetector};
@@ -6,10 +6,10 @@ use srlg::{Config, Device, SliceReport, SlidingDetector};
 use crate::device::detector;
 use crate::traffic::Slice;
 
-/// How the pairs of a slice come into a detector.
+/// A function that ingests the pairs of a slice into a detector.
 pub(crate) type Feed = fn(&SlidingDetector, &Slice);
 
-/// What all others must equal: one thread, one pair at a time, late ones first.
+/// The reference for all others: one thread and one pair at a time, the late pairs first.
 pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     for (slices_late, pairs) in &slice.late {
         pairs.iter().for_each(|&pair| detector.ingest_late(&[pair], *slices_late).unwrap());
@@ -17,7 +17,7 @@ pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     slice.pairs.iter().for_each(|&pair| detector.ingest(&[pair]).unwrap());
 }
 
-/// All at once, late ones last.
+/// Ingests all pairs at once, the late ones last.
 pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     detector.ingest(&slice.pairs).unwrap();
     for (slices_late, pairs) in &slice.late {
@@ -25,7 +25,7 @@ pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     }
 }
 
-/// From pinned memory; returns the buffer, which may be filled again at once.
+/// Ingests pairs from pinned memory. Returns the buffer, which may be filled again at once.
 pub(crate) fn pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> PinnedPairs<P> {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
@@ -33,7 +33,6 @@ pub(crate) fn pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Pinned
     pinned
 }
 
-/// The reports on all slices.
 pub(crate) fn reports(
     detector: &mut SlidingDetector,
     traffic: &[Slice],
@@ -46,15 +45,15 @@ pub(crate) fn reports(
     traffic.iter().map(&mut report).collect()
 }
 
-/// The reports of the detector that `device` must equal.
+/// Returns the reports of the detector that `device` must equal.
 pub(crate) fn expected(config: Config, traffic: &[Slice]) -> (SlidingDetector, Vec<SliceReport>) {
     let mut reference = detector(Device::Cpu, config);
     let reports = reports(&mut reference, traffic, one_at_a_time);
     (reference, reports)
 }
 
-/// Asserts that a detector on `device`, fed by `feed`, gives the reports of one that is fed one
-/// pair at a time on the CPU, finds something at all, and ends with the same recorders.
+/// Asserts that a detector on `device` that ingests with `feed` has the reference's reports and recorders. The
+/// reference is on the CPU and ingests one pair at a time. The reports must not be empty.
 pub(crate) fn assert_equals_one_at_a_time(
     device: Device,
     config: Config,
@@ -73,7 +72,7 @@ pub(crate) fn assert_equal_recorders(
     tested: &mut SlidingDetector,
     reference: &mut SlidingDetector,
 ) {
-    // Not assert_eq: a failure would print 31.6 MB.
+    // The test does not use assert_eq, because a failure would print 31.6 MB.
     assert!(tested.snapshot().unwrap() == reference.snapshot().unwrap(), "the snapshots differ");
     let window = reference.params().window();
     assert!(tested.delta(window).unwrap() == reference.delta(window).unwrap(), "the deltas differ");

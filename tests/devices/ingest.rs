@@ -1,4 +1,4 @@
-//! Pairs in batches, from threads and from pinned memory count as pairs one at a time.
+//! Tests that pairs in batches, from threads and from pinned memory count like pairs one at a time.
 
 use srlg::{Device, IpPair, SlidingDetector};
 
@@ -33,8 +33,8 @@ fn floods(device: Device) {
     }
 }
 
-/// Calls `ingest` with consecutive batches: none, one, a line of recorders and a pair less or
-/// more, a block of a GPU and a pair more, and lengths that fill its buffers.
+/// Calls `ingest` with consecutive batches of many lengths. They are empty, one pair, a line of recorders and a pair
+/// less or more, a block of a GPU and a pair more, and lengths that fill its buffers.
 fn batches(pairs: &[IpPair], mut ingest: impl FnMut(&[IpPair])) {
     let mut rest = pairs;
     for length in [0, 1, 2, 31, 32, 33, 257, 1023, 1025, 4099, 16_385].into_iter().cycle() {
@@ -58,7 +58,7 @@ fn batches_of_every_length(device: Device) {
     }
 }
 
-/// Four threads with a quarter of the pairs each, one with the late ones.
+/// Ingests a quarter of the pairs from each of four threads, and the late pairs from another thread.
 fn at_once(detector: &SlidingDetector, slice: &Slice) {
     std::thread::scope(|scope| {
         for share in slice.pairs.chunks(slice.pairs.len().div_ceil(4).max(1)) {
@@ -76,14 +76,14 @@ fn threads_that_ingest_at_once(device: Device) {
     }
 }
 
-/// Two buffers in turn, each filled again as soon as the call returns.
+/// Ingests from two buffers in turn. Each is filled again as soon as the call returns.
 fn from_two_buffers(detector: &SlidingDetector, slice: &Slice) {
     const LENGTH: usize = 1000;
     let buffer = || detector.pinned_pairs(LENGTH).unwrap();
     let mut buffers = [buffer(), buffer()];
     for (number, batch) in slice.pairs.chunks(LENGTH).enumerate() {
         let buffer = &mut buffers[number % 2];
-        // What a short batch leaves empty repeats its last pair, and so changes nothing.
+        // A short batch repeats its last pair in the rest of the buffer, which changes nothing.
         let pair = |index: usize| batch[index.min(batch.len() - 1)];
         let fill = |pairs: &mut [IpPair]| {
             (0..).zip(pairs).for_each(|(index, place)| *place = pair(index));
@@ -117,7 +117,7 @@ fn no_pairs_at_all(device: Device) {
         tested.skip_to(u64::MAX / 2).unwrap();
         let mut other = detector(device, config);
         other.skip_to(1).unwrap();
-        // Untouched recorders are as old as they can be, and stay so.
+        // Untouched recorders are as old as possible, and stay so.
         other.merge_snapshot(&untouched).unwrap();
         assert_eq!(other.close_slice().unwrap().candidates, 0);
     }

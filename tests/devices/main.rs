@@ -1,9 +1,9 @@
-//! One suite for every device: a detector on it gives the bits of one on the CPU that one
-//! thread feeds one pair at a time, and what it reports is near the exact truth.
+//! One test suite for every device. A detector on the device has the same bits as one on the CPU that ingests one pair
+//! at a time from one thread. Its reports are near the exact answer.
 //!
-//! Shape: tests are functions of a device, and run as `NAME::cpu` and `NAME::cuda`. Invariant:
-//! on the CPU, too, the two sides differ in how pairs come, so that every test can fail.
-//! Where there is no GPU `NAME::cuda` says `skipped`, unless `SRLG_REQUIRE_CUDA=1` is set.
+//! Tests are functions of a device, and run as `NAME::cpu` and `NAME::cuda`. On the CPU, too, the two sides ingest in
+//! different ways, so that every test can fail. Without a GPU, `NAME::cuda` prints `skipped`, unless
+//! `SRLG_REQUIRE_CUDA=1` is set.
 
 #[macro_use]
 mod device;

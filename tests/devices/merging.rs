@@ -1,4 +1,4 @@
-//! Nodes on any device merge into the node that saw everything.
+//! Tests that nodes on any device merge into the node that saw everything.
 
 use srlg::{Config, Device, SlidingDetector};
 
@@ -18,7 +18,7 @@ fn traffic(seed: u64) -> Vec<Slice> {
     with_late(backbone(seed, 7, 100_000))
 }
 
-/// A slice without the pairs of other nodes.
+/// Returns a slice with only the pairs of one node.
 fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
     let mine = |pairs: &[_]| pairs.iter().copied().skip(node).step_by(nodes).collect();
     Slice {
@@ -27,14 +27,14 @@ fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
     }
 }
 
-// One node is on the device, one on the CPU: snapshots go both ways.
+// One node is on the device and one on the CPU, so that snapshots go both ways.
 fn snapshots_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
     for config in presets(5) {
         let traffic = traffic(21);
         let mut one = detector(Device::Cpu, config);
         let mut nodes = [detector(device, config), detector(Device::Cpu, config)];
-        // Nobody reports yet: snapshots also have the super points of the last report of a node, which
-        // are those of a part of the traffic.
+        // No node reports yet. Snapshots also have the super points of the last report of a node, which depend on its
+        // part of the traffic.
         for (number, slice) in (0..).zip(&traffic) {
             one.skip_to(number).unwrap();
             one_at_a_time(&one, slice);
@@ -69,7 +69,7 @@ fn snapshots_of_an_earlier_slice_age(device: Device) {
     }
 }
 
-/// Lets `follower` know what `leader` saw of late: pairs are up to four slices late.
+/// Merges the recent delta of `leader` into `follower`. Pairs are up to four slices late.
 fn follow(follower: &mut SlidingDetector, leader: &mut SlidingDetector) {
     let delta = leader.delta(5).unwrap();
     assert!(delta.recorders() > 1000);
@@ -114,7 +114,7 @@ fn merging_twice_is_merging_once(device: Device) {
     }
 }
 
-// The last of 129 recorders is half of a word that no other is in. 2,000 opposite hosts touch all of them.
+// The last of 129 recorders is half of a word, whose other half is unused. 2,000 peers touch all recorders.
 fn last_recorder_of_an_odd_array(device: Device) {
     let config = small_odd();
     let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));

@@ -1,4 +1,4 @@
-//! More hot columns or candidates than the limits accept, and more pairs than cells, on any device.
+//! Tests of more hot columns or candidates than the limits accept, and of more pairs than cells, on any device.
 
 use srlg::config::Scheme;
 use srlg::report::{FinderFill, Overload};
@@ -17,7 +17,7 @@ on_every_device!(
     as_many_candidates_as_the_limit,
 );
 
-/// The report on one slice; asserts that it is that of the CPU, fed one pair at a time.
+/// Returns the report on one slice. Asserts that it equals that of the CPU, which ingests one pair at a time.
 fn report(device: Device, config: Config, slice: &Slice) -> SliceReport {
     let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
     whole(&tested, slice);
@@ -34,7 +34,7 @@ fn slice() -> Slice {
     Slice { pairs, late: Vec::new() }
 }
 
-/// The hot weight, and the share of row 0 that was hot.
+/// Returns the hot weight, and the hot share of row 0.
 fn hot(report: &SliceReport) -> (u32, f64) {
     match &report.health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => (*hot_weight, hot_shares[0]),
@@ -74,7 +74,7 @@ fn too_many_candidates(device: Device) {
             let report = report(device, config, &slice());
             assert!(report.health.finder.miss_probability > calm.health.finder.miss_probability);
             assert!(report.candidates <= limit as usize);
-            // Of one host less fewer than 0.00013 of those of θ may be missed: no overload.
+            // Without one host, less than 0.00013 of the hosts of θ may be missed, which is not an overload.
             assert!(report.health.finder.overload.is_some() || limit > 1);
         }
     }

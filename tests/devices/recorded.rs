@@ -1,6 +1,6 @@
-//! Recorded traffic: attacks, testbeds, background radiation.
+//! Tests with recorded traffic: attacks, testbeds and background radiation.
 //!
-//! Reads the traces of the folder that SRLG_DATA names; says aloud when there is none.
+//! They read the traces of the folder in SRLG_DATA, and print a message if there is none.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,14 @@ use crate::traffic::{Slice, presets};
 
 on_every_device!(every_trace_in_eight_slices);
 
-/// Slices per trace: its length over that is the length of a slice.
+/// Number of slices per trace. A slice is this part of the length of the trace.
 const SLICES: u64 = 8;
-/// Records of a trace that are taken, the first ones: a call for every pair takes its time.
+/// Largest number of records from the start of a trace, because a call for every pair is slow.
 const MOST_RECORDS: usize = 100_000;
 
 fn traces() -> Vec<PathBuf> {
     let mut traces = dev_traces();
-    // A month of a network takes too long, one pair at a time.
+    // A month of a network takes too long with one pair at a time.
     traces.retain(|trace| !trace.to_string_lossy().contains("darpa98"));
     traces
 }

@@ -1,4 +1,4 @@
-//! Memory that is refused: an error that says so, and what there was works on.
+//! Tests that a failed allocation of memory is an error, after which the detector still works.
 
 use srlg::{Device, Error, IpPair};
 
@@ -7,13 +7,13 @@ use crate::traffic::{contacts, small};
 
 on_every_device!(pinned_memory_that_is_refused);
 
-// 2^50 bytes: no machine has so many, and no process may address them.
+// 2^50 bytes are more than any machine has, or any process can address.
 fn pinned_memory_that_is_refused(device: Device) {
     let mut tested = detector(device, small());
     tested.ingest(&contacts(3, 200)).unwrap();
     let error = tested.pinned_pairs::<IpPair>(1 << 47).unwrap_err();
     assert!(matches!(error, Error::PinnedMemory { bytes } if bytes == 1 << 50), "{error}");
-    // More than a number of bytes can say.
+    // This is more than a number of bytes can represent.
     assert!(matches!(tested.pinned_pairs::<IpPair>(usize::MAX), Err(Error::PinnedMemory { .. })));
     assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);
 }
@@ -27,7 +27,7 @@ mod memory_of_the_device_that_is_refused {
     use crate::device::detector;
     use crate::traffic::{contacts, small};
 
-    /// What stays free for the tests that run meanwhile: less than the largest lines take, 8.6 GB.
+    /// Memory that stays free for tests that run at the same time. It is less than the 8.6 GB of the largest lines.
     const LEFT: usize = 7 << 30;
 
     #[test]
@@ -49,13 +49,13 @@ mod memory_of_the_device_that_is_refused {
         let stream = context.default_stream();
         let held = stream.alloc_zeros::<u8>(free - LEFT).unwrap();
         stream.synchronize().unwrap();
-        // 2^32 - 32 recorders, 2 bytes each.
+        // 2^32 - 32 recorders of 2 bytes each.
         let scheme = Scheme::Tagged { cell_bits: 18, lines: (1 << 27) - 1, tags: 64 };
         let error = SlidingDetector::new(Config { scheme, ..Config::default() }, device).err();
         let Some(Error::DeviceMemory { bytes, free }) = error else { panic!("{error:?}") };
         assert_eq!(bytes, ((1 << 32) - 32) * 2);
         assert!(free < bytes, "{free}");
-        // What is less than what is free is given, and works.
+        // An allocation below the free memory succeeds and works.
         let mut tested = detector(device, small());
         tested.ingest(&contacts(3, 200)).unwrap();
         assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);

@@ -1,4 +1,4 @@
-//! Pairs that are in the memory of a GPU already.
+//! Tests of pairs that are already in the memory of a GPU.
 
 use srlg::gpu::cudarc::driver::CudaContext;
 use srlg::ingest::Ip6Pair;
@@ -7,7 +7,7 @@ use srlg::{Device, IpPair, SlidingDetector};
 use crate::feed::assert_equals_one_at_a_time;
 use crate::traffic::{Slice, backbone, presets, with_late};
 
-/// Pairs of a piece, each of which is gone when the call returns.
+/// Number of pairs in a piece, which is freed when the call returns.
 const PIECE: usize = 10_007;
 
 /// Ingests `pairs` of IPv4 hosts from the memory of the GPU.
@@ -38,7 +38,7 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     late(detector, slice);
 }
 
-/// The same as pairs of any two hosts.
+/// Ingests the same pairs as pairs of any two hosts.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let mapped = |host| [0, 0, 0xffff, host];
     let pair =

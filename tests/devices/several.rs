@@ -1,7 +1,7 @@
-//! Several detectors in one process share the traffic, and merge into one that saw everything: from one thread that
-//! turns from one to the other with every call, and from a thread each.
+//! Tests of several detectors in one process that share the traffic and merge into one that saw everything. They run
+//! from one thread that uses them in turn, and from one thread per detector.
 //!
-//! Where there is a second GPU the second detector is there: a call in the context of the other one would fail.
+//! If there is a second GPU, the second detector is there. A call in the context of the other GPU would fail.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -36,8 +36,8 @@ fn second(device: Device, config: Config) -> SlidingDetector {
     }
 }
 
-/// Gives both detectors every slice by `share`, merges the second into the first, and compares it with one that saw
-/// everything.
+/// Passes every slice to both detectors with `share`, merges the second into the first, and compares it with one that
+/// saw everything.
 fn assert_both_see_everything(
     device: Device,
     seed: u64,
@@ -84,13 +84,13 @@ fn two_threads_with_a_detector_each(device: Device) {
     });
 }
 
-// A buffer is filled again at once: with what both have read by then.
+// A buffer is filled again at once, as soon as both have read it.
 fn pinned_pairs_of_one_detector_that_both_ingest(device: Device) {
     assert_both_see_everything(device, 53, |first, other, pairs| {
         const LENGTH: usize = 1000;
         let mut buffer = first.pinned_pairs(LENGTH).unwrap();
         for (number, batch) in pairs.chunks(LENGTH).enumerate() {
-            // What a short batch leaves empty repeats its last pair, and so changes nothing.
+            // A short batch repeats its last pair in the rest of the buffer, which changes nothing.
             let pair = |index: usize| batch[index.min(batch.len() - 1)];
             let fill = |places: &mut [IpPair]| {
                 (0..).zip(places).for_each(|(index, place)| *place = pair(index));
@@ -108,7 +108,7 @@ fn pinned_pairs_of_one_detector_that_both_ingest(device: Device) {
     });
 }
 
-// Memory, streams and kernels of one are given back while the other one works.
+// Memory, streams and kernels of one detector are freed while the other one works.
 fn detectors_go_and_the_other_one_stays(device: Device) {
     let [config, _] = presets(WINDOW);
     let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));

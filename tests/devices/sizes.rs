@@ -1,5 +1,5 @@
-//! Sizes at the edges of what a configuration may say: both hash families, hosts of both families, and every way in
-//! which pairs of either type come to a device.
+//! Tests of sizes at the limits of a configuration. They use both hash families, hosts of both families, and every way
+//! in which pairs of either type get to a device.
 
 use approx::assert_abs_diff_eq;
 use srlg::config::{HashFamily, Scheme};
@@ -20,10 +20,10 @@ on_every_device!(
     windows_of_more_than_511_slices,
 );
 
-/// A prime: each piece has another number of pairs modulo the threads of a block.
+/// A prime length, so that each piece has another number of pairs modulo the threads of a block.
 const PIECE: usize = 337;
 
-/// Lets `detector` take `pairs` in pieces: from ordinary memory, from pinned memory, and by `resident`.
+/// Ingests `pairs` into `detector` in pieces: from ordinary memory, from pinned memory, and with `resident`.
 fn every_way<P: Pair>(
     detector: &SlidingDetector,
     pairs: &[P],
@@ -38,7 +38,7 @@ fn every_way<P: Pair>(
     }
 }
 
-/// Pairs in memory of the device, where it has one.
+/// Ingests pairs in memory of the device, if it has any.
 fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     #[cfg(feature = "cuda")]
     if detector.device() != Device::Cpu {
@@ -49,8 +49,8 @@ fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     every_way(detector, v6, |detector, piece| detector.ingest(piece).unwrap());
 }
 
-/// Asserts that `device` gives what the CPU gives that gets one pair at a time, with both hash families; what is between
-/// the slices of `jump` is skipped. How many super points there were.
+/// Asserts that `device` has the same reports as the CPU that ingests one pair at a time, with both hash families.
+/// Slices between those of `jump` are skipped. Returns the number of super points.
 fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> usize {
     let (mut super_points, mut pairs) = (0, FamilyPairs::default());
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
@@ -72,18 +72,18 @@ fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> u
     super_points
 }
 
-/// Eight hosts, four of each family, with so many opposite hosts each, in three slices.
+/// Returns eight hosts, four of each family, with `peers` peers each, in three slices.
 fn slices(peers: u32) -> Vec<Vec<IpPair>> {
     let pairs = contacts(8, peers);
     pairs.chunks(pairs.len().div_ceil(3)).map(<[_]>::to_vec).collect()
 }
 
-/// `config` with these cells and lines.
 fn sized(config: Config, cell_bits: u32, lines: u32) -> Config {
     Config { scheme: Scheme::Tagged { cell_bits, lines, tags: 64 }, ..config }
 }
 
-// A host has 32 of them, coarse ones included: one more, and two larger odd numbers, one of them a prime.
+// A host has 32 lines, including coarse ones. The numbers are one more, and two larger odd numbers, of which one is a
+// prime.
 fn odd_numbers_of_lines(device: Device) {
     for lines in [33, 121, 4099] {
         let found = check(device, sized(small(), 12, lines), &slices(300), 1);
@@ -91,7 +91,7 @@ fn odd_numbers_of_lines(device: Device) {
     }
 }
 
-// As few as there may be; an odd number of bits; and more than the default.
+// The numbers of bits are the smallest, an odd one, and one above the default.
 fn few_cells_and_many(device: Device) {
     for cell_bits in [12, 13, 19] {
         let found = check(device, sized(small(), cell_bits, 1201), &slices(200), 1);
@@ -109,7 +109,8 @@ fn thresholds_with_and_without_glimpses(device: Device) {
     }
 }
 
-// 512 fine positions are used up by some 512 ln 512 = 3,194 opposite hosts, 1,024 by 7,098: one coarse region, and two.
+// About 512 ln 512 = 3,194 peers use up 512 fine positions, and 7,098 use up 1,024. The hosts have one coarse region,
+// and two.
 fn hosts_that_use_up_their_fine_region(device: Device) {
     for (linear_width, regions, truth) in [(512, 2, 12_000), (1024, 3, 24_000)] {
         let config = Config { linear_width, ..sized(small(), 12, 40_001) };
@@ -121,14 +122,14 @@ fn hosts_that_use_up_their_fine_region(device: Device) {
         let report = tested.close_slice().unwrap();
         let [point] = report.super_points.as_slice() else { panic!("{report:?}") };
         assert_eq!(point.range, EstimateRange::Within);
-        // Five of the errors that it states.
+        // The bound is five of the stated errors.
         let bound = 5.0 * point.std_error;
         assert_abs_diff_eq!(point.cardinality, f64::from(truth), epsilon = bound);
     }
 }
 
-// Ages are in epochs of several slices. A prime step ends at every place in an epoch, and 4 × 61 slices are within
-// the window.
+// Ages are in epochs of several slices. A prime step ends at every place in an epoch, and 4 × 61 slices are within the
+// window.
 fn windows_of_more_than_511_slices(device: Device) {
     let config = Config { window: 600, ..sized(small(), 13, 1201) };
     assert!(config.validate().unwrap().counter_sizes().epoch_slices > 1);

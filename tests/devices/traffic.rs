@@ -1,24 +1,24 @@
-//! Traffic and sizes of the tests.
+//! Traffic and sizes for the tests.
 
 use srlg::config::{RsraSizes, Scheme};
 use srlg::{Config, IpPair};
 use srlg_traffic::synthetic::{Backbone, Model};
 
-/// What comes in one slice.
+/// The pairs that arrive in one slice.
 #[derive(Clone, Default)]
 pub(crate) struct Slice {
-    /// In time.
+    /// Pairs that are in time.
     pub(crate) pairs: Vec<IpPair>,
-    /// So many slices late.
+    /// Late pairs, with the number of slices that they are late.
     pub(crate) late: Vec<(u32, Vec<IpPair>)>,
 }
 
-/// Every so many packets one is late.
+/// One in this number of packets is late.
 const LATE_SHARE: usize = 16;
-/// Most slices that one is late.
+/// Largest number of slices that a packet is late.
 const MOST_LATE: u32 = 4;
 
-/// `slices` slices with `pairs` distinct pairs together, two packets each, none late.
+/// Returns `slices` slices with `pairs` distinct pairs in all. Each pair has two packets, which are in time.
 pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     let model = Backbone {
         seed,
@@ -31,12 +31,12 @@ pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     model.slices().collect()
 }
 
-/// 40 slices in which a fifth of some 80,000 pairs goes to four victims of a flood.
+/// Returns 40 slices in which a fifth of about 80,000 pairs goes to four victims of a flood.
 pub(crate) fn flood() -> Vec<Vec<IpPair>> {
     Model::Flood.slices(5, 40, 600_000).collect()
 }
 
-/// The same packets, some of them late; those that come after the last slice are lost.
+/// Delays some of the packets. Packets after the last slice are lost.
 pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     let mut traffic = vec![Slice::default(); slices.len()];
     for (now, packets) in slices.into_iter().enumerate() {
@@ -53,12 +53,12 @@ pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     traffic
 }
 
-/// Both presets, for short windows.
+/// Returns both presets, for short windows.
 pub(crate) fn presets(window: u32) -> [Config; 2] {
     [Config::default(), Config::paper()].map(|preset| Config { threshold: 256, window, ..preset })
 }
 
-/// Few recorders, so that hosts collide.
+/// Returns a configuration with few recorders, so that hosts collide.
 pub(crate) fn small() -> Config {
     Config {
         threshold: 64,
@@ -69,23 +69,23 @@ pub(crate) fn small() -> Config {
     }
 }
 
-/// An RSRA as small.
+/// A small RSRA.
 pub(crate) const ROUGH: RsraSizes =
     RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
 
-/// The paper's scheme, as small.
+/// Returns a small configuration of the paper's scheme.
 pub(crate) fn small_paper() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 40, stride: 8 };
     Config { scheme, linear_width: 128, ..small() }
 }
 
-/// The paper's scheme with an odd number of recorders.
+/// Returns the paper's scheme with an odd number of recorders.
 pub(crate) fn small_odd() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
     Config { scheme, linear_width: 129, ..small_paper() }
 }
 
-/// The same with a search of so many hot columns and candidates at most; cells have no hot columns.
+/// Returns `config` with limits of hot columns and candidates in the search. Cells have no hot columns.
 pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> Config {
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {
@@ -96,7 +96,6 @@ pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> C
     Config { scheme, candidate_limit, ..config }
 }
 
-/// `peers` opposite hosts of each of `hosts` hosts.
 pub(crate) fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),

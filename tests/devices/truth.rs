@@ -1,4 +1,4 @@
-//! What a device reports is near the truth, which an exact oracle knows.
+//! Tests that the reports of a device are near the exact answer.
 
 use approx::abs_diff_eq;
 use srlg::report::EstimateRange;
@@ -17,8 +17,8 @@ on_every_device!(
 
 const THRESHOLD: u32 = 256;
 
-/// Asserts that `report` has all super points of `truth` and no other host, as far as estimates
-/// err: five of the errors that they state. How many it has.
+/// Asserts that `report` has all super points of the exact answer and no other host, within five of the stated errors.
+/// Returns their number.
 fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     for point in &report.super_points {
         let truth = f64::from(exact.cardinality(number(point.host)));
@@ -34,7 +34,8 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     report.super_points.len()
 }
 
-/// Asserts it of all slices, whose hosts are of a family, in windows of `window`; how many super points there were.
+/// Asserts this for all slices, whose hosts are of one family, in windows of `window`. Returns the number of super
+/// points.
 fn compare(device: Device, family: Family, traffic: &[Vec<IpPair>], window: u32) -> usize {
     let config = Config { threshold: THRESHOLD, window, ..Config::default() };
     let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));

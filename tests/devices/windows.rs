@@ -1,4 +1,4 @@
-//! Windows of all lengths: short ones, those that ages count in epochs, and queries of a part.
+//! Tests of windows of all lengths: short windows, windows whose ages are in epochs, and queries of a part.
 
 use srlg::config::Scheme;
 use srlg::{Config, Device, IpPair};
@@ -19,7 +19,7 @@ on_every_device!(
     long_silences,
 );
 
-// Pairs are up to four slices late: of a window of one slice or two most of them are lost.
+// Pairs are up to four slices late, so most of them are lost in a window of one or two slices.
 fn short_windows(device: Device) {
     let traffic = with_late(backbone(11, 8, 150_000));
     for window in [1, 2, 3] {
@@ -30,7 +30,7 @@ fn short_windows(device: Device) {
     }
 }
 
-// Queries between the search and the ageing leave both as they are.
+// Queries between the search and the ageing do not change either of them.
 fn questions_while_a_slice_closes(device: Device) {
     for config in presets(5) {
         let config = Config { threshold: 128, ..config };
@@ -73,8 +73,8 @@ fn hosts_leave_after_exactly_k_slices(device: Device) {
     }
 }
 
-// 1200 slices are more than a word of the counter has ages for, 5000 more than a cell has; 300 are where 200
-// tags are asked for.
+// 1200 slices are more than the ages in a word of the counter, and 5000 are more than those in a cell. 300 slices are
+// used with 200 tags.
 fn windows_of_epochs(device: Device) {
     let default = Config::default().scheme;
     let tagged = Scheme::Tagged { cell_bits: 18, lines: 412_500, tags: 200 };
@@ -108,7 +108,7 @@ fn queries_of_shorter_windows(device: Device) {
         let points = &reports.last().unwrap().super_points;
         assert!(points.len() > 10);
         for window in 1..=6 {
-            // The last host has never been seen.
+            // The last host was never seen.
             let hosts = points.iter().map(|point| point.host).chain([[10, 1, 2, 3].into()]);
             for host in hosts {
                 let expected = reference.cardinality_within(host, window).unwrap();

@@ -1,10 +1,10 @@
-//! The small examples as a user runs them.
+//! Tests of the small examples, run as a user does.
 
 use std::process::{Command, Output};
 
 use approx::assert_abs_diff_eq;
 
-/// The example of this name beside this test's own binary: cargo builds it before it runs all tests.
+/// Returns the example of this name beside the binary of this test. Cargo builds examples before it runs the tests.
 fn example(name: &str) -> Command {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
@@ -13,7 +13,7 @@ fn example(name: &str) -> Command {
     Command::new(path)
 }
 
-/// What the example prints, when it succeeds.
+/// Returns the output of the example, if it succeeds.
 fn printed(name: &str) -> String {
     printed_with(name, &[])
 }
@@ -25,8 +25,8 @@ fn printed_with(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(stdout).expect("examples print text")
 }
 
-/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is right: five
-/// of its standard errors are off once in two million seeds.
+/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is correct. An error above five
+/// standard errors occurs once in two million seeds.
 fn assert_estimates(line: &str, host: &str, truth: f64) {
     let words: Vec<&str> = line.split(' ').collect();
     let [.., found, cardinality, error] = words[..] else { panic!("{line}") };
@@ -70,7 +70,7 @@ fn devices_find_together_what_each_sees_a_third_of() {
     let printed = printed_with("gpus", &["cpu", "cpu", "cpu"]);
     let lines: Vec<&str> = printed.lines().collect();
     let [_, found @ .., _] = &lines[..] else { panic!("{printed}") };
-    // Three hosts with 400 new peers in each of 12 slices; with 1,200 and more they are reported.
+    // Three hosts have 400 new peers in each of 12 slices. From 1,200 peers on they are reported.
     assert_eq!(found.len(), 3 * 10, "{printed}");
     let mut last = found[found.len() - 3..].to_vec();
     last.sort_by_key(|line| line.split(' ').nth(2));

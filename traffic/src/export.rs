@@ -1,6 +1,7 @@
-//! Exports of flows and packets as NetFlow v5 and v9, IPFIX and sFlow, byte by byte from the formats' specifications.
+//! Exports of flows and packets as NetFlow v5 and v9, IPFIX and sFlow, written byte by byte from the specifications of
+//! the formats.
 //!
-//! Nothing here knows the decoder: what is wrong here is not wrong there in the same way.
+//! This module is independent of the decoder, so that the two cannot share a mistake.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,23 +11,23 @@ use crate::packets::{Packet, START_S};
 /// The packets of one direction of a conversation.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Source and destination.
+    /// Source and destination addresses.
     pub hosts: [IpAddr; 2],
-    /// Number of the protocol.
+    /// IP protocol number.
     pub protocol: u8,
-    /// Ports of source and destination.
+    /// Source and destination ports.
     pub ports: [u16; 2],
-    /// TCP flags of all packets together.
+    /// Union of the TCP flags of all packets.
     pub flags: u8,
-    /// Packets.
+    /// Number of packets.
     pub packets: u32,
-    /// Bytes without the heads of frames.
+    /// Bytes without the frame headers.
     pub octets: u32,
-    /// Milliseconds of the first and the last packet after the first of all.
+    /// Times of the first and the last packet, in milliseconds after the first packet of all flows.
     pub times_ms: [u32; 2],
 }
 
-/// Returns the flows of `packets` in the order of their first packets, as an exporter has them that forgets nothing.
+/// Returns the flows of `packets` in the order of their first packets, like an exporter with unlimited memory.
 #[must_use]
 pub fn flows(packets: &[Packet]) -> Vec<Flow> {
     let mut known = BTreeMap::new();
@@ -42,14 +43,15 @@ pub fn flows(packets: &[Packet]) -> Vec<Flow> {
         let flow = &mut flows[number];
         flow.flags |= flags;
         flow.packets += 1;
-        // Without the head of the frame.
+        // Bytes are counted without the header of the frame.
         flow.octets += packet.frame().len() as u32 - 14;
         flow.times_ms[1] = now;
     }
     flows
 }
 
-/// Returns flows, each with that of the other direction if there is one. Whose first packet is earlier is the forward one.
+/// Pairs each flow with the flow of the other direction, if there is one. The flow with the earlier first packet is the
+/// forward one.
 #[must_use]
 pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     let mut begun = BTreeMap::new();
@@ -67,29 +69,29 @@ pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     biflows
 }
 
-/// Seconds after the first packet at which flows are exported, later than the last packet.
+/// Time of the export, in seconds after the first packet. It is later than the last packet.
 pub const EXPORT_S: u32 = 10;
-/// Milliseconds for which the exporter has been up at the first packet.
+/// Uptime of the exporter at the first packet, in milliseconds.
 const UPTIME_MS: u32 = 100_000;
-/// Of a message: few enough bytes for Ethernet.
+/// Records per message. A message with this number of records fits into an Ethernet frame.
 const RECORDS: usize = 15;
-/// Of reverse elements, RFC 5103.
+/// Enterprise number of reverse elements (RFC 5103).
 const REVERSE_ENTERPRISE: u32 = 29_305;
-/// First bit of an element's number: an enterprise follows.
+/// First bit of an element number: an enterprise number follows.
 const REVERSE: u16 = 0x8000;
 
-/// A field of a template: number, length.
+/// A field of a template: element number and length.
 type Field = (u16, u16);
 
-/// Octets, packets, TCP flags; protocol and ports. The same numbers in NetFlow v9 and IPFIX.
+/// Fields of octets, packets and TCP flags, and of protocol and ports. NetFlow v9 and IPFIX use the same numbers.
 const COUNTS: [Field; 3] = [(1, 4), (2, 4), (6, 1)];
 const CONVERSATION: [Field; 3] = [(4, 1), (7, 2), (11, 2)];
-/// Uptime of the first and the last packet, of NetFlow v9.
+/// NetFlow v9 fields of the uptime at the first and the last packet.
 const UPTIMES: [Field; 2] = [(22, 4), (21, 4)];
-/// Milliseconds since the Unix epoch of the same, of IPFIX.
+/// IPFIX fields of the times of the first and the last packet, in milliseconds since the Unix epoch.
 const TIMES: [Field; 2] = [(152, 8), (153, 8)];
 
-/// Returns `words` in the byte order of the network.
+/// Returns `words` in network byte order.
 #[must_use]
 pub fn be16(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -107,12 +109,12 @@ fn octets(hosts: [IpAddr; 2]) -> Vec<u8> {
     hosts.map(octets).concat()
 }
 
-/// Template of a family, and the elements of its addresses.
+/// Returns the template number of a family, and the fields of its addresses.
 fn of_family(is_v6: bool) -> (u16, [Field; 2]) {
     if is_v6 { (257, [(27, 16), (28, 16)]) } else { (256, [(8, 4), (12, 4)]) }
 }
 
-/// Returns the set `id` of NetFlow v9 or IPFIX, padded to whole words.
+/// Returns a set of NetFlow v9 or IPFIX with the number `id`, padded to whole words.
 #[must_use]
 pub fn set(id: u16, content: &[u8]) -> Vec<u8> {
     let padding = vec![0; content.len().next_multiple_of(4) - content.len()];
@@ -120,7 +122,7 @@ pub fn set(id: u16, content: &[u8]) -> Vec<u8> {
     [&be16(&[id, length])[..], content, &padding].concat()
 }
 
-/// A set of the templates of both families, each with `fields` after its addresses.
+/// Returns a set with the templates of both families. In each template, `fields` follow the addresses.
 fn templates(id: u16, fields: &[Field]) -> Vec<u8> {
     let template = |is_v6| {
         let (template, addresses) = of_family(is_v6);
@@ -149,7 +151,7 @@ fn times(flow: &Flow) -> Vec<u8> {
     times.map(u64::to_be_bytes).concat()
 }
 
-/// Returns datagrams of NetFlow v5, of flows of IPv4.
+/// Returns NetFlow v5 datagrams of IPv4 flows.
 #[must_use]
 pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -170,7 +172,7 @@ pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     flows.chunks(30).enumerate().map(datagram).collect()
 }
 
-/// Sets of data of records, each with its template: [`RECORDS`] of one template in each.
+/// Returns sets of data records. Each set has up to [`RECORDS`] records of one template.
 fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
     let (of_v6, of_v4): (Vec<_>, Vec<_>) = records.partition(|(is_v6, _)| *is_v6);
     let sets = [of_v4, of_v6].into_iter().flat_map(|records| {
@@ -183,23 +185,23 @@ fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)>
     sets.collect()
 }
 
-/// The header of a datagram of NetFlow v9.
+/// The header of a NetFlow v9 datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct V9Header {
-    /// Records of all sets, templates included.
+    /// Number of records in all sets, including templates.
     pub records: u16,
-    /// Milliseconds for which the exporter has been up.
+    /// Uptime of the exporter, in milliseconds.
     pub uptime_ms: u32,
-    /// Time of the export, seconds since the Unix epoch.
+    /// Time of the export, in seconds since the Unix epoch.
     pub time_s: u32,
-    /// Number of the datagram.
+    /// Sequence number of the datagram.
     pub number: u32,
-    /// Source of the records within the exporter.
+    /// Observation domain (source ID) within the exporter.
     pub domain: u32,
 }
 
 impl V9Header {
-    /// Returns the datagram with `sets`.
+    /// Returns a datagram of this header and `sets`.
     #[must_use]
     pub fn with(self, sets: &[u8]) -> Vec<u8> {
         let Self { records, uptime_ms, time_s, number, domain } = self;
@@ -207,7 +209,7 @@ impl V9Header {
     }
 }
 
-/// Returns datagrams of NetFlow v9, the templates in the first.
+/// Returns NetFlow v9 datagrams. The first one has the templates.
 #[must_use]
 pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -230,21 +232,21 @@ pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     sets.enumerate().map(|(number, (records, set))| message(number, records, &set)).collect()
 }
 
-/// Messages of IPFIX of these data, the templates of `fields` in the first.
+/// Returns IPFIX messages of these records. The first one has the templates of `fields`.
 fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<Vec<u8>> {
     let mut before = 0;
     let message = |(records, set): (usize, Vec<u8>)| {
         let mut bytes = be16(&[10, 16 + set.len() as u16]);
         bytes.extend(be32(&[START_S + EXPORT_S, before, 7]));
         bytes.extend(set);
-        // Records of data in all messages before.
+        // The sequence number counts data records in all earlier messages.
         before += records as u32;
         bytes
     };
     [(0, templates(2, fields))].into_iter().chain(data(records)).map(message).collect()
 }
 
-/// Returns messages of IPFIX, the templates in the first.
+/// Returns IPFIX messages. The first one has the templates.
 #[must_use]
 pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -254,7 +256,7 @@ pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     messages(&[&COUNTS[..], &CONVERSATION, &TIMES].concat(), flows.iter().map(record))
 }
 
-/// Returns messages of IPFIX of both directions together: what the reverse one had is 0 where there was none.
+/// Returns IPFIX messages with both directions in one record. Fields of a missing reverse direction are 0.
 #[must_use]
 pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     let record = |(forward, reverse): &(Flow, Option<Flow>)| {
@@ -269,7 +271,8 @@ pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     messages(&fields.collect::<Vec<_>>(), flows.iter().map(record))
 }
 
-/// Returns datagrams of sFlow v5, each with the microseconds of its last packet: every packet is a sample with its raw header.
+/// Returns sFlow v5 datagrams, each with the time of its last packet in microseconds. Every packet is sampled, with its
+/// raw header.
 #[must_use]
 pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let framed = |format: u32, content: &[u8]| {
@@ -278,7 +281,8 @@ pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let sample = |number: usize, packet: &Packet| {
         let frame = packet.frame();
         let padding = vec![0; frame.len().next_multiple_of(4) - frame.len()];
-        // Ethernet, its length with a checksum, the checksum that is not in the header, the header.
+        // The fields are the protocol (Ethernet), the frame length with a checksum, the stripped checksum, and the
+        // header length.
         let head = be32(&[1, frame.len() as u32 + 4, 4, frame.len() as u32]);
         let raw = framed(1, &[head, frame, padding].concat());
         let number = number as u32 + 1;

@@ -1,4 +1,4 @@
-//! Hosts of either family for the same traffic: models speak of hosts by numbers of 32 bits.
+//! Address families for the same synthetic traffic. Traffic models identify hosts by 32-bit numbers.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,34 +6,34 @@ use std::str::FromStr;
 
 use srlg_core::{Ip6Pair, IpPair, Limbs, limbs};
 
-/// Which family the hosts of traffic are of.
+/// Address family of the hosts in synthetic traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// IPv4: a host's number is its address.
+    /// IPv4. The number of a host is its address.
     #[default]
     V4,
-    /// IPv6: one network of 64 bits for each high half of a number, the low half of which is the interface identifier.
+    /// IPv6. Each high half of a number has its own /64 network, and the low half is the interface identifier.
     V6,
-    /// Half of the inside hosts, by a hash of their numbers, as in [`V6`](Self::V6), with all of their opposite hosts; the
-    /// others as in [`V4`](Self::V4).
+    /// Both families. Half of the inside hosts, chosen by a hash of their numbers, are as in [`V6`](Self::V6), with all
+    /// their peers. The others are as in [`V4`](Self::V4).
     Mixed,
 }
 
-/// Pairs of both types.
+/// Pairs of both families.
 #[derive(Clone, Debug, Default)]
 pub struct FamilyPairs {
-    /// Of IPv4 hosts.
+    /// Pairs of IPv4 hosts.
     pub v4: Vec<IpPair>,
-    /// Of IPv6 hosts.
+    /// Pairs of IPv6 hosts.
     pub v6: Vec<Ip6Pair>,
 }
 
 impl Family {
-    /// All of them, by the names that [`FromStr`] knows.
+    /// All families, with the names that [`FromStr`] accepts.
     pub const ALL: [(&'static str, Self); 3] =
         [("4", Self::V4), ("6", Self::V6), ("mixed", Self::Mixed)];
 
-    /// Returns the inside host of this `number`.
+    /// Returns the inside host with this `number`.
     #[must_use]
     pub fn host(self, number: u32) -> IpAddr {
         match self.is_v6(number) {
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Returns the inside host and the opposite host of `pair`: they are of one family.
+    /// Returns the inside host and the peer of `pair`. Both are of one family.
     #[must_use]
     pub fn hosts(self, IpPair { inside, opposite }: IpPair) -> (IpAddr, IpAddr) {
         match self.is_v6(inside) {
@@ -51,7 +51,7 @@ impl Family {
         }
     }
 
-    /// Replaces what is in `all` by `pairs`, whose hosts are of this family.
+    /// Replaces the contents of `all` with `pairs`, whose hosts get addresses of this family.
     pub fn split(self, pairs: &[IpPair], all: &mut FamilyPairs) {
         all.v4.clear();
         all.v6.clear();
@@ -86,11 +86,11 @@ impl FromStr for Family {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let family = Self::ALL.iter().find(|(name, _)| *name == text).map(|&(_, family)| family);
-        family.ok_or("give 4, 6 or mixed")
+        family.ok_or("must be 4, 6 or mixed")
     }
 }
 
-/// Returns `pairs`, all hosts of which are of [IPv6](Family::V6).
+/// Returns `pairs` with all hosts as [IPv6](Family::V6) hosts.
 #[must_use]
 pub fn v6_pairs(pairs: &[IpPair]) -> Vec<Ip6Pair> {
     let mut all = FamilyPairs::default();
@@ -98,18 +98,18 @@ pub fn v6_pairs(pairs: &[IpPair]) -> Vec<Ip6Pair> {
     all.v6
 }
 
-/// In the prefix for documentation, 2001:db8::/32 (RFC 3849).
+/// Returns the address of host `number` in the documentation prefix 2001:db8::/32 (RFC 3849).
 const fn v6(number: u32) -> Limbs {
     [0x2001_0db8, number & 0xffff_0000, 0, number & 0xffff]
 }
 
-/// Returns the IPv4 host of this `number`.
+/// Returns the IPv4 host with this `number`.
 #[must_use]
 pub fn ip(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(number).into()
 }
 
-/// Returns the number of `host`, which is one of any [`Family`].
+/// Returns the number of `host`, which may be of any [`Family`].
 #[must_use]
 pub fn number(host: IpAddr) -> u32 {
     let [_, high, _, low] = limbs(host);
@@ -131,7 +131,7 @@ mod tests {
             }
             let expected = [("4", 0), ("6", 1 << 16), ("mixed", 1 << 15)];
             let expected = expected.iter().find(|it| it.0 == name).unwrap().1;
-            // A coin for each: 128 of a standard deviation, four of them.
+            // Each host is a coin toss. The standard deviation is 128, and the bound is four of them.
             assert!(v6.abs_diff(expected) < 512, "{name} {v6}");
         }
     }

@@ -1,14 +1,16 @@
-//! Traffic whose truth is known, and the truth: what srlg is tested and measured with.
+//! Synthetic and recorded traffic, and its exact answers, for tests and measurements of srlg.
 //!
-//! - [`synthetic`]: seeded traffic of several models, the same bits on every machine.
-//! - [`family`]: the same traffic as IPv4, as IPv6, or as both.
-//! - [`packets`], [`export`]: packets of made-up traffic, and what exporters of every format make of them.
-//! - [`trace`]: record files of real traffic.
-//! - [`oracle`]: exact sliding cardinalities, by hash maps.
-//! - [`score`]: false rates and errors of a detector's reports against the truth.
+//! | Module | Contents |
+//! |---|---|
+//! | [`synthetic`] | seeded traffic of several models, with the same bits on every machine |
+//! | [`family`] | the same traffic as IPv4, IPv6 or both |
+//! | [`packets`], [`export`] | packets of synthetic traffic, and their exports in every flow format |
+//! | [`trace`] | record files of real traffic |
+//! | [`oracle`] | exact sliding cardinalities, from hash maps |
+//! | [`score`] | false rates and errors of the reports of a detector |
 //!
-//! The order of use is traffic or trace, oracle, detector, score. Nothing here knows a detector:
-//! it takes what a detector takes, and compares numbers. Memory grows with the traffic.
+//! An evaluation uses traffic or a trace, the oracle, a detector and the score, in this order. This crate does not
+//! depend on a detector. It produces the input of one, and compares numbers. Its memory grows with the traffic.
 #![forbid(unsafe_code)]
 
 pub mod export;

@@ -1,8 +1,8 @@
-//! The exact answer: sliding cardinalities of all hosts, by hash maps.
+//! Exact sliding cardinalities of all hosts, from hash maps.
 //!
-//! At the end of slice t a pair counts when its last touch lies in the slices t - window + 1 to t. Every known pair is in one
-//! bucket, of a slice that is no later than its last touch, so a touch and an expiry cost amortised O(1). Memory is that of
-//! the distinct pairs of the window.
+//! At the end of slice t, a pair counts if its last touch is in slices t - window + 1 to t. Every known pair is in one
+//! bucket, whose slice is not later than the last touch of the pair. A touch and an expiry therefore have an amortised
+//! cost of O(1). The memory grows with the distinct pairs of the window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -21,22 +21,22 @@ use std::collections::hash_map::Entry;
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
 pub struct ExactWindow {
-    /// Number of the current slice. Starts at `window`, so that slices before the first one have a number.
+    /// Number of the current slice. It starts at `window`, so that slices before the first one have a number.
     now: u64,
     /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
-    /// Pairs by the slice of a touch, modulo the window. A pair that was touched
-    /// again since goes to the bucket of its last touch when this one expires.
+    /// Pairs by the slice of a touch, modulo the window. When a pair expires here but was touched again, it moves to
+    /// the bucket of its last touch.
     buckets: Vec<Vec<IpPair>>,
-    /// Cardinality of every host that has one.
+    /// Cardinality of every host with at least one peer.
     cardinalities: FxHashMap<Address, u32>,
 }
 
 impl ExactWindow {
-    /// An empty window of `window` slices.
+    /// Creates an empty window of `window` slices.
     ///
     /// # Panics
-    /// When `window` is 0: no touch could ever count.
+    /// Panics if `window` is 0, because no touch could ever count.
     #[must_use]
     pub fn new(window: u32) -> Self {
         assert!(window > 0, "a window has at least one slice");
@@ -48,7 +48,7 @@ impl ExactWindow {
         }
     }
 
-    /// Records that `pair` was seen in the current slice.
+    /// Records a contact of `pair` in the current slice.
     pub fn touch(&mut self, pair: IpPair) {
         if self.last_touch.insert(pair, self.now).is_none() {
             *self.cardinalities.entry(pair.inside).or_default() += 1;
@@ -57,13 +57,13 @@ impl ExactWindow {
         }
     }
 
-    /// Cardinality of `host` over the window that ends with the current slice.
+    /// Returns the cardinality of `host` in the window that ends with the current slice.
     #[must_use]
     pub fn cardinality(&self, host: Address) -> u32 {
         self.cardinalities.get(&host).copied().unwrap_or(0)
     }
 
-    /// Hosts of at least `threshold` and at least 1 opposite hosts, sorted by address.
+    /// Returns the hosts with at least `threshold` peers, and at least one, sorted by address.
     #[must_use]
     pub fn super_points(&self, threshold: u32) -> Vec<(Address, u32)> {
         let all = self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality));
@@ -72,24 +72,24 @@ impl ExactWindow {
         points
     }
 
-    /// Number of distinct pairs within the window.
+    /// Returns the number of distinct pairs in the window.
     #[must_use]
     pub fn distinct_pairs(&self) -> usize {
         self.last_touch.len()
     }
 
-    /// The [`super_points`](Self::super_points) of the window that ends now; then it moves by one slice.
+    /// Returns the [`super_points`](Self::super_points) of the window, and then moves it by one slice.
     ///
-    /// A `threshold` of 1 gives the cardinalities of all hosts.
+    /// A `threshold` of 1 returns the cardinalities of all hosts.
     pub fn close_slice(&mut self, threshold: u32) -> Vec<(Address, u32)> {
         let points = self.super_points(threshold);
         self.skip(1);
         points
     }
 
-    /// Moves the window by `slices`, in which nothing more is seen than was touched already.
+    /// Moves the window by `slices`, without further touches.
     pub fn skip(&mut self, slices: u64) {
-        // After as many steps as the window has slices nothing is left to expire.
+        // After a whole window of steps, nothing is left to expire.
         for _ in 0..slices.min(self.buckets.len() as u64) {
             self.now += 1;
             self.expire(self.now - self.buckets.len() as u64);
@@ -97,8 +97,7 @@ impl ExactWindow {
         self.now += slices.saturating_sub(self.buckets.len() as u64);
     }
 
-    /// Forgets the pairs whose last touch was in `slice`, and moves those of its bucket that were
-    /// touched since.
+    /// Removes the pairs whose last touch was in `slice`, and moves the other pairs of its bucket to later ones.
     fn expire(&mut self, slice: u64) {
         let bucket = self.bucket(slice);
         for pair in std::mem::take(&mut self.buckets[bucket]) {
@@ -129,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
     use rustc_hash::FxHashSet;
 
-    /// The definition, word for word: every touch ever, and a count over all of them.
+    /// A literal implementation of the definition, which stores every touch and counts over all of them.
     #[derive(Default)]
     struct Naive {
         now: i64,

@@ -1,15 +1,14 @@
-//! How good a detector's reports are, against the truth.
+//! Scores of the reports of a detector against the exact answer.
 //!
-//! A [`Score`] has sums over reported and true super points; scores of slices
-//! add up to the score of all of them. Ratios are taken of the sums,
-//! last, and are `None` without a true super point to relate to, never NaN.
-//! [`MeanRates`] are means over windows instead, where every window counts the same.
+//! A [`Score`] has sums over reported and true super points, so the scores of slices add up to the score of all slices.
+//! Ratios are computed last, from the sums. Without a true super point they are `None`, and never NaN. [`MeanRates`]
+//! are means over windows, with equal weight for every window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::Address;
 use std::ops::AddAssign;
 
-/// Counts and error sums of one slice, or of many together.
+/// Counts and error sums of one slice or of several slices.
 ///
 /// ```
 /// use srlg_traffic::score::Score;
@@ -20,26 +19,26 @@ use std::ops::AddAssign;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// True super points, N of the paper.
+    /// Number of true super points, N in the paper.
     pub true_super_points: u64,
-    /// Reported super points, N' of the paper.
+    /// Number of reported super points, N' in the paper.
     pub reported: u64,
-    /// Reported hosts that are no super points, N+ of the paper.
+    /// Number of reported hosts that are not super points, N+ in the paper.
     pub false_positives: u64,
-    /// Super points that are not reported, N- of the paper.
+    /// Number of super points that are not reported, N- in the paper.
     pub false_negatives: u64,
-    /// Sum of ((estimate - truth) / truth)^2 over the reported true super points.
+    /// Sum of ((estimate - truth) / truth)^2 over all true super points that were reported.
     pub sum_of_squared_errors: f64,
-    /// Largest |estimate - truth| / truth of a reported true super point.
+    /// Largest |estimate - truth| / truth of a true super point that was reported.
     pub largest_error: f64,
 }
 
 impl Score {
     /// Compares a report with the truth of the same window.
     ///
-    /// `truth` holds the cardinalities of all super points and of any other hosts,
-    /// `reported` the estimates; either names a host at most once, in any order. A
-    /// host is a super point when its true cardinality is at least `threshold`.
+    /// `truth` has the cardinalities of all super points and of any other hosts, and `reported` has the estimates. Both
+    /// contain a host at most once, in any order. A host is a super point if its true cardinality is at least
+    /// `threshold`.
     #[must_use]
     pub fn of(truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) -> Self {
         let mut missing: FxHashMap<Address, u32> =
@@ -60,37 +59,37 @@ impl Score {
     }
 
     fn add_error(&mut self, estimate: f64, truth: f64) {
-        // A threshold of 0 admits hosts of cardinality 0, relative to which nothing is.
+        // With a threshold of 0 a host may have cardinality 0, for which no relative error exists.
         let error = (estimate - truth) / truth.max(1.0);
         self.sum_of_squared_errors += error * error;
         self.largest_error = self.largest_error.max(error.abs());
     }
 
-    /// FPR, `N+ / N`: can pass 1. `None` when there is no true super point.
+    /// Returns the FPR, `N+ / N`, which can exceed 1. It is `None` if there is no true super point.
     #[must_use]
     pub fn false_positive_ratio(&self) -> Option<f64> {
         self.per_super_point(self.false_positives)
     }
 
-    /// FNR, `N- / N`. `None` when there is no true super point.
+    /// Returns the FNR, `N- / N`. It is `None` if there is no true super point.
     #[must_use]
     pub fn false_negative_ratio(&self) -> Option<f64> {
         self.per_super_point(self.false_negatives)
     }
 
-    /// TFR, the total false rate: FPR + FNR. `None` when there is no true super point.
+    /// Returns the TFR, the total false rate FPR + FNR. It is `None` if there is no true super point.
     #[must_use]
     pub fn total_false_rate(&self) -> Option<f64> {
         self.per_super_point(self.false_positives + self.false_negatives)
     }
 
-    /// Root of the mean squared relative error; `None` when no true super point was reported.
+    /// Returns the root mean squared relative error. It is `None` if no true super point was reported.
     #[must_use]
     pub fn rmse(&self) -> Option<f64> {
         self.per_hit(self.sum_of_squared_errors).map(f64::sqrt)
     }
 
-    /// Largest absolute relative error; `None` when no true super point was reported.
+    /// Returns the largest absolute relative error. It is `None` if no true super point was reported.
     #[must_use]
     pub fn max_error(&self) -> Option<f64> {
         self.per_hit(0.0).map(|_| self.largest_error)
@@ -117,7 +116,7 @@ impl AddAssign for Score {
     }
 }
 
-/// Means of the false rates of windows.
+/// Mean false rates of several windows.
 ///
 /// ```
 /// use srlg_traffic::score::{MeanRates, Score};
@@ -128,7 +127,7 @@ impl AddAssign for Score {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MeanRates {
-    /// Windows with a true super point.
+    /// Number of windows with a true super point.
     windows: u32,
     positive: f64,
     negative: f64,
@@ -136,7 +135,7 @@ pub struct MeanRates {
 }
 
 impl MeanRates {
-    /// Takes the score of one window.
+    /// Adds the score of one window.
     pub fn add(&mut self, window: &Score) {
         let rates = (window.false_positive_ratio(), window.false_negative_ratio());
         let (Some(positive), Some(negative)) = rates else { return };
@@ -146,25 +145,25 @@ impl MeanRates {
         self.worst = self.worst.max(positive + negative);
     }
 
-    /// Mean FPR; `None` when no window had a true super point, as all of these.
+    /// Returns the mean FPR. It is `None` if no window had a true super point.
     #[must_use]
     pub fn positive(&self) -> Option<f64> {
         self.per_window(self.positive)
     }
 
-    /// Mean FNR.
+    /// Returns the mean FNR. It is `None` if no window had a true super point.
     #[must_use]
     pub fn negative(&self) -> Option<f64> {
         self.per_window(self.negative)
     }
 
-    /// Mean TFR: FPR + FNR.
+    /// Returns the mean TFR, which is FPR + FNR. It is `None` if no window had a true super point.
     #[must_use]
     pub fn total(&self) -> Option<f64> {
         self.per_window(self.positive + self.negative)
     }
 
-    /// Largest TFR of a window.
+    /// Returns the largest TFR of a window. It is `None` if no window had a true super point.
     #[must_use]
     pub fn worst(&self) -> Option<f64> {
         (self.windows > 0).then_some(self.worst)
@@ -184,7 +183,7 @@ mod tests {
 
     #[test]
     fn ratios_relate_to_the_true_super_points() {
-        // 2 and 3 found, 1 missed; 4 is below the threshold and 9 does not exist.
+        // Hosts 2 and 3 are found, and 1 is missed. Host 4 is below the threshold, and 9 does not exist.
         let reported = [(2, 220.0), (3, 380.0), (4, 101.0), (9, 500.0)];
         let score = Score::of(&TRUTH, &reported, 100);
         assert_eq!((score.true_super_points, score.reported), (3, 4));
@@ -195,9 +194,9 @@ mod tests {
 
     #[test]
     fn errors_are_of_the_reported_true_super_points_alone() {
-        // Relative errors +0.1 and -0.05 by hand; the false positive's is not counted.
+        // The relative errors are +0.1 and -0.05. The false positive does not count.
         let score = Score::of(&TRUTH, &[(2, 220.0), (3, 380.0), (4, 9900.0)], 100);
-        // A relative error is a difference and a quotient; the rest takes three roundings more.
+        // A relative error is a difference and a quotient. The other steps round three times more.
         let epsilon = 5.0 * f64::EPSILON;
         assert_abs_diff_eq!(score.max_error().unwrap(), 0.1, epsilon = epsilon);
         assert_abs_diff_eq!(score.rmse().unwrap(), 0.00625_f64.sqrt(), epsilon = epsilon);
@@ -216,7 +215,7 @@ mod tests {
         assert_eq!(score.false_positive_ratio().or(score.false_negative_ratio()), None);
         assert_eq!(score.total_false_rate(), None);
         assert_eq!(score.rmse().or(score.max_error()), None);
-        // All missed: the rates are known, the errors are not.
+        // If all super points are missed, the rates are known and the errors are not.
         let all_missed = Score::of(&TRUTH, &[], 100);
         assert_eq!((all_missed.false_negative_ratio(), all_missed.rmse()), (Some(1.0), None));
     }
@@ -235,7 +234,8 @@ mod tests {
     fn every_window_with_a_super_point_counts_the_same() {
         let mut rates = MeanRates::default();
         assert_eq!((rates.total(), rates.worst()), (None, None));
-        // Missed 1 of 1; of 4 none missed, 1 false besides; no super point, 1 false.
+        // The first window misses 1 of 1. The second misses 0 of 4, with 1 false. The third has no super point, and 1
+        // false.
         rates.add(&Score::of(&[(1, 10)], &[], 10));
         let four = [(1, 10), (2, 10), (3, 10), (4, 10)];
         let five = [1, 2, 3, 4, 5].map(|host| (host, 10.0));

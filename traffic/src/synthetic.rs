@@ -1,13 +1,12 @@
-//! Synthetic backbone traffic of which everything is known.
+//! Synthetic backbone traffic with exactly known properties.
 //!
-//! Model A, per period of 300 s: 99.4 % of the hosts have Pareto(1, 2.2)
-//! cardinalities and are new in every period; 0.6 % have Pareto(48, 1.1), stay,
-//! and vary by 15 % from period to period; a tenth of those scan, three tenths
-//! are active for 30 to 150 s only. A pair is one flow: Pareto(1, 0.8) packets over
-//! Pareto(0.5 s, 0.8), at most 900 s.
+//! Model A describes a period of 300 s. 99.4 % of the hosts have Pareto(1, 2.2) cardinalities and are new in every
+//! period. The other 0.6 % have Pareto(48, 1.1), stay, and vary by 15 % from period to period. A tenth of those scan,
+//! and three tenths are active for only 30 to 150 s. A pair is one flow of Pareto(1, 0.8) packets over Pareto(0.5 s,
+//! 0.8), at most 900 s.
 //!
-//! Memory is that of the flows of one period, 24 bytes each. Equal parameters give equal packets in equal order on every
-//! machine.
+//! The memory is that of the flows of one period, 24 bytes each. Equal parameters produce equal packets in equal order
+//! on every machine.
 
 mod calendar;
 mod flow;
@@ -42,21 +41,21 @@ use srlg_core::{Address, IpPair};
 pub struct Backbone {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Slices to generate; at most 2^23 together with two periods.
+    /// Number of slices to generate. Together with two periods it is at most 2^23.
     pub slices: u32,
-    /// Slices per model period of 300 s, at least 1: with 300, a slice is one second.
+    /// Slices per model period of 300 s, at least 1. With 300, a slice is one second.
     pub period: u32,
-    /// Distinct pairs of the background in `period` consecutive slices: within 2 % from
-    /// the first slice of a period, within about 6 % from others, by bursts that it cuts.
+    /// Distinct pairs of the background in `period` consecutive slices. The number is exact within 2 % from the first
+    /// slice of a period, and within about 6 % from other slices, which cut bursts.
     pub pairs: u32,
-    /// Mean number of packets of a pair: 46 in model A.
+    /// Mean number of packets per pair: 46 in model A.
     pub packets_per_pair: u32,
-    /// Hosts of known cardinality, each at most once; the background does not use them.
+    /// Hosts of known cardinality, each at most once. The background does not use them.
     pub planted: Vec<PlantedHost>,
 }
 
 impl Default for Backbone {
-    /// 300 slices of one second with a million distinct pairs of 10 packets, nothing planted.
+    /// Returns 300 slices of one second with a million distinct pairs of 10 packets, and no planted hosts.
     fn default() -> Self {
         Self {
             seed: 1,
@@ -69,26 +68,25 @@ impl Default for Backbone {
     }
 }
 
-/// A host whose cardinality is known because nothing else uses it.
+/// A host of known cardinality, which the background does not use.
 ///
-/// It contacts each of its peers once in every `min(period, slices)` slices, at
-/// the same place of each: its cardinality in any window of so many slices, and
-/// in the whole stream, is exactly [`PlantedHost::cardinality`].
+/// It contacts each of its peers once in every `min(period, slices)` slices, always at the same position. In any window
+/// of that length, and in the whole stream, its cardinality is exactly [`PlantedHost::cardinality`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedHost {
-    /// The host, for example an [`inside_host`]: then no opposite host equals it.
+    /// The host, for example an [`inside_host`], which is never the peer of another host.
     pub host: Address,
-    /// Number of its distinct opposite hosts.
+    /// Number of distinct peers.
     pub cardinality: u32,
-    /// What its opposite hosts look like.
+    /// Kind of host, which determines its peers.
     pub kind: Kind,
 }
 
 impl Backbone {
-    /// The packets of each slice, in random order; a pair repeats for each of its packets.
+    /// Returns the packets of each slice, in random order. A pair occurs once per packet.
     ///
     /// # Panics
-    /// When `period` is 0 or the stream is longer than 2^23 slices with two periods.
+    /// Panics if `period` is 0, or if the stream with two periods is longer than 2^23 slices.
     #[must_use]
     pub fn slices(&self) -> Slices {
         let planted: Vec<Address> = self.planted.iter().map(|point| point.host).collect();
@@ -97,11 +95,10 @@ impl Backbone {
     }
 }
 
-/// `count` distinct pairs for benchmarks: random ones of the first `hosts` inside hosts.
+/// Returns `count` distinct pairs for benchmarks, with random hosts of the first `hosts` inside hosts.
 ///
-/// Distinct by construction: the opposite host is a bijection of the counter, so
-/// `count` is limited to 2^32 and opposite hosts may have any address. `hosts`
-/// must not exceed [`INSIDE_HOSTS`]; with 0 hosts all pairs are of the first one.
+/// The peer is a bijection of a counter, so pairs are distinct, `count` is at most 2^32, and peers may have any
+/// address. `hosts` must not exceed [`INSIDE_HOSTS`]. With 0 hosts all pairs have the first one.
 pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item = IpPair> {
     let mut rng = Rng::new(seed, hosts.into());
     let key = mix(seed) as u32;
@@ -111,7 +108,7 @@ pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item =
     })
 }
 
-/// A bijection of 32-bit integers: the finaliser of murmur3.
+/// Mixes a 32-bit integer with a bijection, the finaliser of murmur3.
 const fn scatter(value: u32) -> u32 {
     let mut x = value;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);

@@ -1,7 +1,8 @@
-//! Record files of real traffic: `NAME.spt.zst`.
+//! Record files of real traffic, with the name `NAME.spt.zst`.
 //!
-//! A file is one zstd frame of 12-byte little-endian records, sorted by time: time in milliseconds, source and destination.
-//! One that is cut short, longer than its frame, or whose checksum differs ends with an error.
+//! A file is one zstd frame of 12-byte little-endian records, sorted by time. A record has the time in milliseconds,
+//! the source and the destination. If a file is cut short, is longer than its frame, or has a wrong checksum, reading
+//! it ends with an error.
 
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -11,16 +12,16 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a record.
+/// Size of a record, in bytes.
 const RECORD_BYTES: usize = 12;
 
-/// How the names of record files end.
+/// Suffix of the names of record files.
 pub const SUFFIX: &str = ".spt.zst";
 
-/// One packet, or several of the same pair and millisecond.
+/// One packet, or several packets of the same pair and millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Milliseconds since the beginning of the trace.
+    /// Time in milliseconds since the start of the trace.
     pub time_ms: u32,
     /// Source address.
     pub source: Address,
@@ -29,7 +30,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record as seen from either end; none when both ends are one.
+    /// Returns the pairs of this record, with either end as the inside host. There are none if both ends are the same
+    /// host.
     pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
         let &Self { source, destination, .. } = self;
         let ends = [(source, destination), (destination, source)].into_iter();
@@ -38,7 +40,7 @@ impl Record {
     }
 }
 
-/// Why a record file cannot be read.
+/// An error of reading a record file.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened.
@@ -46,15 +48,15 @@ pub enum TraceError {
     Open {
         /// The file.
         path: PathBuf,
-        /// The operating system's reason.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is no zstd file.
+    /// The file is not a zstd file.
     #[error("{path} is not a zstd file: {source}")]
     NotZstd {
         /// The file.
         path: PathBuf,
-        /// The decoder's reason.
+        /// The error of the decoder.
         source: FrameDecoderError,
     },
     /// The file is cut short or damaged.
@@ -62,18 +64,18 @@ pub enum TraceError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Records read before.
+        /// Number of records that were read before the error.
         records: u64,
-        /// The decoder's reason.
+        /// The error of the decoder.
         source: io::Error,
     },
 }
 
-/// Reader of a record file; an iterator that ends after its first error.
+/// A reader of a record file. The iterator ends after its first error.
 pub struct Trace {
     path: PathBuf,
     frame: StreamingDecoder<BufReader<File>, FrameDecoder>,
-    /// Decoded bytes, of which those before `position` are read.
+    /// Decoded bytes. Those before `position` were read.
     buffer: Vec<u8>,
     position: usize,
     records: u64,
@@ -84,7 +86,7 @@ impl Trace {
     /// Opens the record file at `path`.
     ///
     /// # Errors
-    /// When it cannot be opened or does not begin like a zstd file.
+    /// Fails if the file cannot be opened, or does not start like a zstd file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref().to_owned();
         let file = match File::open(&path) {
@@ -110,9 +112,9 @@ impl Trace {
         Ok(Some(Record { time_ms: word(0), source: word(4), destination: word(8) }))
     }
 
-    /// Decodes the next records; none at the end of the frame.
+    /// Decodes the next records. The buffer stays empty at the end of the frame.
     fn fill(&mut self) -> io::Result<()> {
-        // The decoder works best when asked for many bytes at once.
+        // The decoder is fastest when it is asked for many bytes at once.
         let many = 4096 * RECORD_BYTES as u64;
         self.buffer.clear();
         self.position = 0;
@@ -130,7 +132,7 @@ impl Trace {
             return Err(damage("its checksum differs"));
         }
         if !self.frame.get_mut().fill_buf()?.is_empty() {
-            return Err(damage("there is more after its zstd frame"));
+            return Err(damage("there are more bytes after its zstd frame"));
         }
         Ok(())
     }
@@ -160,8 +162,8 @@ fn damage(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Folder of the real traces: the environment variable `SRLG_DATA`, else
-/// `../shared/data` beside the workspace; `None` when it is absent.
+/// Returns the folder of the real traces: the environment variable `SRLG_DATA`, or else `../shared/data` beside the
+/// workspace. It is `None` if the folder does not exist.
 #[must_use]
 pub fn data_dir() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
@@ -169,10 +171,10 @@ pub fn data_dir() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// The record files of `folder`, by name.
+/// Returns the record files of `folder`, sorted by name.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// Fails if the folder cannot be read.
 pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
@@ -181,18 +183,19 @@ pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The record files in the folder `dev` of [`data_dir`], for tests; none, which is said, where there is no such folder.
+/// Returns the record files in the folder `dev` of [`data_dir`], for tests. Without this folder it prints a message and
+/// returns no files.
 ///
 /// # Panics
-/// When the folder has no record files.
+/// Panics if the folder has no record files.
 #[must_use]
 pub fn dev_traces() -> Vec<PathBuf> {
     let Some(folder) = data_dir() else {
-        eprintln!("skipped: SRLG_DATA is absent");
+        eprintln!("skipped: SRLG_DATA is missing");
         return Vec::new();
     };
     let traces = record_files(&folder.join("dev")).expect("SRLG_DATA has a folder dev/");
-    assert!(!traces.is_empty(), "SRLG_DATA holds no trace in dev/");
+    assert!(!traces.is_empty(), "SRLG_DATA has no trace in dev/");
     traces
 }
 

@@ -1,12 +1,12 @@
-//! `cargo xtask gpu-model`: GPU resources that the kernels use, by an interpreter of their PTX.
+//! The chore `cargo xtask gpu-model`, which counts GPU resources of the kernels with an interpreter of their PTX.
 //!
-//! Each [`Work`] of the program `gpu_model` of srlg-benches runs with one round and with two; the difference is the
-//! cost of a round. `--check` compares it with the [`bounds`]. If the interpreter's sources are missing, the chore
-//! prints `skipped` and succeeds.
+//! Each workload ([`Work`]) of the program `gpu_model` of srlg-benches runs with one round and with two. The difference
+//! is the cost of a round, which `--check` compares with the [`bounds`]. If the sources of the interpreter are missing,
+//! the chore prints `skipped` and succeeds.
 //!
-//! The model: a kernel takes as long as its instructions do if all processors issue at full rate, or as long as the
-//! sectors of 32 bytes that it moves do, whichever is longer. The model leaves out waiting, main memory, and threads of
-//! one warp at one address. Only a GPU shows these.
+//! In the model, a kernel takes the longer of two times. One is the time of its instructions if all processors issue at
+//! full rate. The other is the time to move its sectors of 32 bytes. The model ignores waiting, main memory, and
+//! threads of one warp at one address, which only a GPU shows.
 
 mod bounds;
 mod report;
@@ -25,18 +25,18 @@ pub(crate) struct Arguments {
     /// Fail when a count is above its bound.
     #[arg(long)]
     check: bool,
-    /// Count one work alone, and print its kernels.
+    /// Count only one workload, and print its kernels.
     #[arg(long)]
     work: Option<String>,
 }
 
-/// Counts the cost of every work, prints it and, with `--check`, compares it with the bounds.
+/// Counts and prints the cost of every workload. With `--check`, it compares the costs with the bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if let Some(asked) = &arguments.work {
         let names = WORKS.iter().map(|work| work.name).collect::<Vec<_>>();
         ensure!(
             names.contains(&asked.as_str()),
-            "no work is {asked}: give one of {}",
+            "unknown workload {asked}: must be one of {}",
             names.join(", ")
         );
     }
@@ -69,15 +69,15 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
         std::env::var_os("SRLG_PTXRUN").map_or("../shared/tools/ptxrun".into(), PathBuf::from);
     let manifest = root.join(sources).join("Cargo.toml");
     if !manifest.exists() {
-        println!("skipped: no {} (SRLG_PTXRUN names its folder)", manifest.display());
+        println!("skipped: {} is missing (SRLG_PTXRUN names its folder)", manifest.display());
         return Ok(None);
     }
     let target = root.join("target/ptxrun");
     let mut command = program::cargo();
     command.args(["build", "--release", "--locked", "--quiet", "--manifest-path"]).arg(manifest);
     command.env("CARGO_TARGET_DIR", &target);
-    let status = command.status().context("cargo does not run")?;
-    ensure!(status.success(), "the interpreter of PTX does not build");
+    let status = command.status().context("cannot run cargo")?;
+    ensure!(status.success(), "cannot build the PTX interpreter");
     Ok(Some(target.join("release")))
 }
 
@@ -98,14 +98,14 @@ fn run_of(program: &Path, interpreter: &Path, work: &Work, rounds: u32) -> Resul
     let mut command = Command::new(program);
     command.args([work.name, &rounds.to_string()]).stderr(Stdio::inherit());
     command.env("LD_LIBRARY_PATH", interpreter).env("PTXRUN_REPORT", &report);
-    // As many processors as an H200 has: the shapes of launches follow from them.
+    // The shapes of launches depend on the number of processors. An H200 has 132.
     command.envs([("PTXRUN_MEASURE", "1"), ("PTXRUN_DETAIL", "1"), ("PTXRUN_PROCESSORS", "132")]);
-    let output = command.output().context("the program gpu_model does not run")?;
-    ensure!(output.status.success(), "{} by the interpreter: {}", work.name, output.status);
+    let output = command.output().context("cannot run the program gpu_model")?;
+    ensure!(output.status.success(), "{} failed in the interpreter: {}", work.name, output.status);
     let said = String::from_utf8_lossy(&output.stdout);
     let units = said.lines().last().and_then(|line| line.trim().parse().ok());
-    let units = units.with_context(|| format!("{} says no number of units", work.name))?;
+    let units = units.with_context(|| format!("{} printed no number of units", work.name))?;
     let text = std::fs::read_to_string(&report)
-        .with_context(|| format!("the interpreter wrote no {}", report.display()))?;
+        .with_context(|| format!("cannot read the report {}", report.display()))?;
     Ok((text, units))
 }

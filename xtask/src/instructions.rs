@@ -1,8 +1,8 @@
-//! `cargo xtask instructions`: instruction counts of ingest and close.
+//! The chore `cargo xtask instructions`, which counts the instructions of ingest and close.
 //!
-//! Times on a shared machine vary by half. Counts of valgrind's callgrind agree within a thousandth for the same
-//! program. Each [`Work`] of the program `instructions` of srlg-benches runs with one round and with two; the
-//! difference is the cost of a round without start-up, allocation and generated traffic. `--check` compares it with
+//! Times on a shared machine vary by half. Counts of valgrind's callgrind for the same program agree within a
+//! thousandth. Each workload ([`Work`]) of the program `instructions` of srlg-benches runs with one round and with two.
+//! The difference is the cost of a round without start-up, allocation and generated traffic. `--check` compares it with
 //! the [`bounds`].
 //!
 //! The counts are those of AVX2 code, the widest vectors that valgrind supports, on every processor. They include
@@ -26,9 +26,12 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Counts the instructions of every work, prints them and, with `--check`, compares them with their bounds.
+/// Counts and prints the instructions of every workload. With `--check`, it compares them with their bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
-    ensure!(has_avx2(), "the bounds are of AVX2 code, and this processor has none: use another");
+    ensure!(
+        has_avx2(),
+        "this processor has no AVX2, which the bounds require: use another machine"
+    );
     callgrind::find()?;
     let program = program::build(root, "instructions")?;
     println!("{}", bounds::HEADER);
@@ -45,11 +48,15 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns the cost of a round of `work` per unit: the difference between two rounds and one.
+/// Returns the cost of a round of `work` per unit, which is the difference between two rounds and one.
 fn count(program: &Path, work: &'static Work) -> Result<Count> {
     let run = |rounds| callgrind::count(program, work.name, rounds);
     let ((one, _), (two, units)) = program::one_and_two(run)?;
-    ensure!(two > one && units > 0, "two rounds of {} take no more than one", work.name);
+    ensure!(
+        two > one && units > 0,
+        "two rounds of {} do not take more instructions than one",
+        work.name
+    );
     Ok(Count { work, instructions: (two - one) as f64 / units as f64 })
 }
 

@@ -1,7 +1,7 @@
-//! `cargo xtask links`: dead links of the Markdown files that git tracks.
+//! The chore `cargo xtask links`, which finds dead links in the Markdown files that git tracks.
 //!
-//! A link is dead if its file is missing, or if the file has no heading whose anchor, as GitHub spells it, is the one of
-//! the link. Links to other sites are not followed.
+//! A link is dead if its file is missing, or if the file has no heading with the anchor of the link. Anchors are
+//! spelled as on GitHub. Links to other sites are not followed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -36,8 +36,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             }
         }
     }
-    ensure!(dead == 0, "dead links: {dead} of {count}; mend the links above");
-    println!("{count} links of {} documents lead somewhere", documents.len());
+    ensure!(dead == 0, "{dead} of {count} links are dead; fix the links above");
+    println!("all {count} links in {} documents are valid", documents.len());
     Ok(())
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git").args(["ls-files", "*.md"]).current_dir(root).output();
     let output = output.context("cannot run git")?;
-    ensure!(output.status.success(), "git ls-files failed: run this in a checkout");
+    ensure!(output.status.success(), "git ls-files failed: run this command in a checkout");
     Ok(String::from_utf8(output.stdout)?.lines().map(PathBuf::from).collect())
 }
 
@@ -87,7 +87,7 @@ impl Document {
     }
 }
 
-/// Returns the anchor of a heading as GitHub makes it: letters, digits, hyphens and underscores, in lower case, with
+/// Returns the anchor that GitHub creates for a heading: letters, digits, hyphens and underscores, in lower case, with
 /// hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
@@ -119,12 +119,12 @@ fn problem(
         },
     };
     if !root.join(&target).exists() {
-        return Some(format!("there is no {}", target.display()));
+        return Some(format!("{} does not exist", target.display()));
     }
     let fragment = fragment?;
     match documents.get(&target) {
         Some(document) if document.anchors.iter().any(|anchor| anchor == fragment) => None,
-        Some(_) => Some(format!("{} has no heading of that name", target.display())),
+        Some(_) => Some(format!("{} has no heading with this anchor", target.display())),
         None => Some("only Markdown files have headings".to_owned()),
     }
 }

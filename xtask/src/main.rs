@@ -1,7 +1,7 @@
 //! Chores of the workspace, run as `cargo xtask <chore>`.
 //!
-//! A chore finds its files from the root of the workspace, whatever the current directory and `CARGO_TARGET_DIR` are. If
-//! it fails, one line names the cause and the way out.
+//! A chore finds its files from the root of the workspace, independently of the current directory and
+//! `CARGO_TARGET_DIR`. If it fails, it prints one line with the cause and the way out.
 
 mod gpu_model;
 mod instructions;
@@ -18,13 +18,13 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Chore {
-    /// Count the GPU resources that the kernels use, by an interpreter of their PTX.
+    /// Count the GPU resources of the kernels, with an interpreter of their PTX.
     GpuModel(gpu_model::Arguments),
     /// Count the instructions of ingest and close, under valgrind.
     Instructions(instructions::Arguments),
     /// Find dead links in documents.
     Links,
-    /// Turn srlg-kernels into srlg-host/ptx/srlg.ptx.
+    /// Compile srlg-kernels to srlg-host/ptx/srlg.ptx.
     Ptx(ptx::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! Programs of srlg-benches, built as users build the library and run to count their work.
+//! Programs of srlg-benches, built like the library of a user, and run to count their work.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,7 +19,7 @@ const ARGUMENTS: [&str; 6] = [
 const OUTSIDE: [&str; 4] =
     ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
-/// Returns a command that runs cargo, the same one that runs this program if there is one.
+/// Returns a command that runs cargo, if possible the same one that runs this program.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
@@ -34,11 +34,12 @@ pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     }
     command.current_dir(root).args(ARGUMENTS).args(["--bin", name]).stderr(Stdio::inherit());
     let output = command.output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "the program {name} of srlg-benches does not build");
-    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")
+    ensure!(output.status.success(), "cannot build the program {name} of srlg-benches");
+    executable(&String::from_utf8_lossy(&output.stdout))
+        .context("the output of cargo has no executable")
 }
 
-/// Calls `run` with one round and with two, at the same time, because a run uses one processor.
+/// Calls `run` with one round and with two at the same time, because a run uses one processor.
 pub(crate) fn one_and_two<T: Send>(run: impl Fn(u32) -> Result<T> + Sync) -> Result<(T, T)> {
     let (one, two) = std::thread::scope(|scope| {
         let one = scope.spawn(|| run(1));
@@ -48,7 +49,7 @@ pub(crate) fn one_and_two<T: Send>(run: impl Fn(u32) -> Result<T> + Sync) -> Res
     Ok((one?, two?))
 }
 
-/// Returns the executable that cargo's `messages` name, one JSON object per line.
+/// Returns the executable in the `messages` of cargo, which have one JSON object per line.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;

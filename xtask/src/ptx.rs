@@ -1,9 +1,9 @@
-//! `cargo xtask ptx`: GPU kernels as a committed text file.
+//! The chore `cargo xtask ptx`, which compiles GPU kernels to a committed text file.
 //!
 //! rustc compiles the crate `srlg-kernels` to [`COMMITTED`], so users of the library need no GPU tool chain. The file
-//! starts with a [`Stamp`]: the compiler, a hash of everything that shapes the code, and a hash of the text. A test
-//! recomputes both hashes, so that no kernel changes without its PTX and nobody edits the PTX. `--check` also rebuilds
-//! and assembles it.
+//! starts with a [`Stamp`]: the compiler, a hash of everything that affects the code, and a hash of the text. A test
+//! recomputes both hashes. It fails if a kernel changes without its PTX, or if the PTX is edited. `--check` also
+//! rebuilds and assembles it.
 
 mod assembly;
 mod build;
@@ -21,25 +21,25 @@ use assembly::ARCHITECTURES;
 use stamp::{Stamp, StampedPtx};
 use toolchain::Toolchain;
 
-/// The kernels of the library, from the root of the workspace.
+/// Path of the kernels of the library, from the root of the workspace.
 const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 
-/// The kernels that a check builds.
+/// Path of the kernels that a check builds.
 const REBUILT: &str = "target/ptx/srlg.ptx";
 
 const STALE: &str = "the PTX is older than its sources: run cargo xtask ptx";
 
-const TOUCHED: &str = "the PTX is not as it was written: run cargo xtask ptx";
+const TOUCHED: &str = "the PTX was edited: run cargo xtask ptx";
 
 /// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Write nothing: compare the committed PTX with a new build, and assemble it with ptxas.
+    /// Compare the committed PTX with a new build, and assemble it with ptxas, without writing it.
     #[arg(long)]
     check: bool,
 }
 
-/// Builds the PTX, and writes it or, with `--check`, checks the committed one.
+/// Builds the PTX, and writes it. With `--check`, it checks the committed one instead.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if arguments.check {
         return check(root);
@@ -67,29 +67,29 @@ fn check(root: &Path) -> Result<()> {
     let rebuilt = build(root, REBUILT)?;
     if rebuilt.compiler == committed.compiler {
         let same = read(root, COMMITTED)? == read(root, REBUILT)?;
-        ensure!(
-            same,
-            "{COMMITTED} is not what its compiler makes of its sources: run cargo xtask ptx"
-        );
-        println!("{COMMITTED}: rebuilt, the same");
+        ensure!(same, "{COMMITTED} differs from a new build: run cargo xtask ptx");
+        println!("{COMMITTED}: the new build is the same");
         return inspect(root, COMMITTED);
     }
-    println!("{COMMITTED}: made by {}, not compared with {}", committed.compiler, rebuilt.compiler);
+    println!(
+        "{COMMITTED}: written by {}, not compared with a build by {}",
+        committed.compiler, rebuilt.compiler
+    );
     inspect(root, REBUILT)?;
     inspect(root, COMMITTED)
 }
 
-/// Returns the stamp of the committed PTX, if nobody edited it and it is as new as its sources.
+/// Returns the stamp of the committed PTX, if it was not edited and is as new as its sources.
 fn up_to_date(root: &Path) -> Result<Stamp> {
     let sources = fingerprint::of(root)?;
     verified(&read(root, COMMITTED)?, &sources)
 }
 
-/// Returns the stamp of `text`, if nobody edited it and it was made of `sources`.
+/// Returns the stamp of `text`, if it was not edited and was built from `sources`.
 fn verified(text: &str, sources: &str) -> Result<Stamp> {
     let stamped = StampedPtx::read(text);
-    let StampedPtx { stamp, untouched } =
-        stamped.with_context(|| format!("{COMMITTED} has no whole stamp: run cargo xtask ptx"))?;
+    let StampedPtx { stamp, untouched } = stamped
+        .with_context(|| format!("{COMMITTED} has no complete stamp: run cargo xtask ptx"))?;
     ensure!(untouched, TOUCHED);
     ensure!(stamp.sources == sources, STALE);
     Ok(stamp)
@@ -97,7 +97,7 @@ fn verified(text: &str, sources: &str) -> Result<Stamp> {
 
 fn read(root: &Path, file: &str) -> Result<String> {
     let text = fs::read_to_string(root.join(file)).ok();
-    text.with_context(|| format!("{file} is missing or not text: run cargo xtask ptx"))
+    text.with_context(|| format!("cannot read {file}: run cargo xtask ptx"))
 }
 
 /// Assembles `file`, prints the registers, and fails if a kernel has a fault.
@@ -116,7 +116,7 @@ fn inspect(root: &Path, file: &str) -> Result<()> {
     println!("{file}\n{}", assembly::table(&columns));
     faults.iter().for_each(|fault| eprintln!("{file}: {fault}"));
     if !faults.is_empty() {
-        bail!("{file}: faults: {}", faults.len());
+        bail!("{file}: number of faults: {}", faults.len());
     }
     Ok(())
 }

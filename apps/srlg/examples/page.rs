@@ -264,16 +264,15 @@ fn troubles(now_ms: u64) -> Vec<TroubleBoard> {
         count: 203,
         exporters,
         exporter_count,
-        text: "203 data sets of 192.0.2.2 came before their templates".to_owned(),
-        remedy: "wait until the exporter sends its templates",
+        text: "203 data sets from 192.0.2.2 arrived before their templates".to_owned(),
+        remedy: "wait for the templates and configure the exporter to send them every minute",
     };
     let late = TroubleBoard {
         kind: TroubleKind::TooLate,
         count: 9_878,
         exporters: vec![Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()],
-        text: "9878 contacts of 2001:db8::1 are too late: they are older than the window"
-            .to_owned(),
-        remedy: "set the clock of the exporter, or give `timestamps = \"received\"`, by which exports count when they come",
+        text: "9878 contacts from 2001:db8::1 are not counted: older than the window".to_owned(),
+        remedy: "correct the clock of the exporter, or set `timestamps = \"received\"` to use the time of arrival",
         ..held.clone()
     };
     vec![held, late]

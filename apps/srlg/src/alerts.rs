@@ -1,4 +1,4 @@
-//! From super points, slice after slice, to alerts: one start and one end for what people would call an attack.
+//! Alerts from super points: one start and one end for each attack.
 //!
 //! ```text
 //!            `for` of the last `of` slices at least θ           below `down` for `hold`
@@ -7,9 +7,9 @@
 //!                                                       +--> update: twice the peak, more severe, or `repeat`
 //! ```
 //!
-//! A [`Tracker`] takes the super points of a slice, and the time, and returns what changed. It has no clock, reads
-//! nothing and writes nothing: the same calls give the same changes, and its state is data that may be kept over restarts.
-//! Many hosts of one network that start together are one alert, of the network.
+//! A [`Tracker`] takes the super points of each slice and the current time, and returns the changes of alerts. It reads
+//! no clock and does no I/O. Equal calls give equal changes, and its state can be stored across restarts. If many hosts
+//! of one network start together, the network gets one alert.
 
 pub(crate) mod act;
 mod alert;

@@ -1,19 +1,20 @@
-//! The collector: merges the deltas of all probes and closes slices.
+//! Collector: merges the deltas of all probes and closes slices.
 //!
-//! Shape, along the way of a message:
+//! A message passes through these modules:
 //!
-//! - `stream`, `reader`: from the broker, in order and without a gap.
-//! - `arrival`: what it says, or why it is refused.
-//! - `rule`: what becomes of it, and which slice may close; no input or output.
-//! - `engine`: does as the rule says, in a thread of its own, with `checkpoint`s; closed slices go the way of all closed
-//!   slices.
-//! - `agreement`: which version of the network's description that is about.
-//! - `sites`: what probes report of hosts and of themselves.
-//! - `notices`, `tally`, `reports`: what others are told.
+//! | Module | Task |
+//! |---|---|
+//! | `stream`, `reader` | Read messages from the broker, in order and without gaps |
+//! | `arrival` | Decode a message, or reject it |
+//! | `rule` | Decide when to merge a delta and when to close a slice, without I/O |
+//! | `engine` | Execute these decisions in a thread of its own, and save `checkpoint`s |
+//! | `agreement` | Agree with the broker on the network version |
+//! | `sites` | Receive the probes' reports about hosts and about themselves |
+//! | `notices`, `tally`, `reports` | Inform probes, count messages, and write reports |
 //!
-//! Invariant: as long as no deadline passes, closed slices are those of one node that saw everything, bit
-//! for bit, however often this one is killed. A checkpoint is of one moment, and merging again what it
-//! has changes nothing.
+//! Invariant: as long as no deadline expires, closed slices equal those of a single node that saw all traffic, bit for
+//! bit. This holds however often the collector is killed. A checkpoint is taken at one moment, and merging its content
+//! again changes nothing.
 
 mod agreement;
 mod arrival;
@@ -60,23 +61,23 @@ use sites::Sites;
 use stream::Position;
 use tally::Tally;
 
-/// Messages between the broker and the engine.
+/// Capacity of the queue between the broker and the engine, in messages.
 const QUEUE: usize = 16;
 
-/// Runs until it is told to stop, by SIGTERM or Ctrl-C, or the last slice has closed.
+/// Runs until SIGTERM or Ctrl-C, or until the last slice has closed.
 pub fn run(args: &Args) -> Result<()> {
     let mut config = Config::read(&args.config)?;
     let Some(options) = config.network.clone() else {
         bail!(
-            "{} has an input and no network: `srlg run` takes it, and a collector one with [network]",
+            "cannot collect: {} has an input and no [network] table; use `srlg run`",
             args.config.display()
         );
     };
     warn_of_ports(&config.views);
     config.read_databases()?;
     let state = config.general.state.as_deref();
-    let state = state.context("the configuration has no state, without which a collector would lose slices: give a folder")?;
-    // First the sinks: if one cannot be opened, the network keeps its version.
+    let state = state.context("cannot collect: the configuration has no state folder; set state, because a collector would lose slices without it")?;
+    // Sinks are opened first: if one fails, the network keeps its version.
     let delivery = Delivery::start(Ledger::open(Some(state))?.strict(), &config.sinks)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -90,17 +91,17 @@ pub fn run(args: &Args) -> Result<()> {
         };
         let Agreement { version, last_former } = agreement;
         let plan = Plan::new(config, options, version.clone());
-        // The page has a runtime of its own, which cannot be made within another.
+        // The web page has its own runtime, which cannot be created within another one.
         let (engine, position) = open(args, plan, last_former, delivery)?;
         runtime.block_on(serve(engine, position, link, version, stop))
     };
     let done = work();
-    // Nothing that is left has to end well.
+    // No remaining task has to finish.
     runtime.shutdown_background();
     done
 }
 
-/// Connects to the broker and agrees with it upon the version of the network; none if a signal asks to stop before that.
+/// Connects to the broker and agrees with it on the network version. Returns `None` if a signal arrives before that.
 async fn begin(
     config: &Config,
     options: &NetworkOptions,
@@ -115,7 +116,7 @@ async fn begin(
     }
 }
 
-/// Everything that is on this machine's disk.
+/// Opens the state on disk, and returns the engine and its position in the stream.
 fn open(
     args: &Args,
     plan: Plan,
@@ -129,7 +130,7 @@ fn open(
     let device = config.general.device;
     let detectors = network.views.iter().map(|view| {
         let detector = SlidingDetector::new(view.sizes, device);
-        detector.with_context(|| format!("no detector for the view {}", view.name))
+        detector.with_context(|| format!("cannot create the detector of view {}", view.name))
     });
     let mut detectors = detectors.collect::<Result<Vec<_>>>()?;
     let kept = checkpoint::restore(&mut checkpoints, &mut detectors)?;
@@ -191,7 +192,7 @@ async fn serve(
     let stopped = events.clone();
     tokio::spawn(async move {
         stop.asked().await;
-        // An engine that has ended need not be told.
+        // An engine that has stopped needs no event.
         let _told = stopped.send(Event::Stop).await;
     });
     let durable = engine.durable.subscribe();
@@ -208,26 +209,26 @@ async fn serve(
     let done = tokio::select! {
         biased;
         done = &mut engine => done,
-        // Where it has not died, it has nobody left to read for.
-        read = reader => { read.context("the task that reads the stream has panicked")?; engine.await }
-        // What the engine has is not lost: it ends as if it was told to.
+        // Unless the reader has panicked, the engine has stopped.
+        read = reader => { read.context("the task that reads the stream panicked (this is a bug)")?; engine.await }
+        // The engine stops as if by a signal, so that its state is saved.
         kept = keep => {
             let _told = events.send(Event::Stop).await;
             let done = engine.await;
-            kept.context("the task that keeps the description has panicked")??;
+            kept.context("the task that maintains the network description panicked (this is a bug)")??;
             done
         }
         talked = talk => {
-            talked.context("the task that hears reports has panicked")??;
+            talked.context("the task that receives reports panicked (this is a bug)")??;
             engine.await
         }
     };
-    done.context("the thread that merges deltas has panicked")??;
-    // The engine is gone, and its notices end with the last ones.
-    notices.await.context("the task that sends notices to probes has panicked")
+    done.context("the thread that merges deltas panicked (this is a bug)")??;
+    // The engine has stopped, so this task ends after the last messages.
+    notices.await.context("the task that sends durability messages panicked (this is a bug)")
 }
 
-/// The signals that ask to stop.
+/// Signals that request a stop.
 struct Stop {
     terminated: Signal,
     interrupted: Signal,
@@ -242,7 +243,7 @@ impl Stop {
         })
     }
 
-    /// Waits until one has come.
+    /// Waits for one of the signals.
     async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminated.recv() => {}

@@ -1,4 +1,4 @@
-//! The commands of the program but `run`, `probe`, `collect` and `setup`, which have modules of their own.
+//! Commands of the program, except `run`, `probe`, `collect` and `setup`, which have their own modules.
 
 pub mod check;
 pub mod contacts;
@@ -13,13 +13,13 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::Result;
 
-/// Writes a line to standard error. If that is closed or full, no reader is left.
+/// Writes a line to standard error. Errors are ignored, because there is no other place to report them.
 pub fn tell(line: std::fmt::Arguments<'_>) {
-    // In one piece, as a bar may be below.
+    // One write keeps the line intact above a progress bar.
     let _nobody_reads = progress::Stderr.write_all(format!("srlg: {line}\n").as_bytes());
 }
 
-/// Takes the end of the reader of a list, such as `head`, for the end of the list.
+/// Treats a broken pipe as success, because a reader such as `head` may stop early.
 pub fn until_pipe_breaks(listed: Result<()>) -> Result<()> {
     listed.or_else(|error| {
         let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());

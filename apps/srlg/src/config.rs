@@ -1,16 +1,18 @@
-//! What a monitor watches, and when it alerts: a file of TOML, or options of the command alone.
+//! The configuration of a monitor, from a TOML file or from command-line options alone.
 //!
 //! ```text
 //! text --[document, file]--> File --[resolve]--> Config
 //! options of a command -----> File
-//! File --[trial]--> what cannot be used on this machine
+//! File --[trial]--> problems on this machine
 //! ```
 //!
-//! Invariant: a [`Config`] is whole and right: whatever is wrong was told before, with its line.
+//! Invariant: a [`Config`] is complete and valid. All problems are reported before one is created, with their lines.
 
 mod document;
 mod file;
 pub mod options;
+#[cfg(test)]
+mod reference;
 mod resolve;
 mod trial;
 
@@ -34,16 +36,16 @@ pub(crate) use file::parse_silence;
 use file::{File, RuleTable, Tables, Window};
 
 /// A warning about a view with [`takes_ports_of_answers`](ViewOptions::takes_ports_of_answers).
-pub(crate) const PORTS_OF_ANSWERS: &str = "ports of answers count, too, so that a busy server looks like a scanner and a busy client like a host that is scanned; give only = \"initiated\" if the input says who began";
+pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy servers look like scanners and busy clients look scanned; set only = \"initiated\" if the input reports initiators";
 
-/// Everything that a monitor does.
+/// The complete configuration of a monitor.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where contacts come from, unless probes tell of them.
+    /// Source of contacts, unless they come from probes.
     pub source: InputOptions,
-    /// The network whose probes tell of contacts.
+    /// Network whose probes send contacts.
     pub network: Option<NetworkOptions>,
-    /// Settings that are not about a view, a network or a sink.
+    /// General settings, which do not belong to a view, a network or a sink.
     pub general: General,
     /// Views, in the order of the file.
     pub views: Vec<ViewConfig>,
@@ -51,53 +53,53 @@ pub struct Config {
     pub labels: Networks<String>,
     /// Names of exporters.
     pub exporters: ExporterNames,
-    /// Databases of ASes and countries; none until they are [read](Self::read_databases).
+    /// Databases of ASes and countries. They are empty until [`read_databases`](Self::read_databases) is called.
     pub origins: OriginLookup,
-    /// Where notices go.
+    /// Sinks of notifications.
     pub sinks: Vec<SinkOptions>,
 }
 
-/// A configuration that can be used on this machine.
+/// A configuration that works on this machine.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The configuration.
     pub config: Config,
-    /// Findings that are not mistakes on every machine.
+    /// Notes and warnings, which are not errors.
     pub notes: Problems,
 }
 
 /// A view with its rules.
 #[derive(Clone, Debug)]
 pub struct ViewConfig {
-    /// Its name.
+    /// Name of the view.
     pub name: String,
-    /// Contacts that count, and the hosts that they count for.
+    /// Definition of the hosts, the peers and the contacts that count.
     pub view: ViewOptions,
-    /// Distinct pairs of the longest window that the detector is sized for, if they are given.
+    /// Number of distinct pairs in the longest window for which the detector is sized, if configured.
     pub pairs: Option<u64>,
-    /// Bytes that the detector may take, if they are given.
+    /// Maximum memory of the detector, in bytes, if configured.
     pub memory: Option<usize>,
-    /// Sizes of its detector, with seed 0.
+    /// Sizes of the detector, with seed 0.
     pub sizes: srlg_host::Config,
-    /// The rules of its hosts.
+    /// Rules and allow lists of the view.
     pub rules: Rules,
 }
 
 impl Config {
-    /// Reads the configuration in the file `path`.
+    /// Reads the configuration file `path`. The error lists all problems.
     pub fn read(path: &Path) -> Result<Self> {
         Ok(Self::parse(&read_text(path)?).map_err(|problems| problems.of(path))?)
     }
 
-    /// Reads the configuration `text`. The error names all problems.
+    /// Parses the configuration `text`. The error lists all problems.
     pub fn parse(text: &str) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let file = File::read(text, &mut problems);
         resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
     }
 
-    /// Reads the configuration in the file `path`, and tries what it names on this machine. An input of `source` takes the place
-    /// of the one in the file.
+    /// Reads the configuration file `path`, and checks the files, addresses and programs in it on this machine. An
+    /// input in `source` overrides that of the file.
     pub fn check(path: &Path, source: &InputOptions) -> Result<Checked> {
         let text = read_text(path)?;
         let of = |problems: Problems| problems.with_lines(&text).of(path);
@@ -109,21 +111,21 @@ impl Config {
         Ok(Checked { config, notes: of(notes) })
     }
 
-    /// Reads the databases of ASes and countries that the configuration names.
+    /// Reads the databases of ASes and countries in the configuration.
     pub fn read_databases(&mut self) -> Result<()> {
         self.origins = OriginLookup::open(&self.general)?;
         Ok(())
     }
 
-    /// Takes the input of `source` in place of that of the file, if it names one.
+    /// Replaces the input with that of `source`, if it has one.
     fn take_input(&mut self, source: &InputOptions) {
         if is_input(source) {
             self.source = source.clone();
         }
     }
 
-    /// Makes the configuration with the usual views and one rule for all hosts, which starts an alert at `threshold` peers
-    /// within `window`, and ends it after `hold`.
+    /// Creates a configuration with the default views and one rule for all hosts. An alert starts at `threshold` peers
+    /// within `window`, and ends after `hold`.
     pub fn simple(
         source: InputOptions,
         general: General,
@@ -141,34 +143,32 @@ impl Config {
         resolve::resolve(File { general, tables, ..File::default() }, Problems::default())
     }
 
-    /// Takes over what can be taken over of `next` without a restart, and logs what becomes of it. Returns whether that was
-    /// all of it, or none where `next` is an error.
+    /// Applies the changes in `next` that do not need a restart, and logs the result. Returns whether all changes were
+    /// applied, or `None` if `next` is an error.
     pub(crate) fn reload(&mut self, next: Result<Self>) -> Option<bool> {
         match next {
             Ok(next) => {
                 let left = self.take_over(next);
                 left.iter().for_each(|line| warn!("{line}"));
-                let in_part = if left.is_empty() { "" } else { " in part" };
-                info!("the configuration is reloaded{in_part}");
+                let in_part = if left.is_empty() { "" } else { ", except for the changes above" };
+                info!("configuration reloaded{in_part}");
                 Some(left.is_empty())
             }
             Err(error) => {
                 format!("{error:#}").lines().for_each(|line| warn!("{line}"));
-                warn!(
-                    "the configuration is not reloaded: the one that was read before stays in force"
-                );
+                warn!("cannot reload the configuration; the previous one stays in use");
                 None
             }
         }
     }
 
-    /// Takes over the rules, the allow lists, the labels and the names of exporters of `next`, and reads its databases again.
-    /// Returns what cannot be taken over, a line each.
+    /// Applies the rules, allow lists, labels and names of exporters of `next`, and reads its databases again. Returns
+    /// a line for each change that cannot be applied.
     pub fn take_over(&mut self, next: Self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut check = |is_same: bool, what: &str| {
             if !is_same {
-                lines.push(format!("{what} changed: restart srlg for that"));
+                lines.push(format!("{what} changed; restart srlg to apply this"));
             }
             is_same
         };
@@ -177,31 +177,33 @@ impl Config {
         let http =
             |it: &General| (it.http, it.http_public, it.http_names.clone(), it.http_tokens.clone());
         let is_same_http = http(now) == http(then);
-        check(self.source == next.source, "the input is");
-        check(self.network == next.network, "the network is");
-        check(now.grace == then.grace, "grace is");
-        check(now.device == then.device, "device is");
-        check(is_same_http, "http is");
-        check(now.url == then.url, "url is");
-        check(now.state == then.state, "state is");
-        check(now.checkpoint == then.checkpoint, "checkpoint is");
-        check(now.keep == then.keep, "keep is");
-        check(now.silent_after == then.silent_after, "silent-after is");
-        check(self.sinks == next.sinks, "the list of sinks is");
+        check(self.source == next.source, "input");
+        check(self.network == next.network, "network");
+        check(now.grace == then.grace, "grace");
+        check(now.device == then.device, "device");
+        check(is_same_http, "http");
+        check(now.url == then.url, "url");
+        check(now.state == then.state, "state");
+        check(now.checkpoint == then.checkpoint, "checkpoint");
+        check(now.keep == then.keep, "keep");
+        check(now.silent_after == then.silent_after, "silent-after");
+        check(self.sinks == next.sinks, "list of sinks");
         let names = self.views.iter().map(|view| &view.name);
-        check(names.eq(next.views.iter().map(|view| &view.name)), "the list of views is");
+        check(names.eq(next.views.iter().map(|view| &view.name)), "list of views");
         for view in &mut self.views {
             let found = next.views.iter().find(|next| next.name == view.name);
             let Some(next) = found.filter(|_| is_same_slice) else { continue };
-            let is_same =
-                check(view.view == next.view, &format!("what the view {} measures is", view.name));
+            let is_same = check(
+                view.view == next.view,
+                &format!("view {}: hosts, peers or contacts", view.name),
+            );
             let is_same_size = (view.pairs, view.memory) == (next.pairs, next.memory);
-            check(is_same_size, &format!("pairs or memory of the view {} is", view.name));
+            check(is_same_size, &format!("view {}: pairs or memory", view.name));
             let (sizes, wanted) = (&view.sizes, &next.sizes);
             let fits = check(
                 wanted.window <= sizes.window && wanted.threshold >= sizes.threshold,
                 &format!(
-                    "the view {} was sized for windows of up to {} and for alerts that end at {:.0} or more, down times the threshold, and the rules are",
+                    "view {}: rules beyond the size of its detector (windows up to {}, ends of alerts at {:.0} or more)",
                     view.name,
                     humantime::format_duration(self.general.slice * sizes.window),
                     f64::from(sizes.threshold) / BELOW_DOWN
@@ -213,24 +215,28 @@ impl Config {
         }
         (self.labels, self.exporters) = (next.labels, next.exporters);
         match OriginLookup::open(&next.general) {
-            Ok(origins) => self.origins = origins,
-            Err(error) => lines.push(format!("{error:#}; the former databases stay in use")),
+            Ok(origins) => {
+                let General { as_file, country_file, .. } = next.general;
+                self.origins = origins;
+                (self.general.as_file, self.general.country_file) = (as_file, country_file);
+            }
+            Err(error) => lines.push(format!("{error:#}; the previous databases stay in use")),
         }
         if !is_same_slice {
-            lines.push("slice is changed: restart srlg for that, and for the rules".to_owned());
+            lines.push("slice changed; restart srlg to apply this and the rules".to_owned());
         }
         lines
     }
 }
 
-/// Logs a warning about each of `views` that takes ports of answers.
+/// Logs a warning for each of `views` that counts ports of replies.
 pub(crate) fn warn_of_ports(views: &[ViewConfig]) {
     for view in views.iter().filter(|view| view.view.takes_ports_of_answers()) {
-        warn!("in the view {}: {PORTS_OF_ANSWERS}", view.name);
+        warn!("view {}: {PORTS_OF_ANSWERS}", view.name);
     }
 }
 
-/// Returns whether `source` names an input.
+/// Returns whether `source` has an input.
 fn is_input(source: &InputOptions) -> bool {
     !source.input.is_empty() || source.is_live()
 }

@@ -10,17 +10,23 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use srlg_input::contact::{IpNet, Networks, deserialize_networks};
 
-/// An `[[exporter]]` of the configuration: what an exporter and its interfaces are called.
+/// An `[[exporter]]` of the configuration: the names of an exporter and of its interfaces.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Exporter {
     /// Name of the exporter.
     pub name: String,
-    /// Addresses or networks from which it sends.
+    /// Addresses or networks that the exporter sends from. The longest network that contains an address decides.
     #[serde(deserialize_with = "deserialize_networks")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub networks: Vec<IpNet>,
-    /// Names of its interfaces, by their index.
+    /// Names of its interfaces, by their index (`ifIndex`).
     #[serde(deserialize_with = "deserialize_interfaces")]
+    #[cfg_attr(test, schemars(
+        with = "BTreeMap<String, String>",
+        extend("x-form" = "table of index and name, such as `{ 7 = \"transit-a\" }`")
+    ))]
     pub interfaces: BTreeMap<u32, String>,
 }
 
@@ -31,22 +37,23 @@ fn deserialize_interfaces<'de, D: Deserializer<'de>>(
     let interface = |(index, name): (String, String)| match index.parse() {
         Ok(index) => Ok((index, name)),
         Err(_) => Err(D::Error::custom(format!(
-            "{index:?} is not the index of an interface: give a number such as 7"
+            "interfaces: keys must be interface indexes such as 7, got {index:?}"
         ))),
     };
     interfaces.into_iter().map(interface).collect()
 }
 
-/// Names of exporters and of their interfaces. The longest network that holds the address of an exporter names it.
+/// Names of exporters and of their interfaces. The longest network that contains the address of an exporter determines
+/// its name.
 #[derive(Clone, Debug)]
 pub struct ExporterNames {
     exporters: Arc<[Exporter]>,
-    /// Places in `exporters`.
+    /// Indexes into `exporters`.
     by_network: Arc<Networks<usize>>,
 }
 
 impl ExporterNames {
-    /// Makes the names that `exporters` have.
+    /// Collects the names of `exporters`.
     pub(crate) fn new(exporters: Vec<Exporter>) -> Self {
         let networks = exporters
             .iter()
@@ -55,7 +62,7 @@ impl ExporterNames {
         Self { by_network: Arc::new(Networks::new(networks)), exporters: exporters.into() }
     }
 
-    /// Returns the exporters with a name, in the order of the configuration.
+    /// Returns all configured exporters, in the order of the configuration.
     #[must_use]
     pub fn all(&self) -> &[Exporter] {
         &self.exporters
@@ -65,25 +72,25 @@ impl ExporterNames {
         self.exporters.get(*self.by_network.get(exporter.into())?)
     }
 
-    /// Returns the name of the exporter at this address.
+    /// Returns the name of the exporter with this address.
     #[must_use]
     pub fn name(&self, exporter: IpAddr) -> Option<&str> {
         Some(&self.get(exporter)?.name)
     }
 
-    /// Returns the name of the interface with this index of the exporter at this address.
+    /// Returns the name of the interface `index` of the exporter with this address.
     #[must_use]
     pub fn interface(&self, exporter: IpAddr, index: u32) -> Option<&str> {
         self.get(exporter)?.interfaces.get(&index).map(String::as_str)
     }
 
-    /// Returns the exporter at this address as people see it.
+    /// Returns the exporter with this address and its name.
     #[must_use]
     pub fn named(&self, address: IpAddr) -> NamedExporter {
         NamedExporter { name: self.name(address).map(str::to_owned), address }
     }
 
-    /// Names the exporters and the interfaces of `notice`.
+    /// Adds the names of exporters and interfaces to `notice`.
     pub(crate) fn name_exporters_of(&self, notice: &mut Notice) {
         for it in &mut notice.top_interfaces {
             it.name = self.interface(it.exporter, it.interface).map(str::to_owned);
@@ -101,12 +108,12 @@ impl Default for ExporterNames {
     }
 }
 
-/// An exporter as people see it: `edge-fra-1 (192.0.2.1)`, or the address alone.
+/// An exporter with its name. It is displayed as `edge-fra-1 (192.0.2.1)`, or as the address if it has no name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedExporter {
-    /// Its name, if it has one.
+    /// Name of the exporter in the configuration, if it has one.
     pub name: Option<String>,
-    /// Its address.
+    /// Address of the exporter.
     pub address: IpAddr,
 }
 

@@ -1,4 +1,4 @@
-//! The program `srlg`: alerts of super points, of one site or of a whole network.
+//! The program `srlg`: alerts on super points, for one site or a whole network.
 //!
 //! ```text
 //! input --contacts--> measure: a detector per view ---------+
@@ -6,10 +6,7 @@
 //! input --contacts--> probe --deltas over NATS--> collect --+                        `---> show: page, API, metrics
 //! ```
 #![forbid(unsafe_code)]
-#![allow(
-    clippy::missing_errors_doc,
-    reason = "the errors of a program are the texts of their causes"
-)]
+#![allow(clippy::missing_errors_doc, reason = "each error states its cause in its text")]
 
 pub mod alerts;
 pub mod collect;
@@ -31,7 +28,7 @@ mod mmdb;
 
 use std::time::SystemTime;
 
-/// Returns the time of day, milliseconds since the Unix epoch; 0 before that.
+/// Returns the system time, in milliseconds since the Unix epoch; 0 before the epoch.
 #[must_use]
 pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

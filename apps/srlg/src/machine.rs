@@ -1,6 +1,6 @@
-//! Whether this machine has what a configuration names: files, folders, programs, addresses, memory.
+//! Checks of the files, folders, programs, addresses and memory that a configuration names.
 //!
-//! Invariant: nothing is made or changed; an address is given back at once.
+//! Invariant: a check creates and changes nothing, and it releases an address at once.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,12 +11,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::{Access, access};
 
-/// Whether another socket has an address.
+/// State of a network address on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AddressState {
-    /// No socket has it.
+    /// No socket uses the address.
     Free,
-    /// Another socket has it, which may be one of a running `srlg`.
+    /// Another socket uses the address. It may belong to a running `srlg`.
     InUse,
 }
 
@@ -31,15 +31,15 @@ pub(crate) enum Transport {
 pub(crate) fn try_input(path: &Path) -> Result<()> {
     let text = || format!("cannot read {}", path.display());
     let is_folder = fs::metadata(path).with_context(text)?.is_dir();
-    ensure!(!is_folder, "{} is a folder: give a file", path.display());
+    ensure!(!is_folder, "cannot read {}: it is a folder", path.display());
     access(path, Access::READ_OK).with_context(text)
 }
 
-/// Checks that the file `path` can be written, or made; the folder `made` is one that the program makes.
+/// Checks that the file `path` can be written or created. The program itself creates the folder `made`.
 pub(crate) fn try_file(path: &Path, made: Option<&Path>) -> Result<()> {
     let text = || format!("cannot write {}", path.display());
     match fs::metadata(path) {
-        Ok(file) if file.is_dir() => bail!("{} is a folder: give a file", path.display()),
+        Ok(file) if file.is_dir() => bail!("cannot write {}: it is a folder", path.display()),
         Ok(_) => access(path, Access::WRITE_OK).with_context(text),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let folder = parent(path);
@@ -48,18 +48,18 @@ pub(crate) fn try_file(path: &Path, made: Option<&Path>) -> Result<()> {
             }
             let rights = Access::WRITE_OK | Access::EXEC_OK;
             access(folder, rights)
-                .with_context(|| format!("cannot make a file in {}", folder.display()))
+                .with_context(|| format!("cannot create a file in {}", folder.display()))
         }
         Err(error) => Err(error).with_context(text),
     }
 }
 
-/// Checks that files can be made in the folder `path`, and that it can be made if it is not there.
+/// Checks that files can be created in the folder `path`. A missing folder is accepted if it can be created.
 pub(crate) fn try_folder(path: &Path) -> Result<()> {
     let text = || format!("cannot use the folder {}", path.display());
     match fs::metadata(path) {
         Ok(folder) => {
-            ensure!(folder.is_dir(), "{} is a file: give a folder", path.display());
+            ensure!(folder.is_dir(), "cannot use {} as a folder: it is a file", path.display());
             access(path, Access::WRITE_OK | Access::EXEC_OK).with_context(text)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -69,29 +69,29 @@ pub(crate) fn try_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// The folder that has `path`.
+/// Returns the folder that contains `path`.
 fn parent(path: &Path) -> &Path {
     let parent = path.parent().unwrap_or(path);
     if parent.as_os_str().is_empty() { Path::new(".") } else { parent }
 }
 
-/// Checks that there is the program `name`, on `PATH` if it has no folder, and that it can be started.
+/// Checks that the program `name` exists and can be started. A name without a folder is searched for on `PATH`.
 pub(crate) fn try_program(name: &str) -> Result<()> {
     let is_program = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
     if name.contains('/') {
         let metadata = fs::metadata(name).with_context(|| format!("cannot start {name}"))?;
         let is_program = metadata.is_file() && is_program(Path::new(name));
-        ensure!(is_program, "cannot start {name}: it is no program that this user may start");
+        ensure!(is_program, "cannot start {name}: it is not a program that this user may execute");
         return Ok(());
     }
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths::<OsStr>(&folders);
     let is_there = folders.any(|folder| is_program(&folder.join(name)));
-    ensure!(is_there, "cannot start {name}: there is no such program on PATH");
+    ensure!(is_there, "cannot start {name}: not found on PATH");
     Ok(())
 }
 
-/// Checks that `address` is one of this machine, with a port that this user may use.
+/// Checks that `address` belongs to this machine and that this user may use its port.
 pub(crate) fn try_address(address: SocketAddr, transport: Transport) -> Result<AddressState> {
     let bound: io::Result<()> = match transport {
         Transport::Tcp => TcpListener::bind(address).map(drop),
@@ -100,18 +100,18 @@ pub(crate) fn try_address(address: SocketAddr, transport: Transport) -> Result<A
     match bound {
         Ok(()) => Ok(AddressState::Free),
         Err(error) if error.kind() == ErrorKind::AddrInUse => Ok(AddressState::InUse),
-        Err(error) => Err(error).with_context(|| format!("cannot listen at {address}")),
+        Err(error) => Err(error).with_context(|| format!("cannot listen on {address}")),
     }
 }
 
-/// Returns the bytes of memory that this program can have without swapping, or the limit of its control group if that is less.
+/// Returns the memory that is available without swapping, in bytes, or the limit of the control group if that is lower.
 pub(crate) fn available_memory() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let limit = memory_limit(&groups, Path::new("/sys/fs/cgroup"));
     memory_of_machine().into_iter().chain(limit).min()
 }
 
-/// Returns the bytes of memory that programs can have without swapping, if the system says so.
+/// Returns the memory that is available to programs without swapping, in bytes, if the system reports it.
 fn memory_of_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -119,8 +119,8 @@ fn memory_of_machine() -> Option<u64> {
     Some(kilobytes << 10)
 }
 
-/// Returns the least limit of memory, in bytes, of the control `groups`, which are lines of /proc/self/cgroup, and of the groups
-/// that these are in. Their files are below `root`, as in /sys/fs/cgroup.
+/// Returns the lowest memory limit, in bytes, of the control `groups` and their parents. `groups` contains lines of
+/// /proc/self/cgroup. The files of the groups are below `root`, which is normally /sys/fs/cgroup.
 fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
     let limits = groups.lines().filter_map(|line| {
         let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
@@ -129,7 +129,7 @@ fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return None,
         };
-        // A container may have the group's path on its host, and see the files of the group at the root.
+        // In a container, the path may be the one on the host while the files of the group are at the root.
         let groups = Path::new(group.trim_start_matches('/')).ancestors();
         let limit =
             |group| fs::read_to_string(root.join(group).join(file)).ok()?.trim().parse().ok();

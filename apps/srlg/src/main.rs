@@ -1,7 +1,13 @@
-//! `srlg`: alerts of super points, of one site or of a network.
+//! `srlg`: alerts on super points, for one site or a whole network.
 //!
-//! Results go to standard output, everything else to standard error, a line each. Exit codes: 0 done, 1 the alerts of a
-//! demonstration are not those of its attacks, 2 an error, 3 another collector has changed the network.
+//! Results go to standard output. Everything else goes to standard error, one line each.
+//!
+//! | Exit code | Meaning |
+//! |---|---|
+//! | 0 | The command succeeded |
+//! | 1 | The alerts of a demonstration differ from its planted attacks |
+//! | 2 | An error occurred |
+//! | 3 | Another collector has changed the network |
 
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
@@ -19,11 +25,11 @@ use srlg_cli::{collect, config, measure, probe};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-/// Alerts of hosts in contact with many distinct others, from flow exports, packets or logs
+/// Alert on hosts in contact with many distinct others, from flow exports, packets or logs
 #[derive(Debug, Parser)]
 #[command(name = "srlg", version)]
 struct Command {
-    /// Levels to log, by module: srlg_cli=debug,async_nats=info
+    /// Log levels by module, such as srlg_cli=debug,async_nats=info
     #[arg(long, global = true, value_name = "LEVELS", default_value = "srlg_cli=info")]
     log: Targets,
 
@@ -33,30 +39,30 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Watch an input, and alert
+    /// Watch an input and raise alerts
     Run(Box<config::options::Options>),
-    /// Send the traffic of one site of a network to its collector, a delta per slice
+    /// Send the traffic of one site to the collector, one delta per slice
     Probe(Box<probe::Args>),
-    /// Merge the deltas of all probes of a network, report and alert
+    /// Merge the deltas of all probes, and raise alerts for the whole network
     Collect(collect::Args),
     /// List the super points of an input
     Detect(detect::Args),
     /// List the contacts of an input, as `time_ms,src,dst`
     Contacts(contacts::Args),
-    /// Make what a network needs: keys, certificates and the configuration of the broker
+    /// Create the keys, certificates and broker configuration of a network
     Setup(setup::Args),
-    /// Check a configuration, and whether this machine has what it names, without starting anything
+    /// Check a configuration, and the files, addresses and memory that it needs, without starting anything
     Check(Box<check::Args>),
     /// Show which rules of a configuration apply to a host, and why
     Explain(explain::Args),
     /// Suggest thresholds from the counts in a state folder
     Suggest(suggest::Args),
-    /// List the alerts in a state folder, which may be in use
+    /// List the alerts in a state folder, even while it is in use
     Alerts(history::Args),
     /// Print the manual page
     #[command(hide = true)]
     Man,
-    /// Play attacks over loopback and alert on them; with --network a broker, three probes and a collector
+    /// Simulate attacks over loopback and alert on them; --network adds a broker, three probes and a collector
     Demo(demo::Args),
 }
 
@@ -65,7 +71,7 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(error) => return usage(&error),
     };
-    // Colours are for eyes alone: a file or a journal gets none.
+    // Files and the journal get no colour codes.
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_writer(|| progress::Stderr)
@@ -101,14 +107,15 @@ fn execute(task: Task) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Lets nobody else read the files that this process makes: the state has the seed of the detectors, and all alerts.
+/// Removes other users' permissions for the files that this process creates. The state folder has the seed of the
+/// detectors and all alerts.
 fn keep_files_private() {
     let others = Mode::RWXG | Mode::RWXO;
     let stricter = umask(others);
     umask(stricter | others);
 }
 
-/// Prints the help that was asked for, or the error as one line.
+/// Prints the requested help, or the error as one line.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return error.print().map_or(ExitCode::from(2), |()| ExitCode::SUCCESS);
@@ -118,14 +125,14 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::from(2);
     }
     let text = error.to_string();
-    // The error, and below it the options that it names.
+    // The error and the options that it names end at the first empty line.
     let reason = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let reason = reason.collect::<Vec<_>>().join(" ");
     tell(format_args!("{} (--help lists the options)", reason.trim_start_matches("error: ")));
     ExitCode::from(2)
 }
 
-/// The manual page of all subcommands, one after the other.
+/// Returns the manual page, with one section per subcommand.
 fn manual() -> Result<String> {
     let mut command = Command::command();
     command.build();

@@ -1,4 +1,4 @@
-//! One site: contacts in, a detector per view, alerts of each.
+//! Detection at one site: one detector per view counts the contacts of an input, and each view has alerts.
 
 pub mod checkpoints;
 pub(crate) mod counts;
@@ -12,6 +12,6 @@ pub(crate) mod watch;
 
 use std::time::Duration;
 
-/// Contacts and slices further ahead of the system clock are rejected: one wrong time stamp from the far future would make
-/// everything after it too late.
+/// Maximum time by which contacts and slices may be ahead of the system clock. Without a limit, a single wrong
+/// timestamp in the far future would make all later contacts too late.
 pub(crate) const SKEW: Duration = Duration::from_secs(86_400);

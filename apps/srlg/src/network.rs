@@ -1,10 +1,10 @@
-//! [`Network`]: what all probes and the collector have to agree on.
+//! The network description, on which all probes and the collector must agree.
 //!
-//! The collector makes it of its configuration and puts it into a [`bucket`] on the broker, where probes find it. It has
-//! the views with every size of their detectors, the secret seed, and the length of a slice. Each change makes another
-//! [`NetworkVersion`]; deltas of different versions are never merged.
+//! The collector derives it from its configuration, and probes read it from a [`bucket`] on the broker. It contains the
+//! views with their detector sizes, the secret seed, and the length of a slice. Each change creates another
+//! [`NetworkVersion`], and deltas of different versions are never merged.
 //!
-//! Invariant: a `Network` is one that detectors can be made of.
+//! Invariant: every [`Network`] describes valid detectors.
 
 pub mod broker;
 pub mod bucket;
@@ -33,8 +33,8 @@ use tracing::warn;
 use crate::alerts::rules::Allow;
 use crate::config::Config;
 
-/// Least and most bytes of a part: what a header of a delta takes with ease, and what NATS advises not to
-/// exceed in a message.
+/// Range of the size of a part, in bytes. The lower limit leaves room for the header of a delta. The upper limit is the
+/// largest message that NATS recommends.
 const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
 /// The description of a network, which all of its nodes share.
@@ -88,7 +88,7 @@ pub struct NetworkView {
     pub sizes: Sizes,
 }
 
-/// The reason why a network cannot be used.
+/// The reason why a network description or one of its files cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum NetworkError {
@@ -96,30 +96,32 @@ pub enum NetworkError {
     Read { path: PathBuf, cause: io::Error },
     #[error("cannot write {path}: {cause}")]
     Write { path: PathBuf, cause: io::Error },
-    #[error("{path} holds a secret, and everybody on this machine may read it: chmod o= {path}")]
+    #[error(
+        "cannot use the secret in {path}: other users have permissions for the file; run chmod o= {path}"
+    )]
     Open { path: PathBuf },
-    #[error("there is no description of a network in {place}: {cause}")]
+    #[error("cannot read the network description in {place}: {cause}")]
     Form { place: String, cause: serde_json::Error },
     #[error("view {name}: {cause}")]
     View { name: String, cause: ConfigError },
-    #[error("the network has {count} views: give 1 to {MOST_VIEWS}")]
+    #[error("views: must be 1 to {MOST_VIEWS}, got {count}")]
     Views { count: usize },
-    #[error("first_slice is {first_slice}, which is later than any time stamp")]
+    #[error("first_slice: must not be later than the last valid timestamp, got {first_slice}")]
     FirstSlice { first_slice: u64 },
-    #[error("slice_ms is {slice_ms}: give 1 to 86400000, a day")]
+    #[error("slice_ms: must be 1 to 86400000 (one day), got {slice_ms}")]
     Slice { slice_ms: u64 },
-    #[error("part_bytes are {part_bytes}: give {} to {}", PART_BYTES.start(), PART_BYTES.end())]
+    #[error("part_bytes: must be {} to {}, got {part_bytes}", PART_BYTES.start(), PART_BYTES.end())]
     PartBytes { part_bytes: usize },
 }
 
-/// The last millisecond whose nanoseconds since 1970 are a number of 64 bits.
+/// Last millisecond whose time in nanoseconds since 1970 fits into 64 bits.
 const LAST_MS: u64 = u64::MAX / 1_000_000;
 
-/// Views that a network has at most: a message numbers them by a byte.
+/// Maximum number of views in a network. A message numbers its views with one byte.
 const MOST_VIEWS: usize = 255;
 
 impl Network {
-    /// Makes the description of the network of `config`, whose detectors hash with `seed`.
+    /// Returns the description of the network of `config`, whose detectors use `seed`.
     #[must_use]
     pub fn of(config: &Config, seed: u64) -> Self {
         let views = config.views.iter().map(|view| NetworkView {
@@ -142,25 +144,31 @@ impl Network {
         }
     }
 
-    /// The seed of all hashes.
+    /// Returns whether this is still the description of the network of `config`. If not, probes need another version.
+    #[must_use]
+    pub fn is_of(&self, config: &Config) -> bool {
+        Self::of(config, self.seed()) == *self
+    }
+
+    /// Returns the seed of all hashes.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.views.first().map_or(0, |view| view.sizes.seed)
     }
 
-    /// Length of a slice.
+    /// Returns the length of a slice.
     #[must_use]
     pub fn slice(&self) -> Duration {
         Duration::from_millis(self.slice_ms)
     }
 
-    /// Slices in the longest window.
+    /// Returns the length of the longest window, in slices.
     #[must_use]
     pub fn window(&self) -> u32 {
         self.views.iter().map(|view| view.sizes.window).max().unwrap_or(1)
     }
 
-    /// Checks that detectors can be made of it.
+    /// Checks that detectors can be created from this description.
     pub fn check(&self) -> Result<(), NetworkError> {
         let Self { slice_ms, part_bytes, views, .. } = self;
         if !(1..=86_400_000).contains(slice_ms) {
@@ -181,14 +189,15 @@ impl Network {
 }
 
 impl VersionId {
-    /// Draws the identity of the version after `last`.
+    /// Returns the identity of the version after `last`, with a random tag.
     pub fn after(last: Option<Self>) -> Result<Self, srlg_host::Error> {
         let number = last.map_or(0, |last| last.number).saturating_add(1);
         Ok(Self { number, tag: random_seed()? as u32 })
     }
 
-    /// Makes the folder of this version in `root`, and removes those of former versions, because their files are of no use
-    /// any more. A later version is that of a program that could not keep its description.
+    /// Creates the folder of this version in `root`, and removes the folders of former versions, which are no longer
+    /// useful. The folder of a later version stays, because it belongs to a program that could not store its
+    /// description.
     pub fn make_only_folder(self, root: &Path) -> Result<PathBuf, NetworkError> {
         let folder = root.join(self.to_string());
         let make = || {
@@ -200,7 +209,7 @@ impl VersionId {
                     let files = fs::read_dir(&path)?.count();
                     fs::remove_dir_all(&path)?;
                     warn!(
-                        "removed {} with {files} files: the network has version {self} now",
+                        "removed {} with {files} files: the network now has version {self}",
                         path.display()
                     );
                 }
@@ -229,7 +238,7 @@ impl FromStr for VersionId {
 }
 
 impl NetworkVersion {
-    /// Reads what [`to_json`](Self::to_json) has written, and checks it. `place` is where it was, for people.
+    /// Parses and checks the output of [`to_json`](Self::to_json). Errors name `place` as its origin.
     pub fn from_json(json: &[u8], place: &str) -> Result<Self, NetworkError> {
         let form = |cause| NetworkError::Form { place: place.to_owned(), cause };
         let version: Self = serde_json::from_slice(json).map_err(form)?;
@@ -241,13 +250,13 @@ impl NetworkVersion {
         Ok(version)
     }
 
-    /// Writes it as JSON.
+    /// Returns this version as JSON.
     pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
 }
 
-/// The text of a file that not everybody may read.
+/// Reads a secret file, for which other users must have no permission.
 pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     let path = || path.to_owned();
     let fail = |cause| NetworkError::Read { path: path(), cause };
@@ -258,7 +267,7 @@ pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     fs::read_to_string(path()).map_err(fail)
 }
 
-/// Makes a file that its owner alone may read, where none may be yet.
+/// Creates a secret file that only its owner may read. The file must not exist yet.
 pub fn write_secret(path: &Path, text: &str) -> Result<(), NetworkError> {
     let write = || {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

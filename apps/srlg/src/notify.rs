@@ -1,4 +1,4 @@
-//! Notices of alerts, the database that has them first, and the sinks that they are sent to.
+//! Notifications of alerts, the database that stores them first, and the sinks that receive them.
 
 pub(crate) mod delivery;
 pub mod ledger;

@@ -1,7 +1,7 @@
-//! The AS and the country of addresses, from databases in MaxMind's format.
+//! AS and country of addresses, from databases in MaxMind's format.
 //!
-//! Shape: a database is read into memory and checked as a whole before any address is looked up in it.
-//! Invariants: an address that is in no database has no origin, and an origin has at most 80 characters of each text.
+//! A database is read into memory and checked completely before the first lookup. Invariants: an address that is in no
+//! database has no origin, and each text of an origin has at most 80 characters.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,16 +21,16 @@ use tracing::{info, warn};
 
 use crate::config::General;
 
-/// The most ASes and countries of a notification.
+/// Maximum number of ASes, and of countries, in a notification.
 const MOST_SHARES: usize = 8;
 
-/// The most bytes of a database; those of all addresses have some 100 MB.
+/// Maximum size of a database, in bytes. A database of all addresses has about 100 MB.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The most characters of a name or a code, so that notifications stay small, whatever a database has.
+/// Maximum number of characters of a name or code. It keeps notifications small, whatever a database contains.
 const MOST_CHARACTERS: usize = 80;
 
-/// The AS and the country of an address, as far as they are known.
+/// AS and country of an address, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Origin {
@@ -40,12 +40,12 @@ pub struct Origin {
     /// Name of the AS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_name: Option<String>,
-    /// Code of the country, two letters by ISO 3166.
+    /// Two-letter ISO 3166 code of the country.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub country: Option<String>,
 }
 
-/// The part of the sampled peers that is in one AS.
+/// Share of the sampled peers that is in one AS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AsShare {
     /// Number of the AS.
@@ -53,7 +53,7 @@ pub struct AsShare {
     /// Name of the AS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_name: Option<String>,
-    /// Share of the sample.
+    /// Share of the sample, from 0 to 1.
     pub share: f64,
 }
 
@@ -64,12 +64,12 @@ impl fmt::Display for AsShare {
     }
 }
 
-/// The part of the sampled peers that is in one country.
+/// Share of the sampled peers that is in one country.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountryShare {
     /// Code of the country.
     pub country: String,
-    /// Share of the sample.
+    /// Share of the sample, from 0 to 1.
     pub share: f64,
 }
 
@@ -79,17 +79,17 @@ impl fmt::Display for CountryShare {
     }
 }
 
-/// Origins of the peers of a notification. Without a database all fields are absent.
+/// Origins of the peers of a notification. Without a database, all fields are absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeerOrigins {
-    /// Number of the peers of the notification that have an address. All shares are parts of it.
+    /// Number of peers in the notification that have an address. All shares refer to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_sample: Option<usize>,
-    /// Up to 8 ASes with their shares, the largest first.
+    /// Up to 8 ASes with their shares, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub top_as: Vec<AsShare>,
-    /// Up to 8 countries with their shares, the largest first.
+    /// Up to 8 countries with their shares, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub top_countries: Vec<CountryShare>,
     /// Known origins, by the text of the peer or of the network in `top_prefixes`.
@@ -97,7 +97,7 @@ pub struct PeerOrigins {
     pub known: BTreeMap<String, Origin>,
 }
 
-/// The databases of ASes and countries that the configuration names.
+/// AS and country databases of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct OriginLookup {
     databases: Arc<[Database]>,
@@ -111,7 +111,7 @@ impl OriginLookup {
         for (path, content) in [(as_file, Content::As), (country_file, Content::Country)] {
             if let Some(path) = path {
                 let database = Database::open(path, content)?;
-                info!("{} is {database}", path.display());
+                info!("loaded {}: {database}", path.display());
                 databases.push(database);
             }
         }
@@ -130,7 +130,8 @@ impl OriginLookup {
         origin
     }
 
-    /// Returns the origins of the peers and of the networks of a notification. A network has the origin of its first address.
+    /// Returns the origins of the peers and networks of a notification. The origin of a network is that of its first
+    /// address.
     #[must_use]
     pub fn of_peers(&self, peers: &[Name], prefixes: &[(IpNet, f64)]) -> PeerOrigins {
         if self.databases.is_empty() {
@@ -158,7 +159,7 @@ impl OriginLookup {
     }
 }
 
-/// Returns the most frequent of `keys` with their parts of `all`, the most frequent first.
+/// Returns the most frequent `keys` with their shares of `all`, most frequent first.
 fn shares<K: Ord>(keys: impl Iterator<Item = K>, all: usize) -> Vec<(K, f64)> {
     let mut counts = BTreeMap::<K, usize>::new();
     keys.for_each(|key| *counts.entry(key).or_default() += 1);
@@ -168,12 +169,12 @@ fn shares<K: Ord>(keys: impl Iterator<Item = K>, all: usize) -> Vec<(K, f64)> {
     counts.map(|(key, count)| (key, count as f64 / all as f64)).collect()
 }
 
-/// The fields of a database that are read.
+/// Kind of a database, by the fields that are read from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
-    /// Number and name of the AS.
+    /// AS number and name.
     As,
-    /// Code of the country.
+    /// Country code.
     Country,
 }
 
@@ -198,7 +199,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the field that a record must have, and the kind of database that has it.
+    /// Returns the field that a record must have, and a suitable kind of database.
     const fn need(self) -> (&'static str, &'static str) {
         match self {
             Self::As => ("autonomous_system_number", "a database of ASes, such as GeoLite2-ASN"),
@@ -209,7 +210,7 @@ impl Content {
     }
 }
 
-/// Returns the first characters of a text of a database.
+/// Returns the first [`MOST_CHARACTERS`] characters of `text`.
 fn cut(text: &str) -> String {
     text.chars().take(MOST_CHARACTERS).collect()
 }
@@ -224,7 +225,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// Reads the database in the file `path`, and checks all of it.
+    /// Reads and checks the whole database in the file `path`.
     pub(crate) fn open(path: &Path, content: Content) -> Result<Self> {
         let file = read(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(path, content, file)
@@ -244,13 +245,13 @@ impl Database {
             has_field |= origin != Origin::default();
         }
         let (field, instead) = content.need();
-        ensure!(has_field, "no record has {field}; give {instead}");
+        ensure!(has_field, "no record has {field}; use {instead}");
         Ok(Self { path: path.to_owned(), content, reader, bytes, built })
     }
 
     fn look_up(&self, address: IpAddr, origin: &mut Origin) -> Result<(), MaxMindDbError> {
         let address = address.to_canonical();
-        // To the reader that is an error.
+        // The reader returns an error for an IPv6 address if the database has only IPv4.
         if address.is_ipv6() && self.reader.metadata().ip_version == 4 {
             return Ok(());
         }
@@ -258,7 +259,7 @@ impl Database {
     }
 }
 
-/// Reads the file `path`, unless it has no end, or would not fit into memory.
+/// Reads the file `path`, which must be a regular file of at most 1 GiB.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let metadata = fs::metadata(path)?;
     ensure!(metadata.is_file(), "not a regular file");
@@ -273,7 +274,7 @@ impl fmt::Display for Database {
     }
 }
 
-/// Without the bytes.
+/// Omits the bytes of the database.
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Database").field("path", &self.path).finish_non_exhaustive()

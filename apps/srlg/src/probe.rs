@@ -1,13 +1,14 @@
-//! `srlg probe`: what one router sees, to the broker, a delta per slice.
+//! `srlg probe`: sends the traffic of one site to the broker, one delta per slice.
 //!
 //! ```text
 //! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
 //!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter   [publish], [reporter]
 //! ```
 //!
-//! Measuring is a thread, the way to the broker is asynchronous, and the outbox is between them.
-//! Invariant: a slice is in the spool before anybody hears of it, and stays there until it is on the
-//! collector's disk, or so old that nobody may use it. Nothing is sent that could not be sent again.
+//! A thread counts the contacts, asynchronous tasks talk to the broker, and the outbox connects them.
+//!
+//! Invariant: a slice is in the spool before it is sent. It stays there until the collector has stored it, or until it
+//! is too old to be used. Therefore every slice that was sent can be sent again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,19 +48,19 @@ use spool::{Spool, SpoolLock};
 /// Options of `srlg probe`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// This probe's name, one of the network's
+    /// Name of this probe, as listed in the network's configuration
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// The network and its broker.
+    /// Connection to the broker.
     #[command(flatten)]
     pub access: Access,
 
-    /// Folder in which each probe has a folder of its own, for what is not on the collector's disk yet
+    /// Folder for slices that the collector has not stored yet; each probe has its own folder in it
     #[arg(long, value_name = "FOLDER", default_value = "spool")]
     pub spool: PathBuf,
 
-    /// Slices that the spool keeps at most [default: the window]
+    /// Maximum number of slices in the spool [default: the window]
     #[arg(long, value_name = "SLICES", value_parser = clap::value_parser!(u32).range(2..))]
     pub keep: Option<u32>,
 
@@ -67,36 +68,37 @@ pub struct Args {
     #[command(flatten)]
     pub input: input::Args,
 
-    /// How fast slices end: real, or this many per second [default: as fast as the input comes]
+    /// Pace of the slices: real, or a number of slices per second [default: as fast as the input]
     #[arg(long, value_name = "real|N", conflicts_with_all = ["live", "listen", "interface", "kafka", "nats"])]
     pub pace: Option<pace::Pace>,
 
-    /// Where to measure: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
+    /// Device to use: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
     pub device: Device,
 
-    /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
+    /// Time without a datagram after which an exporter is silent [default: three times its longest pause in the last
+    /// hour, at least 15s]
     #[arg(long, value_name = "TIME", value_parser = parse_silence, conflicts_with_all = ["input", "interface", "generate"])]
     pub silent_after: Option<Duration>,
 
-    /// At the end, wait until the collector has everything on its disk
+    /// At the end, wait until the collector has stored everything
     #[arg(long)]
     pub wait_durable: bool,
 }
 
-/// The summary of an input.
+/// Totals and status of an input that has ended.
 struct InputSummary {
     totals: Totals,
     status: Status,
 }
 
-/// Measures, spools and sends until the input ends or a signal comes.
+/// Counts, spools and sends until the input ends or a signal arrives.
 pub fn run(args: Args) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the threads of the probe")?;
     let done = runtime.block_on(work(args));
-    // A lookup of the broker's name may be on its way, and nobody can cut it short.
+    // A lookup of the broker's name may be in progress, and it cannot be cancelled.
     runtime.shutdown_background();
     done
 }
@@ -114,12 +116,12 @@ async fn work(args: Args) -> Result<()> {
     outbox.stop();
     let (slices, acked) = (outbox.len(), outbox.acked_len());
     info!(
-        "the probe has stopped; {slices} slices are in the spool, of which the broker has {acked}"
+        "the probe has stopped: {slices} slices are in the spool, and the broker has acknowledged {acked} of them"
     );
     Ok(())
 }
 
-/// From the first word with the broker to the last acknowledgement. `started` becomes the outbox.
+/// Runs the probe from the first connection to the last acknowledgement. `started` receives the outbox.
 async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let folder = args.spool.join(&args.name);
     let lock = SpoolLock::take(&folder)?;
@@ -129,10 +131,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let (spool, damaged) = Spool::open(lock, version.id)?;
     damaged.iter().for_each(|damage| warn!("{damage}"));
     if let Some(mark) = spool.mark() {
-        info!(
-            "the probe continues after slice {mark}, the last one in the spool {}",
-            folder.display()
-        );
+        info!("continuing after slice {mark}, the newest one in the spool {}", folder.display());
     }
     let keep = args.keep.map(|keep| keep as usize);
     let is_live = args.input.source.is_live();
@@ -144,8 +143,9 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     let (sender, versions) = watch::channel(version);
     let measured = start_measuring(args, versions, Arc::clone(&outbox))?;
     let measuring = async {
-        let measured =
-            measured.await.map_err(|_| anyhow!("the measuring thread ended early"))??;
+        let measured = measured
+            .await
+            .map_err(|_| anyhow!("the measuring thread stopped early (this is a bug)"))??;
         outbox.end();
         tell(&measured);
         Ok(())
@@ -158,7 +158,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     }
 }
 
-/// Measures in a thread of its own.
+/// Counts the input in a thread of its own.
 fn start_measuring(
     args: Args,
     versions: watch::Receiver<NetworkVersion>,
@@ -174,13 +174,13 @@ fn start_measuring(
         let position = outbox.position();
         let site = Site::new(options, versions, outbox);
         let measured = site.and_then(|site| input.read(slice_ms, position, site));
-        // Whoever asked has gone when a signal came.
+        // After a signal, no task waits for the result.
         let _nobody_waits = sender.send(measured);
     };
     thread::Builder::new()
         .name("measure".to_owned())
         .spawn(work)
-        .context("cannot start a thread")?;
+        .context("cannot start the measuring thread")?;
     Ok(receiver)
 }
 

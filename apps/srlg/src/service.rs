@@ -1,6 +1,6 @@
-//! What the service manager is told, by the protocol of sd_notify(3), and what signals ask for.
+//! Messages to the service manager, by the protocol of sd_notify(3), and the reload signal.
 //!
-//! Without a service manager, which is without `NOTIFY_SOCKET`, nothing is told.
+//! Without a service manager, `NOTIFY_SOCKET` is not set and no messages are sent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,50 +10,50 @@ use anyhow::{Context, Result};
 use sd_notify::NotifyState;
 use tracing::debug;
 
-/// The link to the service manager.
+/// Connection to the service manager.
 #[derive(Debug)]
 pub(crate) struct Service {
     reload: Arc<AtomicBool>,
-    /// Half of the time in which the manager expects a sign of life.
+    /// Half of the service manager's watchdog interval.
     watchdog: Option<Every>,
 }
 
 impl Service {
-    /// Makes it, and lets the signal to hang up ask for a reload.
+    /// Connects to the service manager, and lets SIGHUP request a reload.
     pub(crate) fn new() -> Result<Self> {
         let reload = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))
-            .context("cannot handle the signal to reload")?;
+            .context("cannot handle the reload signal SIGHUP")?;
         let watchdog = sd_notify::watchdog_enabled().map(|time| Every::from_now(time / 2));
         Ok(Self { reload, watchdog })
     }
 
-    /// Tells that the program is ready, or ready again.
+    /// Reports that the program is ready, or ready again after a reload.
     pub(crate) fn ready(&self, status: &str) {
         tell(&[NotifyState::Ready, NotifyState::Status(status)]);
     }
 
-    /// Gives a sign of life, when one is due.
+    /// Sends a watchdog message if one is due.
     pub(crate) fn alive(&mut self) {
         if self.watchdog.as_mut().is_some_and(Every::is_due) {
             tell(&[NotifyState::Watchdog]);
         }
     }
 
-    /// Returns whether a reload was asked for since the last call.
+    /// Returns whether a reload was requested since the last call.
     #[must_use]
     pub(crate) fn wants_reload(&self) -> bool {
         self.reload.swap(false, Relaxed)
     }
 
-    /// Tells that the program reloads its configuration.
+    /// Reports that the program is reloading its configuration.
     pub(crate) fn reloading(&self) {
         let mut states = vec![NotifyState::Reloading];
         states.extend(NotifyState::monotonic_usec_now().ok());
         tell(&states);
     }
 
-    /// Tells that the program ends.
+    /// Reports that the program is stopping.
     pub(crate) fn stopping(&self) {
         tell(&[NotifyState::Stopping]);
     }
@@ -61,6 +61,6 @@ impl Service {
 
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        debug!("the service manager is not told: {error}");
+        debug!("cannot notify the service manager: {error}");
     }
 }

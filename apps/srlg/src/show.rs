@@ -1,4 +1,4 @@
-//! The state of the program, as a page, an API and metrics.
+//! The state of the program, as a web page, an API and metrics.
 
 pub mod board;
 pub mod health;

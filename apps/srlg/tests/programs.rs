@@ -1,4 +1,4 @@
-//! The program as a process.
+//! Commands of the program as processes.
 
 #[path = "program/nats.rs"]
 mod nats;
@@ -25,7 +25,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Plays the demonstration, and checks its alerts.
+/// Runs the demonstration, and checks its alerts.
 fn play(name: &str, options: &[&str]) {
     let alerts = file(name);
     let args = [&["demo", "--alerts", alerts.to_str().unwrap()], options].concat();
@@ -36,7 +36,7 @@ fn play(name: &str, options: &[&str]) {
     assert_eq!((of("start"), of("end")), (4, 4));
     for status in ["start", "end"] {
         for (kind, view, count) in [("flood", "fan-in", 3), ("scan", "outside", 1)] {
-            // The first notification of a network may come before the details that tell of a scan.
+            // The first notification of a network may be sent before the details that show a scan.
             let is_it = |it: &&Value| {
                 let is_kind = it["kind"] == kind || status == "start";
                 it["status"] == status && it["view"] == view && is_kind
@@ -59,7 +59,7 @@ fn attacks_that_three_probes_see_are_told_once_from_start_to_end() {
     play("network-demo.ndjson", &["--network"]);
 }
 
-/// A minute in which 2,000 hosts talk to 10.0.0.1 for 20 seconds, and what else goes on until `seconds`.
+/// Returns contacts until `seconds`, in which 2,000 hosts contact 10.0.0.1 during 20 seconds of the first minute.
 fn attack(seconds: u64) -> String {
     let mut list = "time_ms,src,dst\n".to_owned();
     for second in 0..seconds {
@@ -95,7 +95,7 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
     let text = start["text"].as_str().unwrap();
     let estimate = format!("{count:.0} ± {:.0} ", start["std_error"].as_f64().unwrap());
     insta::assert_snapshot!(text.replace(&estimate, "COUNT ± ERROR "));
-    // In the window until second 60, and below for a minute since.
+    // The flood is in the window until second 60, and the count is below the threshold for a minute after that.
     assert_eq!((&end["status"], end["now_ms"].as_u64()), (&"end".into(), Some(ms(120))));
     assert_eq!((end["until_ms"].as_u64(), &end["id"]), (Some(ms(60)), &start["id"]));
 }
@@ -103,7 +103,7 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
 #[test]
 fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_named() {
     let list = file("late-attack.csv");
-    // Its last second is the 11th, the first one of the flood.
+    // The last second is the 11th, which is the first one of the flood.
     std::fs::write(&list, attack(11)).unwrap();
     let options = ["--inside", "10.0.0.0/8", "--threshold", "1000", "--window"];
     let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
@@ -111,14 +111,14 @@ fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_nam
     assert_eq!(output.status.code(), Some(0), "{told}");
     let [start] = &lines(&printed)[..] else { panic!("{printed}") };
     assert_eq!((&start["status"], &start["host"]), (&"start".into(), &"10.0.0.1".into()));
-    // In a window of a slice the flood is at the threshold in that slice alone.
+    // With a window of one slice, the flood exceeds the threshold only in that slice.
     let (output, printed, told) = run(&[&args[..], &["1s"]].concat());
     assert_eq!((output.status.code(), printed.as_str()), (Some(0), ""), "{told}");
-    let miss = told.lines().find(|line| line.contains("no alert in the view fan-in")).unwrap();
+    let miss = told.lines().find(|line| line.contains("no alert in view fan-in")).unwrap();
     assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
 }
 
-/// Ten seconds in which `contacts` hosts, by their numbers, talk to a host of IPv6.
+/// Returns ten seconds in which `contacts` hosts, made from their numbers by `from`, contact an IPv6 host.
 fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
     let line = |number: u64| {
         let ms = 1_750_000_000_000 + number * 10_000 / contacts;
@@ -203,14 +203,14 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
     let (_, printed, _) = run(&["alerts", "--state", &path("state")]);
     insta::assert_snapshot!("no_alert", printed);
     let (_, printed, _) = run(&["suggest", "--config", &config]);
-    // Some 2,000 hosts.
+    // The count must be about 2,000 hosts.
     let count = |word: &str| match word.trim_end_matches([':', '\n']).parse() {
         Ok(1_900..2_100) => "COUNT ".to_owned(),
         _ => format!("{word} "),
     };
     let masked: String = printed.split(' ').map(count).collect();
     insta::assert_snapshot!("suggestions", masked);
-    // Older data than the state has seen.
+    // These data are older than the state.
     let (output, _, told) = run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!("old_data", told.lines().last().unwrap());
@@ -219,7 +219,7 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
 #[test]
 fn a_configuration_is_checked_and_explained() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/srlg.example.toml");
-    // On this machine, the example's state and ports may be those of another program.
+    // The state and ports of the example may be in use on this machine.
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path().join("here.toml");
     let text = std::fs::read_to_string(example).unwrap();
@@ -240,12 +240,12 @@ fn a_configuration_is_checked_and_explained() {
     assert_eq!(output.status.code(), Some(2));
     let (output, _, of_run) = run(&["run", "--config", bad.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    assert_eq!(of_run.lines().count(), 1, "run may be given another input: {of_run}");
+    assert_eq!(of_run.lines().count(), 1, "the input of run may be overridden: {of_run}");
     assert!(told.contains(of_run.trim_start_matches("srlg: ")), "{of_run}");
     insta::assert_snapshot!("bad", told.replace(env!("CARGO_TARGET_TMPDIR"), "FOLDER"));
 }
 
-/// All commands but `man`.
+/// All commands except `man`.
 const COMMANDS: [&str; 11] = [
     "run", "probe", "collect", "detect", "contacts", "setup", "check", "explain", "suggest",
     "alerts", "demo",

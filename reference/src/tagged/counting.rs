@@ -1,4 +1,4 @@
-//! The tally of a host's positions, and its estimates: of one region, and of all regions together.
+//! The tally of a host's positions, and its estimates from one region or from all regions together.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -7,35 +7,35 @@ use srlg_core::EstimateRange;
 
 use super::{Id, LINE, Region, TaggedModel};
 
-/// Positions of a host's linear estimator by age: `all[m]` of them have age m.
+/// The positions of a host's linear estimator by age: `all[m]` of them have age m.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaggedTally {
-    /// All positions.
+    /// Number of all positions.
     pub all: Vec<u32>,
-    /// Positions that show an own touch of that age.
+    /// Number of positions that show an own touch of that age.
     pub own: Vec<u32>,
-    /// Positions that show none and may hide one.
+    /// Number of positions that show no own touch and may hide one.
     pub hidden: Vec<u32>,
-    /// Those of the hidden at which both places have that age.
+    /// Number of hidden positions at which both places have that age.
     pub hidden_twice: Vec<u32>,
-    /// Positions at which both places have that age, and each excludes an own touch.
+    /// Number of positions at which both places have that age and each excludes an own touch.
     pub excluded_twice: Vec<u32>,
 }
 
-/// An estimated number of opposite hosts.
+/// An estimated number of peers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TaggedEstimate {
-    /// n
+    /// n: estimated number of peers.
     pub cardinality: f64,
-    /// Its standard error.
+    /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether it is one.
+    /// Whether `cardinality` is an estimate, 0 or a lower bound.
     pub range: EstimateRange,
 }
 
 impl TaggedModel {
-    /// The tallies of `host` over the last `window` slices: of the fine region, and of all regions if that is
-    /// nearly used up.
+    /// Returns the tallies of `host` over the last `window` slices. There is one tally, of the fine region, or one for
+    /// each region if the fine one is nearly used up.
     #[must_use]
     pub fn tallies(&self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
         let host = self.id(host.to_canonical());
@@ -53,7 +53,7 @@ impl TaggedModel {
         tallies
     }
 
-    /// The tally of some positions of `host` over the last `window` slices.
+    /// Returns the tally of `positions` of `host` over the last `window` slices.
     fn tally(&self, host: Id, window: u32, positions: Range<u32>) -> TaggedTally {
         let (ages, _) = self.span(window, self.epoch);
         let none = vec![0; ages];
@@ -64,8 +64,8 @@ impl TaggedModel {
         tally
     }
 
-    /// Counts one position by the age of the older of its two words, and by what these say of an own
-    /// touch of that age; not at all when the age is not in the window.
+    /// Counts one position by the age of the older of its two words, and by what both show of an own touch of that age.
+    /// A position whose age is not in the window is not counted.
     fn count(&self, host: Id, position: u32, tally: &mut TaggedTally) {
         let [touch, echo] = self.places(host, position).map(|place| u32::from(self.slea[place]));
         let [tag, echo_tag] = self.tags_of(host, position);
@@ -90,15 +90,17 @@ impl TaggedModel {
         }
     }
 
-    /// Whether a glimpse leaves `host`: by no more than what integers say, in units of 2^-16, the estimate of the first
-    /// eighth of the fine region is not four deviations below what θ opposite hosts leave there, wherever in the
-    /// window they are.
+    /// Returns whether a glimpse keeps `host` as a candidate.
+    ///
+    /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if this estimate is four
+    /// standard deviations below the share of θ peers in these positions, for any distribution of their ages. The
+    /// arithmetic is that of the fast code: integers, in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
         let width = self.config.linear_width;
         let positions = u128::from((width / 8).next_multiple_of(LINE));
-        // A power of 2 less 1, of as many, is the share of the fine region.
+        // The share of the fine region is 1 - 2^-s, and this is 2^s.
         let coarse = (1.0 - self.share(0)).recip();
         let theta = u128::from(self.config.threshold) * unit;
         let of_fine = if coarse.is_finite() { theta - theta / coarse as u128 } else { theta };
@@ -147,8 +149,9 @@ impl TaggedModel {
         below * below <= 16 * variance.div_ceil(unit)
     }
 
-    /// The estimate of `width` positions, each of which an opposite host touches with the probability `rate`:
-    /// Kaplan and Meier's share of positions without an own touch, by linear counting, with Greenwood's variance.
+    /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The product
+    /// over the ages is Kaplan and Meier's share of positions without an own touch. Linear counting turns it into a
+    /// cardinality, with Greenwood's variance.
     fn estimate_of(
         &self,
         tally: &TaggedTally,
@@ -157,7 +160,7 @@ impl TaggedModel {
         rate: f64,
     ) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
-        // `inverse` is that of S, the share of positions without an own touch.
+        // `inverse` is 1/S, where S is the share of positions without an own touch.
         let (mut at_risk, mut inverse, mut greenwood, mut edge) = (width, 1.0, 0.0, 0.0);
         let mut is_beyond = false;
         for m in 0..ages {
@@ -177,8 +180,8 @@ impl TaggedModel {
         stated(libm::log(inverse) / rate, greenwood / (rate * rate) + edge, is_beyond)
     }
 
-    /// R and d: positions at which an own touch of age m would be seen, and those at which one is,
-    /// less the false matches that the other chances for one let expect.
+    /// Returns R and d. R is the number of positions at which an own touch of age m would be visible, and d is the
+    /// number of those that show one. The false matches that the number of chances predicts are subtracted from d.
     fn risk_and_touched(&self, tally: &TaggedTally, m: usize, at_risk: f64) -> (f64, f64) {
         let count = |counts: &[u32]| f64::from(counts[m]);
         let (all, own, hidden) = (count(&tally.all), count(&tally.own), count(&tally.hidden));
@@ -188,8 +191,8 @@ impl TaggedModel {
         (at_risk - hidden - (hidden + hidden_twice) / other_tags, own - chances / other_tags)
     }
 
-    /// Of the last `window` slices, in epochs of `epoch` slices: the number of ages, and the share
-    /// of the oldest that is in the window.
+    /// Returns the number of ages in the last `window` slices, in epochs of `epoch` slices, and the share of the oldest
+    /// epoch in the window.
     pub(super) fn span(&self, window: u32, epoch: u64) -> (usize, f64) {
         let (running, window) = (self.slice % epoch + 1, u64::from(window));
         if window <= running {
@@ -201,15 +204,15 @@ impl TaggedModel {
     }
 }
 
-/// The variance of how many of `touches` in an epoch are in the window, which has a `share` of the epoch: all of
-/// them might be in one slice.
+/// Returns the variance of the number of `touches` of an epoch that are in the window, which contains a `share` of the
+/// epoch. The formula allows for the case that all of them are in one slice.
 fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0);
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// An estimate that is at least 0, and beyond range a bound; `variance` is that of a number of opposite hosts that
-/// varies.
+/// Returns an estimate that is at least 0, or a lower bound if it is beyond the range. `variance` is that for a Poisson
+/// number of peers, so the variance of that number is subtracted.
 fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
     let bound = if is_beyond { cardinality - 2.0 * std_error } else { cardinality };
@@ -221,7 +224,7 @@ fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     TaggedEstimate { cardinality: bound.max(0.0), std_error, range }
 }
 
-/// R, d and o of a region at an age, and its q.
+/// A region at an age: R, d and o, and its rate q.
 #[derive(Clone, Copy)]
 struct Part {
     risk: f64,
@@ -231,7 +234,7 @@ struct Part {
 }
 
 impl Part {
-    /// What a region can tell.
+    /// Returns the amount of information in a region, (R - d) q.
     fn weight(&self) -> f64 {
         let left = self.risk - self.touched;
         if left < 4.0 { 0.0 } else { left * self.rate }
@@ -239,7 +242,7 @@ impl Part {
 }
 
 impl TaggedModel {
-    /// The estimate for `host` over the last `window` slices.
+    /// Returns the estimate for `host` over the last `window` slices.
     #[must_use]
     pub fn estimate(&self, host: IpAddr, window: u32) -> TaggedEstimate {
         let tallies = self.tallies(host, window);
@@ -250,7 +253,7 @@ impl TaggedModel {
         self.pooled(&tallies, window)
     }
 
-    /// The estimate of all regions together, age by age.
+    /// Returns the estimate from all regions together, age by age.
     fn pooled(&self, tallies: &[TaggedTally], window: u32) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
         let mut at_risk: Vec<f64> = self.regions.iter().map(|region| region.width.into()).collect();
@@ -263,7 +266,7 @@ impl TaggedModel {
                 let own = f64::from(tally.own[m]);
                 at_risk[number] -= f64::from(tally.all[m]);
                 let part = Part { risk, touched: touched.min(risk), own, rate: rates[number] };
-                // A finer region that tells more than 4 times as much keeps a coarser one out.
+                // If a finer region contains more than 4 times as much information, a coarser one does not count.
                 if risk > 1.0 && parts.iter().all(|finer| finer.weight() <= 4.0 * part.weight()) {
                     parts.push(part);
                 }
@@ -273,7 +276,7 @@ impl TaggedModel {
                 break;
             };
             if parts.iter().all(|part| part.risk - part.touched < 1.0) {
-                // All are used up: the coarsest is taken to have one position left.
+                // If all regions are used up, the coarsest is treated as if it had one position left.
                 is_beyond = true;
                 let most = coarsest.risk - 1.0;
                 let (touched, own) = (coarsest.touched.min(most), coarsest.own.min(most));
@@ -288,7 +291,7 @@ impl TaggedModel {
     }
 }
 
-/// The root x of `Σ q (d / (1 - e^(-xq)) - R) = 0`.
+/// Returns the root x of `Σ q (d / (1 - e^(-xq)) - R) = 0`, the number of peers of one age, by Newton's method.
 fn increment(parts: &[Part]) -> f64 {
     let touched: f64 = parts.iter().map(|part| part.touched).sum();
     let mut x = touched
@@ -317,7 +320,7 @@ fn increment(parts: &[Part]) -> f64 {
     x
 }
 
-/// B/A² at `x`.
+/// Returns B/A² at `x`, the variance of the number of peers of one age.
 fn variance_of(parts: &[Part], x: f64) -> f64 {
     let (mut a, mut b) = (0.0, 0.0);
     for part in parts {

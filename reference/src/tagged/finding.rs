@@ -1,4 +1,4 @@
-//! Cells, candidates, super points, and the polynomial over GF(2^32) by which cells spell an IPv6 host.
+//! Cells, candidates, super points, and the polynomial over GF(2^32) with which cells spell an IPv6 host.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,25 +8,25 @@ use srlg_core::Limbs;
 use super::{Id, host, words};
 use super::{OWNER_KEY, PEER_KEY, PLACE_KEY, POSITION_KEY, TaggedEstimate, TaggedModel};
 
-/// η: slots of a host.
+/// η: number of slots of a host.
 const SLOTS: u32 = 64;
 
-/// Cells that have the same number above so many bits of it hold IPv6 hosts of one bank.
+/// Number of low bits of a cell's number that vary between the cells of an IPv6 host. The bits above are the bank.
 const BANK_BITS: u32 = 18;
 
-/// Whose cell it is: an IPv4 host's, or that of an IPv6 host of this fingerprint and bank.
+/// The owner of a cell: an IPv4 host, or the IPv6 hosts with this fingerprint and bank.
 enum Owner {
     V4(Ipv4Addr),
     V6 { fingerprint: u32, bank: u32 },
 }
 
-/// Number and symbol of a cell of an IPv6 host.
+/// The number and the symbol of a cell of an IPv6 host.
 type Point = (u32, u32);
 
 impl TaggedModel {
-    /// Those of `candidates` whose estimate reaches θ, the largest first.
+    /// Returns the super points among `candidates`, which are those whose estimate reaches θ, with the largest first.
     ///
-    /// There is no glimpse, which only spares time but for a host in some 100,000.
+    /// The fast code also uses a glimpse, which saves time and changes the result for about one host in 100,000.
     #[must_use]
     pub fn super_points(&self, candidates: &[IpAddr]) -> Vec<(IpAddr, TaggedEstimate)> {
         let estimate = |&host| (host, self.estimate(host, self.config.window));
@@ -36,7 +36,8 @@ impl TaggedModel {
         points
     }
 
-    /// Hosts that hold at least [`c_min`](Self::c_min) cells in the window, and if they are of IPv6 at least four, ascending.
+    /// Returns the candidates in ascending order: the hosts that hold at least [`c_min`](Self::c_min) cells in the
+    /// window. An IPv6 host also needs at least four.
     #[must_use]
     pub fn candidates(&self) -> Vec<IpAddr> {
         let (ages, _) = self.span(self.config.window, self.cell_epoch);
@@ -64,7 +65,7 @@ impl TaggedModel {
         candidates
     }
 
-    /// The hosts that any four of the `points` of a fingerprint spell, and how many of them are each host's.
+    /// Returns the hosts that any four of the `points` of a fingerprint spell, each with the number of its points.
     fn spelt(&self, fingerprint: u32, mut points: Vec<Point>) -> Vec<(IpAddr, u32)> {
         let mut spelt = Vec::new();
         'again: loop {
@@ -91,7 +92,8 @@ impl TaggedModel {
         }
     }
 
-    /// The largest number of cells that a host of θ has but for a probability of 1.3e-4, at least 2.
+    /// Returns the largest number of cells that a host with θ peers holds with a probability of at least 1 - 1.3e-4.
+    /// The result is at least 2.
     #[must_use]
     pub fn c_min(&self) -> u32 {
         let p = self.visible();
@@ -104,15 +106,17 @@ impl TaggedModel {
         (3..=SLOTS).take_while(|&c_min| below(c_min) <= 1.3e-4).last().unwrap_or(2)
     }
 
-    /// p: the probability that a slot of a host of θ, in contact evenly over the slices of the window, is visible.
+    /// Returns p, the probability that a slot of a host with θ peers is visible, if its contacts are even over the
+    /// slices of the window.
     fn visible(&self) -> f64 {
         let window = self.config.window;
         let samples = f64::from(self.config.threshold) / f64::from(SLOTS << self.tau());
-        // Also of slices before slice 0, which nobody saw.
+        // The window also contains slices before slice 0, in which no host was seen.
         let epoch =
             |late: u32| (self.slice as i64 - i64::from(late)).div_euclid(self.cell_epoch as i64);
         let (ages, _) = self.span(window, self.cell_epoch);
-        // Share of the cells that nobody touched at a smaller age; where none is free half a cell is taken to be.
+        // This is the share of the cells that were not touched at a smaller age. If there is no such cell, half a cell
+        // is counted.
         let free = |age: usize| {
             let count = self.cells.iter().filter(|&&word| self.cell_age(word) >= age).count();
             (count as f64).max(0.5) / self.cells.len() as f64
@@ -123,7 +127,7 @@ impl TaggedModel {
             let slices =
                 (0..window).filter(|&late| epoch(0) - epoch(late) == number as i64).count();
             let none = libm::exp(-samples * slices as f64 / f64::from(window));
-            // Of the strangers of the same age and the host each may win.
+            // The host and the other hosts that touched the cell at the same age win the tie with equal probability.
             let (before, after) = (free(number), free(number + 1));
             let won = (before - after) / libm::log(before / after);
             visible += none_before * (1.0 - none) * if before == after { before } else { won };
@@ -132,7 +136,7 @@ impl TaggedModel {
         visible
     }
 
-    /// The slot of a pair; `None` where it is not sampled.
+    /// Returns the slot of a pair, or `None` if the pair is not sampled. One pair in 2^τ is sampled.
     pub(super) fn slot(&self, host: Id, opposite: Id) -> Option<u32> {
         let opposite = self.hash(opposite.lo, POSITION_KEY);
         let mut hash = self.spread(host) ^ opposite;
@@ -141,12 +145,13 @@ impl TaggedModel {
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
     }
 
-    /// τ: 32 samples of a host of θ, or up to twice as many.
+    /// Returns τ, with which a host with θ peers has 32 samples or up to twice as many.
     fn tau(&self) -> u32 {
         (self.config.threshold / 32).max(1).ilog2()
     }
 
-    /// The cell of a pair in a slot, and its word.
+    /// Returns the cell of a pair in a slot, and its word. Below the age, the word has the body, xored with the veil of
+    /// the cell.
     pub(super) fn cell_word(
         &self,
         [host, opposite]: [IpAddr; 2],
@@ -167,6 +172,10 @@ impl TaggedModel {
         (place as usize, self.aged(age).saturating_add(body ^ self.veil(place)))
     }
 
+    /// Returns the cell of an IPv4 host in a slot, and the body of its word.
+    ///
+    /// A keyed bijection maps the host to an image. Its low bits and the slot are the name, and its high bits select
+    /// the cell. Name and cell therefore determine the host.
     fn v4_cell(&self, host: Ipv4Addr, opposite: IpAddr, slot: u32) -> (u32, u64) {
         let image = self.config.hash.scramble(host.to_bits(), self.keys[OWNER_KEY]);
         let (high, low) =
@@ -174,7 +183,8 @@ impl TaggedModel {
         let name = low * SLOTS + slot;
         let (host, mut peer) = (self.id(host.into()), self.id(opposite).lo);
         if opposite.is_ipv6() {
-            // The first address from there on with which the host has no contact in this slot.
+            // An IPv6 peer does not fit. The first following address with which the host has no contact in this slot
+            // replaces it.
             let is_shown = |peer: u32| self.slot(host, Id { lo: peer, hi: peer }) == Some(slot);
             while is_shown(peer) {
                 peer = peer.wrapping_add(1);
@@ -184,8 +194,8 @@ impl TaggedModel {
         (high ^ self.shift(name), u64::from(name) << 32 | u64::from(peer))
     }
 
-    /// The cell of an IPv6 host in a slot: the slot is the low bits of its number, the bank of the host what is above the
-    /// number of a cell in a bank.
+    /// Returns the cell of an IPv6 host in a slot. The slot is the low bits of its number, and the bank of the host is
+    /// the bits above `BANK_BITS`.
     fn place(&self, id: Id, slot: u32) -> u32 {
         let bank_bits = self.cell_bits.min(BANK_BITS);
         let bank = u64::from(self.hash(id.lo, OWNER_KEY)) >> (32 - (self.cell_bits - bank_bits));
@@ -194,11 +204,12 @@ impl TaggedModel {
         ((bank as u32) << bank_bits) + in_bank / SLOTS * SLOTS + slot
     }
 
+    /// Returns the fingerprint of an IPv6 host, which is equal in all of its cells.
     fn fingerprint(&self, id: Id) -> u32 {
         self.hash(id.hi, OWNER_KEY) >> (32 - name_bits(self.cell_bits))
     }
 
-    /// Who touched the cell number `place`, whose word is `word`.
+    /// Returns the owner of the cell number `place`, whose word is `word`.
     fn owner(&self, place: u32, word: u64) -> Owner {
         let (name, names) = ((self.body(place, word) >> 32) as u32, 1 << name_bits(self.cell_bits));
         if name >= names {
@@ -208,44 +219,48 @@ impl TaggedModel {
         Owner::V4(Ipv4Addr::from_bits(self.config.hash.unscramble(image, self.keys[OWNER_KEY])))
     }
 
+    /// Returns the part of a cell's word below the age, without the veil.
     fn body(&self, place: u32, word: u64) -> u64 {
         (word & (u64::MAX >> self.age_bits)) ^ self.veil(place)
     }
 
+    /// Returns the age of a cell's word.
     fn cell_age(&self, word: u64) -> usize {
         (word >> (64 - self.age_bits)) as usize
     }
 
-    /// The word of an age, without the rest; saturated.
+    /// Returns the part of a word that an age contributes, at most the largest word.
     pub(super) fn aged(&self, age: u64) -> u64 {
         age.saturating_mul(1 << (64 - self.age_bits))
     }
 
+    /// Returns the hash of a name by which the cell of its host is moved.
     fn shift(&self, name: u32) -> u32 {
         self.hash(name, PLACE_KEY) >> (32 - self.cell_bits)
     }
 
+    /// Returns the veil of a cell, a pattern that makes it depend on the cell which of two hosts wins a tie.
     fn veil(&self, place: u32) -> u64 {
         (u64::from(place) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.age_bits
     }
 }
 
-/// All choices of four different numbers below `count`.
+/// Returns all sets of four different numbers below `count`.
 fn fours(count: usize) -> impl Iterator<Item = [usize; 4]> {
     let of_three = move |a, b, c| (c + 1..count).map(move |d| [a, b, c, d]);
     let of_two = move |a, b| (b + 1..count).flat_map(move |c| of_three(a, b, c));
     (0..count).flat_map(move |a| (a + 1..count).flat_map(move |b| of_two(a, b)))
 }
 
-/// Bits of a name, of a host and a slot: at least 20.
+/// Returns the number of bits of a name, which identifies a host and a slot, at least 20.
 pub(super) fn name_bits(cell_bits: u32) -> u32 {
     (32 - cell_bits + SLOTS.ilog2()).max(20)
 }
 
-/// x^32 + x^22 + x^2 + x + 1, by which the field is made: bit i stands for x^i.
+/// Polynomial of the field, x^32 + x^22 + x^2 + x + 1. Bit i stands for x^i.
 const FIELD: u64 = 1 << 32 | 1 << 22 | 0b111;
 
-/// The product of two polynomials over GF(2), modulo that of the field.
+/// Returns the product of two polynomials over GF(2), modulo that of the field.
 fn product(a: u32, b: u32) -> u32 {
     let mut product = (0..32)
         .filter(|&bit| b >> bit & 1 == 1)
@@ -258,6 +273,7 @@ fn product(a: u32, b: u32) -> u32 {
     product as u32
 }
 
+/// Returns `x` to the power of `exponent` in the field, by squaring.
 fn power(x: u32, exponent: u32) -> u32 {
     (0..32).rev().fold(1, |power, bit| {
         let square = product(power, power);
@@ -265,21 +281,22 @@ fn power(x: u32, exponent: u32) -> u32 {
     })
 }
 
-/// The number whose product with `x`, which is not 0, is 1: x has 2^32 - 1 different powers at most.
+/// Returns the inverse of `x`, which must not be 0. By x^(2^32 - 1) = 1, it is x^(2^32 - 2).
 fn inverse(x: u32) -> u32 {
     power(x, u32::MAX - 1)
 }
 
-/// What stands in the cell of a slot: the value at slot + 1 of the polynomial whose coefficients are the words of the host,
-/// that of 1 first.
+/// Returns the symbol in the cell of a slot. It is the value at slot + 1 of the polynomial whose coefficients are the
+/// words of the host, from degree 0 on.
 fn symbol(host: Limbs, slot: u32) -> u32 {
     let terms = (0..).zip(host).map(|(exponent, word)| product(word, power(slot + 1, exponent)));
     terms.fold(0, |sum, term| sum ^ term)
 }
 
-/// The host with these symbols in these slots, all different: the solution of four linear equations, by Gauss.
+/// Returns the host with these symbols in these slots, which are all different. It solves four linear equations by
+/// Gaussian elimination.
 fn solve(points: [(u32, u32); 4]) -> Limbs {
-    // A row: the powers of a slot's number, and the symbol there.
+    // A row contains the powers of slot + 1, and the symbol of the slot.
     let mut rows = points.map(|(slot, symbol)| {
         let mut row = [symbol; 5];
         (0..4).for_each(|exponent| row[exponent as usize] = power(slot + 1, exponent));
@@ -287,7 +304,7 @@ fn solve(points: [(u32, u32); 4]) -> Limbs {
     });
     for column in 0..4 {
         let pivot = (column..4).find(|&row| rows[row][column] != 0);
-        rows.swap(column, pivot.expect("points differ: there is one solution"));
+        rows.swap(column, pivot.expect("different points have one solution"));
         let scale = inverse(rows[column][column]);
         rows[column] = rows[column].map(|it| product(it, scale));
         let subtracted = rows[column];

@@ -1,10 +1,9 @@
-//! A seed as text: 16 hexadecimal digits, as numbers of JSON are exact to 53 bits only, with many readers.
+//! A seed as text: 16 hexadecimal digits, because many readers of JSON keep only 53 bits of a number.
 
 use core::fmt;
 
 use serde::{Deserializer, Serializer, de};
 
-/// Digits of a seed.
 const DIGITS: usize = 16;
 
 pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
@@ -12,18 +11,16 @@ pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Er
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    // Asked for a text alone, readers of text would refuse numbers themselves, and repeat them in the error.
+    // If only a string were requested, parsers would reject numbers themselves and repeat the secret in the error.
     match from.is_human_readable() {
         true => from.deserialize_any(Digits),
         false => from.deserialize_str(Digits),
     }
 }
 
-/// The seed is a secret: no message repeats what stands there.
+/// Returns the error for an invalid seed, without its value, because the seed is a secret.
 fn refused<E: de::Error>() -> E {
-    E::custom(format_args!(
-        "the seed is no text of {DIGITS} hexadecimal digits: give one in quotes"
-    ))
+    E::custom(format_args!("the seed must be a string of {DIGITS} hexadecimal digits"))
 }
 
 struct Digits;
@@ -32,7 +29,7 @@ impl de::Visitor<'_> for Digits {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a seed of {DIGITS} hexadecimal digits")
+        write!(f, "a string of {DIGITS} hexadecimal digits")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {

@@ -1,46 +1,50 @@
-//! Estimates: from integer tallies to cardinalities; with [`detection`](crate::finder::detection)
-//! the only floating point of srlg, through `libm`, hence with equal bits everywhere.
+//! The conversion of integer tallies to cardinalities. This module and [`detection`](crate::finder::detection) contain
+//! floating point, which uses `libm` and therefore gives equal bits on all machines.
 
-/// Holds an estimated number of distinct opposite hosts.
+/// An estimated number of distinct peers.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Estimate {
-    /// Distinct opposite hosts; see `range` for what the number means.
+    /// Estimated number of distinct peers. The meaning depends on `range`.
     pub cardinality: f64,
-    /// Standard error of `cardinality` where `range` is [`EstimateRange::Within`]: the truth is
-    /// within 1.96 of it with 95 %, up to a load of 3 distinct pairs per recorder ([`Params::errors_hold`](crate::Params::errors_hold)).
-    /// It is of one host: hosts with the same opposite hosts err alike. The paper's scheme errs by more under load.
+    /// Standard error of `cardinality`, if `range` is [`EstimateRange::Within`].
+    ///
+    /// In 95 % of cases, the truth is within 1.96 standard errors, for loads of up to 3 distinct pairs per recorder
+    /// ([`Params::errors_hold`](crate::Params::errors_hold)). The errors of hosts with the same peers are correlated.
+    /// In the paper's scheme, errors under load are larger than stated.
     pub std_error: f64,
-    /// Whether the estimator could tell.
+    /// Whether the cardinality is within the range of the estimator.
     pub range: EstimateRange,
 }
 
-/// Tells what an [`Estimate`] is worth.
+/// The meaning of an [`Estimate`].
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EstimateRange {
-    /// An estimate.
+    /// The cardinality is an estimate.
     Within,
-    /// Foreign touches explain more than was seen: the estimate is 0.
+    /// The touches of other hosts explain more than was seen, so the estimate is 0.
     ClampedToZero,
-    /// The estimator is full. Tagged scheme: the cardinality is a lower bound, two standard errors below what
-    /// the host is seen to have touched, and holds in 97.5 % of cases. Paper's scheme: it is the largest that can be told,
-    /// `η' ln η'`, a lower bound only if it was not foreigners that filled the estimator.
+    /// The estimator is full.
+    ///
+    /// In the tagged scheme, the cardinality is a lower bound, which holds in 97.5 % of cases. It is two standard
+    /// errors below the number of peers that were seen. In the paper's scheme, the cardinality is the largest possible
+    /// one, `η' ln η'`. It is a lower bound only if other hosts did not fill the estimator.
     Beyond,
 }
 
 impl Estimate {
-    /// Returns `sigmas` standard errors below the cardinality, 0 at least: 1.96 of them leave 2.5 % of truths below. Where
-    /// `range` is [`EstimateRange::Beyond`] the cardinality itself, which is a lower bound.
+    /// Returns the cardinality minus `sigmas` standard errors, at least 0. With 1.96, 2.5 % of the truths are below it.
+    /// If `range` is [`EstimateRange::Beyond`], this is the cardinality itself, which is a lower bound.
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
-    /// Returns `sigmas` standard errors above the cardinality: 1.96 of them leave 2.5 % of truths above. Infinite where
-    /// `range` is [`EstimateRange::Beyond`].
+    /// Returns the cardinality plus `sigmas` standard errors. With 1.96, 2.5 % of the truths are above it. If `range`
+    /// is [`EstimateRange::Beyond`], this is infinite.
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)
@@ -48,7 +52,7 @@ impl Estimate {
 }
 
 impl EstimateRange {
-    /// Returns [`Estimate::lower`] for `sigmas` of an estimate of this range with `cardinality` and `std_error`.
+    /// Returns [`Estimate::lower`] of an estimate with this range, `cardinality` and `std_error`.
     #[must_use]
     pub fn lower(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
@@ -57,7 +61,7 @@ impl EstimateRange {
         }
     }
 
-    /// Returns [`Estimate::upper`] for `sigmas` of an estimate of this range with `cardinality` and `std_error`.
+    /// Returns [`Estimate::upper`] of an estimate with this range, `cardinality` and `std_error`.
     #[must_use]
     pub fn upper(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
@@ -67,17 +71,17 @@ impl EstimateRange {
     }
 }
 
-/// Computes linear counting, Eq. 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`, for a
-/// `weight` of at least 0.
+/// Computes linear counting, equation 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`. The weight must be at
+/// least 0.
 ///
-/// `None` when all `width` recorders are within the window: the cardinality is beyond range.
+/// Returns `None` if all `width` recorders are within the window, because the cardinality is then beyond the range.
 #[must_use]
 pub fn linear_cardinality(weight: f64, width: u32) -> Option<f64> {
     let width = f64::from(width);
     (weight < width).then(|| width * libm::log(width / (width - weight)))
 }
 
-/// The answer of a full estimator of `width` recorders: one recorder unset.
+/// Returns the estimate of a full estimator of `width` recorders, as if one recorder were not set.
 pub(super) fn beyond(width: u32) -> Estimate {
     let width = f64::from(width);
     let cardinality = width * libm::log(width);
@@ -94,7 +98,7 @@ mod tests {
         for n in [1.0, 100.0, 1024.0, 16_384.0, 100_000.0] {
             let weight = 16_384.0 * (1.0 - libm::exp(-n / 16_384.0));
             let estimate = linear_cardinality(weight, 16_384).unwrap();
-            // 16384 e^(n/16384) units in the last place of a weight below 2^14.
+            // An error in the last place of a weight below 2^14 is multiplied by 16384 e^(n/16384).
             let rounding = 16_384.0 * libm::exp(n / 16_384.0) * f64::EPSILON * 4.0;
             assert!(abs_diff_eq!(estimate, n, epsilon = rounding), "{n}: {estimate}");
         }

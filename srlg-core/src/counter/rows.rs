@@ -1,5 +1,5 @@
-//! The paper's counter: rows of overlapping linear estimators, and estimates that subtract what
-//! others touched on average.
+//! The paper's counter: rows of overlapping linear estimators. Its estimate subtracts the average background that other
+//! hosts leave.
 
 pub mod background;
 mod params;
@@ -15,7 +15,7 @@ use crate::recorder::{ReadRecorder, Recorder16};
 pub use params::{MAX_ROWS, RowsParams};
 pub use rows::{Rows, touch_rows};
 
-/// Counts opposite hosts as the paper does, in rows of overlapping linear estimators.
+/// The paper's counter, with rows of overlapping linear estimators.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsCounter;
 
@@ -28,10 +28,10 @@ impl Counter for RowsCounter {
 
     #[inline(always)]
     fn params(part: &CounterPart) -> &RowsParams {
-        part.rows().expect("params of this counter")
+        part.rows().expect("the params belong to this counter")
     }
 
-    /// Touches at once: among threads, too, a touch of age 0 is a plain store.
+    /// Touches the recorders at once. Even with several threads, a touch of age 0 is a plain store.
     #[inline(always)]
     fn touch(rows: Rows<'_, Recorder16>, pairs: &impl Batch, age: u32, _: impl FnOnce(&NoTouches)) {
         rows.touch_all(pairs, age);
@@ -59,7 +59,7 @@ impl Counter for RowsCounter {
     }
 }
 
-/// The touches that are left for later: there are none.
+/// The empty type of deferred touches, because this counter does not defer touches.
 #[derive(Clone, Copy, Debug)]
 pub enum NoTouches {}
 
@@ -71,7 +71,7 @@ impl TouchBatch for NoTouches {
     }
 }
 
-/// Holds the number of positions of one host's union that are within a span.
+/// The number of positions of one host's union that are within a span.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
     span: Span,

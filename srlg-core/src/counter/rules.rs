@@ -1,19 +1,19 @@
-//! The rules of every counter.
+//! The rules that apply to every counter.
 
 use crate::config::Config;
 use crate::error::ConfigError;
 
-/// Checks that a linear estimator of `config` can tell a cardinality of θ.
+/// Checks that a linear estimator of `config` can estimate a cardinality of θ.
 pub(super) fn check_width(config: &Config) -> Result<(), ConfigError> {
     let Config { threshold, linear_width: width, .. } = *config;
-    // From 8 recorders on the largest cardinality that they can tell, η' ln η', passes 2η'.
+    // With at least 8 recorders, the largest possible estimate, η' ln η', exceeds 2η'.
     if width < threshold.div_ceil(2).max(8) {
         return Err(ConfigError::LinearWidth { width, threshold });
     }
     Ok(())
 }
 
-/// Checks that 32 bits number all `recorders` of an array.
+/// Checks that 32 bits can number all `recorders` of an array.
 pub(super) fn check_recorders(recorders: u64) -> Result<(), ConfigError> {
     if recorders > u64::from(u32::MAX) {
         return Err(ConfigError::TooManyRecorders { recorders });

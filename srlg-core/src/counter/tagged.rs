@@ -1,5 +1,5 @@
-//! The tagged counter: touches with a tag of the host and their echoes, in scattered lines, and
-//! estimates by survival analysis. docs/tagged-recorders.md explains it.
+//! The tagged counter: touches with a tag of the host, echoes of them in scattered lines, and estimates by survival
+//! analysis. The counter is explained in docs/tagged-recorders.md.
 
 mod bins;
 pub mod bound;
@@ -35,7 +35,7 @@ pub use positions::Positions;
 pub use region::{REGIONS, Region, Regions};
 pub use touch::{Touch, Touches, touch_lines};
 
-/// Counts opposite hosts by touches with a tag of the host and their echoes: the counter of the default scheme.
+/// The counter of the default scheme, which recognises the touches of a host by their tags.
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedCounter;
 
@@ -48,7 +48,7 @@ impl Counter for TaggedCounter {
 
     #[inline(always)]
     fn params(part: &CounterPart) -> &TaggedParams {
-        part.tagged().expect("params of this counter")
+        part.tagged().expect("the params belong to this counter")
     }
 
     #[inline(always)]
@@ -115,7 +115,7 @@ impl Accumulator for Bins {
     fn tally_into(&self, tally: &mut Tally) {
         match tally {
             Tally::Visible(histograms) => self.fill(histograms),
-            Tally::Union(_) => panic!("a tally is of its detector's counter"),
+            Tally::Union(_) => panic!("the tally belongs to another counter"),
         }
     }
 }

@@ -1,18 +1,17 @@
-//! Closed-form probability that a rough estimator reports a host
-//! (Eq. 2 to 5, `eqt_prb_alphaNoneEmpytBox` to `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
+//! Closed-form probability that a rough estimator reports a host (equations 2 to 5, `eqt_prb_alphaNoneEmpytBox` to
+//! `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
 //!
-//! Each of n opposite hosts is sampled with probability `s = 2^-τ` and then touches one
-//! of η recorders. It leaves a given set of η - j recorders alone with probability
-//! `1 - s + s·j/η`, independently of the others, so all touches fall into a given set of
-//! j recorders with probability `(1 - s + s·j/η)^n`. Inclusion and exclusion over the
-//! subsets of a set of w recorders gives, for a weight of exactly w,
-//! `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s + s·j/η)^n`: the paper's sum over the number of
-//! sampled hosts is done by the binomial theorem, and its recursion FN is not needed.
+//! Each of n peers is sampled with probability `s = 2^-τ`, and a sampled peer touches one of η recorders. A peer avoids
+//! a given set of η - j recorders with probability `1 - s + s·j/η`, independently of the others. All touches therefore
+//! fall into a given set of j recorders with probability `(1 - s + s·j/η)^n`. Inclusion and exclusion over the subsets
+//! of a set of w recorders gives the probability of exactly the weight w. It is `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s +
+//! s·j/η)^n`. The binomial theorem replaces the paper's sum over the number of sampled hosts, so its recursion FN is
+//! not needed.
 
 use super::NOT_FOUND;
 
-/// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width`
-/// recorders, sampling with τ = `lsb_threshold`, a weight of exactly `weight`.
+/// Returns the probability that `cardinality` peers give a rough estimator a weight of exactly `weight`. The estimator
+/// has `width` recorders and samples with τ = `lsb_threshold`.
 #[must_use]
 pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weight: u32) -> f64 {
     if weight > width {
@@ -27,21 +26,22 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
         let sign = if (weight - j).is_multiple_of(2) { 1.0 } else { -1.0 };
         sign * binomial(weight, j) * within(j)
     });
-    // Rounding may leave a probability of next to nothing below 0.
+    // Rounding may make a tiny probability negative.
     (binomial(width, weight) * terms.sum::<f64>()).max(0.0)
 }
 
-/// Returns the probability that `cardinality` opposite hosts give a rough estimator of `width` recorders, sampling with
-/// τ = `lsb_threshold`, a weight below `hot_weight`, to some 1e-13: the complement of Eq. 5
-/// (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), no foreign host helping.
+/// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`, with an error
+/// of about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. This is the complement of
+/// equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), without touches of other hosts.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);
     lighter.map(|weight| weight_probability(cardinality, width, lsb_threshold, weight)).sum()
 }
 
-/// Returns the least cardinality of which a rough estimator of `width` recorders, sampling with τ = `lsb_threshold` and
-/// hot from a weight of `hot_weight` on, misses at most 1 %; infinite where more are missed of every cardinality.
+/// Returns the least cardinality that a rough estimator misses with a probability of at most 1 %. The estimator has
+/// `width` recorders, samples with τ = `lsb_threshold`, and is hot from a weight of `hot_weight` on. The result is
+/// infinite if every cardinality is missed more often.
 #[must_use]
 pub fn found_from(width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= NOT_FOUND;
@@ -67,7 +67,8 @@ mod tests {
     use crate::{Config, IpPair};
     use approx::{abs_diff_eq, assert_abs_diff_eq};
 
-    /// FN(α, n) / n^α by the recursion of Lemma `la-RE_fullN` (its C_r is C_η): all of n boxes filled.
+    /// Returns FN(α, n) / n^α, the probability that all n boxes are filled, by the recursion of Lemma `la-RE_fullN`
+    /// (its C_r is C_η).
     fn all_filled(balls: u32, boxes: u32) -> f64 {
         let partly = (1..boxes).map(|i| {
             let share = libm::pow(f64::from(i) / f64::from(boxes), f64::from(balls));
@@ -76,7 +77,7 @@ mod tests {
         if balls == 0 { 0.0 } else { 1.0 - partly.sum::<f64>() }
     }
 
-    /// Eq. 2 to 4 as printed: a sum over the number α of sampled hosts.
+    /// Returns the probability of equations 2 to 4 as printed, a sum over the number α of sampled hosts.
     fn printed(n: u32, width: u32, tau: u32, weight: u32) -> f64 {
         let s = libm::ldexp(1.0, -(tau as i32));
         let given = |balls: u32| {
@@ -89,7 +90,7 @@ mod tests {
         (weight..=n).map(|a| sampled(a) * given(a)).sum()
     }
 
-    // Tolerance: C(8,4)·2^4 terms of at most 1, each rounded to 2^-53 of itself or better.
+    // The tolerance covers C(8,4)·2^4 terms of at most 1, each with a relative rounding error of at most 2^-53.
     const ROUNDING: f64 = 70.0 * 16.0 * 4.0 * f64::EPSILON;
 
     #[test]
@@ -122,8 +123,8 @@ mod tests {
         assert!((0.000_12..0.000_14).contains(&miss(6)), "{}", miss(6));
     }
 
-    // 20,000 hosts of 400 random peers through the product's own H1 and H2. A share of
-    // `trials` independent outcomes has standard deviation sqrt(p(1-p)/trials); five of them.
+    // The test sends 400 random peers of each of 20,000 hosts through the real H1 and H2. A share of `trials`
+    // independent outcomes has the standard deviation sqrt(p(1-p)/trials). The tolerance is five deviations.
     #[test]
     fn closed_form_equals_simulation() {
         let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();

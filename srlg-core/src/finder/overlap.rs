@@ -1,19 +1,19 @@
-//! [`Overlap`]: what row 2 says of a pair of columns in rows 0 and 1, before the high bits of an
-//! address are known.
+//! [`Overlap`]: a test of a pair of columns in rows 0 and 1 by row 2, before the high bits of an address are known.
 //!
-//! The pair determines `B(1)`, the low q address bits, and these determine the low q - δ bits of
-//! `B(2)`, hence of the column in row 2. Of the `2^δ` columns with these bits one has to share
-//! enough recorders with the pair. To tell that of all of them at once, a mask is seen as the set
-//! of all [`subsets`] of `hot_weight` recorders that it holds: masks have `hot_weight` ones in common
-//! exactly when their sets meet, and the union of sets stands for all columns.
+//! The pair determines `B(1)`, the low q address bits. These determine the low q - δ bits of `B(2)`, and therefore of
+//! the column in row 2. Of the `2^δ` columns with these bits, one must share enough recorders with the pair.
+//!
+//! To test all of these columns at once, a mask is represented as the set of all [`subsets`] of `hot_weight` recorders
+//! that it contains. Masks have at least `hot_weight` ones in common exactly if their sets intersect. The union of the
+//! sets represents all columns.
 
 use super::params::RsraParams;
 
-/// Sets of `hot_weight` recorders of an estimator, at most: 3 of 8.
+/// Largest number of sets of `hot_weight` recorders of an estimator: 3 of 8.
 const MOST: usize = 56;
 
-/// Returns per mask of a rough estimator the sets of `hot_weight` recorders, as `params` have it, that the mask holds,
-/// one bit each.
+/// Returns, for each mask of a rough estimator, the sets of `hot_weight` recorders that the mask contains, with one bit
+/// for each set.
 #[must_use]
 pub fn subsets(params: &RsraParams) -> [u64; 256] {
     let mut sets = [0u8; MOST];
@@ -36,11 +36,11 @@ pub const fn overlap_len(params: &RsraParams) -> usize {
     1 << params.column_bits.saturating_sub(params.bit_stride)
 }
 
-/// Fills `of_row_2`, the array of an [`Overlap`] for `params`, for a search at `weight`: `masks` are those of row 2,
-/// and `subsets` are what [`subsets()`] returns.
+/// Fills `of_row_2`, the array of an [`Overlap`] for `params`, for a search at `weight`. `masks` are the masks of row
+/// 2, and `subsets` is the result of [`subsets()`].
 ///
 /// # Panics
-/// When `of_row_2` is not [`overlap_len`] long.
+/// Panics if the length of `of_row_2` is not [`overlap_len`].
 pub fn fill_overlap(
     params: &RsraParams,
     subsets: &[u64; 256],
@@ -48,7 +48,7 @@ pub fn fill_overlap(
     weight: u32,
     of_row_2: &mut [u64],
 ) {
-    assert_eq!(of_row_2.len(), overlap_len(params), "low bits of a column");
+    assert_eq!(of_row_2.len(), overlap_len(params), "the length of the array is wrong");
     of_row_2.fill(0);
     for masks in masks.chunks(of_row_2.len()) {
         for (sets, &mask) in of_row_2.iter_mut().zip(masks) {
@@ -57,7 +57,7 @@ pub fn fill_overlap(
     }
 }
 
-/// Tests pairs of columns in rows 0 and 1, which pass when row 2 does not rule them out.
+/// A test of pairs of columns in rows 0 and 1. A pair passes unless row 2 rules it out.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlap<'a> {
     of_row_2: &'a [u64],
@@ -68,15 +68,15 @@ impl<'a> Overlap<'a> {
     /// Returns a view of `of_row_2`, an array that [`fill_overlap`] filled for `params`.
     ///
     /// # Panics
-    /// When it is not [`overlap_len`] long.
+    /// Panics if the length of `of_row_2` is not [`overlap_len`].
     #[must_use]
     pub fn new(params: &RsraParams, of_row_2: &'a [u64]) -> Self {
-        assert_eq!(of_row_2.len(), overlap_len(params), "low bits of a column");
+        assert_eq!(of_row_2.len(), overlap_len(params), "the length of the array is wrong");
         Self { of_row_2, bit_stride: params.bit_stride }
     }
 
-    /// Returns whether the pair of `base` in row 0 and `column` in row 1, whose masks have all of `sets`
-    /// in common, may be that of a candidate.
+    /// Returns whether the pair of `base` in row 0 and `column` in row 1 may belong to a candidate. Both masks contain
+    /// all of `sets`.
     #[inline(always)]
     #[must_use]
     pub fn admits(self, base: u32, column: u32, sets: u64) -> bool {

@@ -1,7 +1,7 @@
 //! [`RsraParams`]: the checked sizes and keys of an RSRA.
 //!
-//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
-//! [`RsraParams::new`] is the only constructor, so every index that is built from them is in range.
+//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`RsraParams::new`] is the only
+//! constructor, so every index computed from them is in range.
 
 use crate::config::{Config, RsraSizes};
 use crate::epoch::{LARGEST_AGE, shortest_epoch};
@@ -12,7 +12,7 @@ use crate::pair::{ADDRESS_BITS, Address};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// Holds the sizes and keys of an RSRA.
+/// The sizes and keys of an RSRA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RsraParams {
@@ -31,7 +31,6 @@ pub struct RsraParams {
 }
 
 impl RsraParams {
-    /// Checks the rules of `sizes`.
     pub(crate) fn new(sizes: RsraSizes, config: &Config, keys: &Keys) -> Result<Self, ConfigError> {
         check(sizes)?;
         let RsraSizes { rows, column_bits, width, bit_stride, hot_limit } = sizes;
@@ -52,12 +51,12 @@ impl RsraParams {
     }
 }
 
-/// τ: Eq. 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`.
+/// Returns τ by equation 1 (`eq_getLsbThreshold`), `ceil(log2(θ/η))`.
 fn lsb_threshold(threshold: u32, width: u32) -> Result<u32, ConfigError> {
     if threshold < width {
         return Err(ConfigError::Threshold { threshold, width });
     }
-    // At most 32 - log2(η), so that sampling never reaches the high bits that H2 takes.
+    // τ is at most 32 - log2(η), so sampling does not use the high bits of the hash, which H2 uses.
     Ok(threshold.div_ceil(width).next_power_of_two().trailing_zeros())
 }
 
@@ -85,14 +84,13 @@ fn check(sizes: RsraSizes) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063...: 1, 2, 3 for η = 2, 4, 8.
+/// Returns `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063...: 1, 2 and 3 for η = 2, 4 and 8.
 const fn hot_weight(width: u32) -> u32 {
     const RHO_PER_MILLION: u32 = 280_634;
     (width * RHO_PER_MILLION).div_ceil(1_000_000)
 }
 
 impl RsraParams {
-    /// By which two RSRAs are compared.
     pub(crate) fn sizes(&self) -> [Size; 7] {
         [
             Size::shaping("rsra_rows", self.rows),
@@ -116,21 +114,21 @@ impl ArrayParams for RsraParams {
 
 impl RsraParams {
     getters! {
-        /// r: rows.
+        /// Returns r, the number of rows.
         rows,
-        /// q: a row has `2^q` columns.
+        /// Returns q. A row has `2^q` columns.
         column_bits,
-        /// η: recorders of a rough estimator.
+        /// Returns η, the recorders of a rough estimator.
         width,
-        /// δ: address bits between two rows of the RHFG.
+        /// Returns δ, the address bits between two rows of the RHFG.
         bit_stride,
-        /// τ of Eq. 1: opposite hosts with `LSB(H1(opposite)) < τ` are not sampled.
+        /// Returns τ of equation 1. Peers with `LSB(H1(opposite)) < τ` are not sampled.
         lsb_threshold,
-        /// `ceil(ρη)`: weight from which a rough estimator is hot.
+        /// Returns `ceil(ρη)`, the weight from which a rough estimator is hot.
         hot_weight,
-        /// Hot columns per row that one search accepts.
+        /// Returns the number of hot columns per row that one search accepts.
         hot_limit,
-        /// Slices per epoch: the unit of ages.
+        /// Returns the slices per epoch, the unit of ages.
         epoch_slices,
     }
 
@@ -147,10 +145,10 @@ impl RsraParams {
         (self.rows as usize) << self.column_bits
     }
 
-    /// Returns the recorder `H2(opposite)` of a rough estimator that `opposite` touches, in `0..η`;
-    /// `None` when `opposite` is not sampled, `LSB(H1(opposite)) < τ` (Alg. 1).
+    /// Returns `H2(opposite)`, the recorder of a rough estimator that the peer `opposite` touches, in `0..η`. Returns
+    /// `None` if the peer is not sampled, that is, if `LSB(H1(opposite)) < τ` (algorithm 1).
     ///
-    /// H1 is the low and H2 the high bits of one hash: together at most its 32.
+    /// H1 uses the low bits and H2 the high bits of one hash, together at most its 32 bits.
     #[inline]
     #[must_use]
     pub fn slot(&self, opposite: Address) -> Option<u32> {
@@ -158,11 +156,11 @@ impl RsraParams {
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
     }
 
-    /// Whether `opposite` is sampled: whether there is a [`slot`](Self::slot).
+    /// Returns whether the peer `opposite` is sampled, so that it has a [`slot`](Self::slot).
     #[inline(always)]
     #[must_use]
     pub(crate) fn is_sampled(&self, opposite: Address) -> bool {
-        // LSB >= τ in a form that vectorises; τ is less than the 32 bits of a hash.
+        // This form of LSB >= τ vectorises. τ is less than the 32 bits of a hash.
         self.hash.of(opposite, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 }
@@ -180,7 +178,7 @@ mod tests {
         }
     }
 
-    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    // The expected values come from an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn slots_equal_the_pinned_vectors() {
         let rsra = *Config::paper().validate().unwrap().finder().rsra().unwrap();
@@ -200,7 +198,7 @@ mod tests {
         for slot in (0..1 << 20).filter_map(|address| rsra.slot(address)) {
             slots[slot as usize] += 1;
         }
-        // Binomial(2^20, 2^-7 / 8): mean 1024, standard deviation 32; six of them.
+        // Binomial(2^20, 2^-7 / 8) has the mean 1024 and the standard deviation 32. The tolerance is six deviations.
         assert!(slots.iter().all(|&n| n.abs_diff(1024) < 6 * 32), "{slots:?}");
     }
 }

@@ -1,25 +1,24 @@
-//! Regaining hosts from hot columns, by meeting in the middle.
+//! The recovery of host addresses from hot columns, by meeting in the middle.
 //!
-//! The paper grows candidate tuples row by row, trying all combinations of hot columns
-//! of the first three rows. But two columns determine the address: with v0 and v1 hot
-//! in rows 0 and 1, `v0 xor v1` is `B(1)`, the low q address bits; then
-//! `v0 xor T0(B(1))` is `T1` of the high bits, and [`HighTable`], the inverse of T1,
-//! lists the few high bits with that value. Each address so found satisfies the check
-//! `RHFG[0](inside) = v0` by construction; rows 2.. must be hot for it as well.
+//! The paper grows candidate tuples row by row, and tries all combinations of hot columns of the first three rows. But
+//! two columns determine the address. If v0 and v1 are hot in rows 0 and 1, `v0 xor v1` is `B(1)`, the low q address
+//! bits. Then `v0 xor T0(B(1))` is `T1` of the high bits, and [`HighTable`], the inverse of T1, lists the few high bits
+//! with that value. Each address found in this way satisfies `RHFG[0](inside) = v0` by construction. Its columns in the
+//! rows from 2 on must also be hot.
 //!
-//! A super point touches the same recorders in every row, so the masks of its columns
-//! and-ed over the rows still have `hot_weight` ones: its union estimator USRE. Two masks
-//! with fewer ones in common rule out all tuples that start with their columns, exactly.
+//! A super point touches the same recorders in every row. Its union estimator USRE, the masks of its columns and-ed
+//! over the rows, therefore still has `hot_weight` ones. Two masks with fewer common ones rule out all tuples that
+//! start with their columns. This test is exact.
 
 use super::params::RsraParams;
 use crate::hash::by_family;
 use crate::pair::{ADDRESS_BITS, Address};
 
-/// Inverts `T1`: leads from a column to the high address bits of which `T1` is that column.
+/// The inverse of `T1`, which maps a column to the high address bits whose `T1` is that column.
 ///
-/// Three flat arrays, so that a device can hold it: the values `highs[starts[c]..starts[c + 1]]`
-/// have `T1 = c`; bit `c` of `present` says whether there are any (22 % of the
-/// columns at q = 17), which a small cache answers.
+/// It consists of three flat arrays, so that a device can hold it. The values `highs[starts[c]..starts[c + 1]]` have
+/// `T1 = c`. Bit `c` of `present` is set if there are such values, which is so for 22 % of the columns at q = 17. This
+/// bit map fits into a small cache.
 #[derive(Clone, Copy, Debug)]
 pub struct HighTable<'a> {
     starts: &'a [u32],
@@ -27,17 +26,17 @@ pub struct HighTable<'a> {
     present: &'a [u32],
 }
 
-/// Returns the lengths of the arrays of a [`HighTable`] for `params`: starts, highs, present.
+/// Returns the lengths of the arrays of a [`HighTable`] for `params`: starts, highs and present.
 #[must_use]
 pub const fn high_table_lens(params: &RsraParams) -> [usize; 3] {
     let columns = 1 << params.column_bits;
     [columns + 1, 1 << (ADDRESS_BITS - params.column_bits), columns / 32]
 }
 
-/// Fills the arrays of a [`HighTable`] for `params`, `starts`, `highs` and `present`, by counting sort.
+/// Fills the arrays `starts`, `highs` and `present` of a [`HighTable`] for `params`, by counting sort.
 ///
 /// # Panics
-/// When the arrays are not [`high_table_lens`] long.
+/// Panics if the lengths of the arrays are not [`high_table_lens`].
 pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32]; 3]) {
     assert_eq!([starts.len(), highs.len(), present.len()], high_table_lens(params));
     starts.fill(0);
@@ -52,7 +51,7 @@ pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32
         end += *start;
         *start = end;
     }
-    // Each column's end moves down to its start as its values are placed.
+    // Each column's end moves down to its start as its values are stored.
     for high in (0..highs.len() as u32).rev() {
         let column = params.high_entry(high) as usize;
         starts[column] -= 1;
@@ -61,21 +60,24 @@ pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32
 }
 
 impl<'a> HighTable<'a> {
-    /// Returns a view of arrays, `starts`, `highs` and `present`, that [`fill_high_table`] filled for `params`.
+    /// Returns a view of the arrays `starts`, `highs` and `present`, which [`fill_high_table`] filled for `params`.
     ///
     /// # Panics
-    /// When the arrays are not [`high_table_lens`] long.
+    /// Panics if the lengths of the arrays are not [`high_table_lens`].
     #[must_use]
     pub fn new(params: &RsraParams, [starts, highs, present]: [&'a [u32]; 3]) -> Self {
-        // One by one: a comparison of arrays is a call where there is no memory to compare.
+        // A comparison of arrays would be a call to a memory comparison, so the lengths are compared one by one.
         let [of_starts, of_highs, of_present] = high_table_lens(params);
-        assert!(starts.len() == of_starts && highs.len() == of_highs, "columns and their highs");
-        assert_eq!(present.len(), of_present, "words of column bits");
+        assert!(
+            starts.len() == of_starts && highs.len() == of_highs,
+            "the length of `starts` or `highs` is wrong"
+        );
+        assert_eq!(present.len(), of_present, "the length of `present` is wrong");
         Self { starts, highs, present }
     }
 
-    /// Moves to the front those of `columns` in row 1 that may be, by `params`, of a host whose column in row 0
-    /// is `base`, and returns how many they are.
+    /// Moves those `columns` of row 1 to the front that a host with the column `base` in row 0 may have, and returns
+    /// their number.
     #[inline(always)]
     pub fn keep_held(self, params: &RsraParams, base: u32, columns: &mut [u32]) -> usize {
         by_family!(params, |params| {
@@ -83,7 +85,7 @@ impl<'a> HighTable<'a> {
             for place in 0..columns.len() {
                 let column = columns[place];
                 let entry = base ^ params.low_entry(base ^ column);
-                // No branch depends on it: one in five is held, none can be foreseen.
+                // One column in five is kept, unpredictably, so there is no branch.
                 columns[count] = column;
                 count += (self.present[entry as usize / 32] >> (entry % 32) & 1) as usize;
             }
@@ -101,22 +103,22 @@ impl<'a> HighTable<'a> {
     }
 }
 
-/// Returns whether the [`RsraParams::hot_limit`] of `params` accepts a search among `hot` columns in rows 0 and 1:
-/// neither number is more than the limit, nor are the addresses that
-/// their pairs spell more than its square: `2^(32 - 2q)` per pair where columns are few.
+/// Returns whether the [`RsraParams::hot_limit`] of `params` accepts a search among `hot` columns in rows 0 and 1.
+/// Neither number may exceed the limit. The number of addresses that the pairs of columns spell must not exceed the
+/// square of the limit. With few columns, a pair spells `2^(32 - 2q)` addresses.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {
     let limit = u64::from(params.hot_limit);
     let spelled = ADDRESS_BITS.saturating_sub(2 * params.column_bits);
     let [first, second] = hot.map(u64::from);
-    let pairs = first * second; // of 2^24 columns at most each
+    let pairs = first * second; // Each is at most 2^24.
     first <= limit && second <= limit && pairs << spelled <= limit * limit
 }
 
-/// Returns the hosts whose columns in rows 0 and 1 of the RSRA of `params` are `columns` and whose union estimator has
-/// a weight of at least `weight`: candidates. `table` is the one for `params`.
+/// Returns the candidates with these `columns` in rows 0 and 1 of the RSRA of `params`: the hosts whose union estimator
+/// has a weight of at least `weight`. `table` belongs to `params`.
 ///
-/// `masks` is the mask of every rough estimator, row after row: `rows x 2^q` bytes.
+/// `masks` contains the mask of every rough estimator, row after row, in `rows x 2^q` bytes.
 #[inline]
 pub fn candidates<'a>(
     params: &'a RsraParams,
@@ -132,7 +134,7 @@ pub fn candidates<'a>(
     hosts.filter(move |&host| union_mask(params, masks, base, host).count_ones() >= weight)
 }
 
-/// The masks of the columns of `host` and-ed over the rows: its union estimator USRE.
+/// Returns the masks of the columns of `host`, and-ed over the rows: its union estimator USRE.
 #[inline]
 fn union_mask(params: &RsraParams, masks: &[u8], base: u32, host: Address) -> u8 {
     (0..params.rows).fold(u8::MAX, |mask, row| {
@@ -204,7 +206,6 @@ mod tests {
         fixture.mark(host, 0b0001_1100);
         assert_eq!(fixture.regain(host, 3), [host]);
         assert_eq!(fixture.regain(host, 4), []);
-        // Row 4 loses one of the three and gains another.
         let base = fixture.params.base_column(host);
         let column = fixture.params.column(4, base, host);
         fixture.masks[(4 << 17 | column) as usize] = 0b1000_1100;

@@ -1,10 +1,9 @@
 //! RHFG, the reversible hash functions group: the columns of a host in the RSRA.
 //!
-//! Row 0 is a random function of the address, `T0(low q bits) xor T1(high bits)`
-//! (simple tabulation over two chunks; the table entries are computed from keys).
-//! Row `i > 0` is the same value xor `B(i)`, the q address bits from bit `(i-1)·δ`:
-//! two columns of one host reveal its address bits, and, because `B(1)` is the low
-//! chunk, also `T1` of its high bits. [`regain`](super::regain) walks that way back.
+//! Row 0 is a random function of the address, `T0(low q bits) xor T1(high bits)`. This is simple tabulation over two
+//! chunks, with table entries computed from keys. Row `i > 0` is the same value xor `B(i)`, the q address bits from bit
+//! `(i-1)·δ` on. Two columns of one host therefore reveal its address bits. Because `B(1)` is the low chunk, they also
+//! reveal `T1` of its high bits. [`regain`](super::regain) follows these steps backwards.
 
 use super::params::RsraParams;
 use crate::pair::Address;
@@ -17,10 +16,10 @@ impl RsraParams {
         self.low_entry(inside & (self.columns() - 1)) ^ self.high_entry(inside >> self.column_bits)
     }
 
-    /// Returns the column of `inside` in `row`, given its [`base_column`](Self::base_column):
-    /// Eq. 6 (`eqt_RHFG_restHashes`), shifted by `(row - 1)·δ`.
+    /// Returns the column of `inside` in `row`, given its [`base_column`](Self::base_column), by equation 6
+    /// (`eqt_RHFG_restHashes`) with a shift of `(row - 1)·δ`.
     ///
-    /// The printed `row·δ` never covers the low δ bits; see docs/paper-notes.md#rhfg-shift.
+    /// The printed shift `row·δ` never covers the low δ bits. See docs/paper-notes.md#rhfg-shift.
     #[inline]
     #[must_use]
     pub fn column(&self, row: u32, base_column: u32, inside: Address) -> u32 {
@@ -30,8 +29,8 @@ impl RsraParams {
         }
     }
 
-    /// Returns `B(row)`, for a `row` of 1 or more: the q bits of the address `inside` from bit `(row - 1)·δ`; zeros
-    /// beyond the address.
+    /// Returns `B(row)` for a `row` of at least 1: the q bits of the address `inside` from bit `(row - 1)·δ` on. Bits
+    /// beyond the address are 0.
     #[inline]
     #[must_use]
     pub fn address_bits(&self, row: u32, inside: Address) -> u32 {
@@ -39,13 +38,13 @@ impl RsraParams {
         shifted & (self.columns() - 1)
     }
 
-    /// `T0`: entry of the low q address bits.
+    /// Returns `T0` of the low q address bits.
     #[inline]
     pub(crate) fn low_entry(&self, low: u32) -> u32 {
         self.hash.of(low, self.low_key) >> (32 - self.column_bits)
     }
 
-    /// `T1`: entry of the address bits above the low q.
+    /// Returns `T1` of the address bits above the low q.
     #[inline]
     pub(crate) fn high_entry(&self, high: u32) -> u32 {
         self.hash.of(high, self.high_key) >> (32 - self.column_bits)
@@ -56,7 +55,7 @@ impl RsraParams {
 mod tests {
     use crate::Config;
 
-    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    // The expected values come from an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn columns_equal_the_pinned_vectors() {
         let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();
@@ -73,7 +72,7 @@ mod tests {
         }
     }
 
-    // The paper prints a shift of row·δ: its rows leave the low δ bits of the address out.
+    // The paper prints a shift of row·δ, with which the rows do not contain the low δ bits of the address.
     #[test]
     fn shift_of_row_minus_one_covers_every_address_bit_and_the_printed_one_does_not() {
         let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();

@@ -1,8 +1,8 @@
-//! RSRA, the reversible array of rough estimators: says which columns are hot.
+//! RSRA, the reversible array of rough estimators, which shows the hot columns.
 //!
-//! A view over `rows x 2^q x η` recorders, row after row, column after column.
-//! A rough estimator samples opposite hosts (one in `2^τ`) into its η recorders; it is
-//! hot, "probably at least θ", when at least `hot_weight` of them are in the window.
+//! It is a view of `rows x 2^q x η` recorders, row after row and column after column. A rough estimator samples one
+//! peer in `2^τ` into its η recorders. If at least `hot_weight` of them are in the window, it is hot, which means
+//! "probably at least θ".
 
 use super::params::RsraParams;
 use super::{Finder, FinderPart};
@@ -17,16 +17,16 @@ use crate::view::ArrayView;
 pub type Rsra<'a, R> = ArrayView<'a, RsraParams, R>;
 
 impl<'a, R: ReadRecorder> Rsra<'a, R> {
-    /// Returns which recorders of the rough estimator of `column` in `row` have one of the least `ages` ages:
-    /// bit `i` for recorder `i`. The estimator's weight `|SRE|^k` is the number of ones.
+    /// Returns the mask of the rough estimator of `column` in `row`. Bit `i` is set if recorder `i` has one of the
+    /// youngest `ages` ages. The number of ones is the estimator's weight `|SRE|^k`.
     #[inline]
     #[must_use]
     pub fn mask(self, row: u32, column: u32, ages: u32) -> u8 {
         self.mask_at((row << self.params.column_bits | column) as usize, ages)
     }
 
-    /// Returns the [mask](Self::mask), for the least `ages` ages, of rough estimator number `index`, counted row after
-    /// row.
+    /// Returns the [mask](Self::mask), for the youngest `ages` ages, of rough estimator number `index`, counted row
+    /// after row.
     #[inline]
     #[must_use]
     pub fn mask_at(self, index: usize, ages: u32) -> u8 {
@@ -34,17 +34,17 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
-    /// Takes the [masks](Self::mask), for the least `ages` ages, of as many rough estimators as there is room for in
-    /// `masks`, from number `first` on, row after row.
+    /// Fills `masks` with the [masks](Self::mask), for the youngest `ages` ages, of rough estimators from number
+    /// `first` on, row after row.
     ///
     /// # Panics
-    /// When the array has fewer than `first` and the length of `masks` together.
+    /// Panics if the array has too few rough estimators.
     #[inline(always)]
     pub fn masks(self, ages: u32, first: usize, masks: &mut [u8]) {
         let (limit, width) = (R::saturated(ages), self.params.width as usize);
         let recorders = &self.recorders[first * width..][..masks.len() * width];
         if width == 8 {
-            // The usual width as a constant: only then it vectorises.
+            // Only a constant width vectorises, so the usual width has a branch of its own.
             for (mask, estimator) in masks.iter_mut().zip(recorders.as_chunks().0) {
                 *mask = gather(estimator, limit);
             }
@@ -56,11 +56,14 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
 }
 
 impl<R: Recorder> Rsra<'_, R> {
-    /// Touches the recorders of all `pairs`, `age` epochs ago.
+    /// Touches the recorders of all sampled `pairs`, `age` epochs ago.
     ///
-    /// Few are sampled: which, is arithmetic alone, and vectorises.
+    /// Few pairs are sampled. The test for this is pure arithmetic and vectorises.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a loop with one index into both arrays vectorises"
+    )]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {
         let mut sampled = [0u8; BATCH];
         by_family!(self.params, |params| {
@@ -69,7 +72,7 @@ impl<R: Recorder> Rsra<'_, R> {
             }
         });
         for (sampled, first) in sampled.chunks_exact(8).zip((0..).step_by(8)) {
-            // Mostly none of eight: one comparison passes them over.
+            // Usually, none of the eight pairs is sampled, and one comparison skips them all.
             if sampled != [0; 8] {
                 let sampled = sampled.iter().zip(first..).filter(|&(&sampled, _)| sampled != 0);
                 sampled.for_each(|(_, i)| self.touch(&pairs.get(i), age));
@@ -77,14 +80,14 @@ impl<R: Recorder> Rsra<'_, R> {
         }
     }
 
-    /// Touches one recorder of `pair` in every row, `age` epochs ago, if `pair` is sampled (Alg. 3,
+    /// Touches one recorder of `pair` in every row, `age` epochs ago, if `pair` is sampled (algorithm 3,
     /// `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
         for_places(self.params, pair, |place| {
             let recorder = &self.recorders[place];
-            // A look first: what is not written stays in the caches of all threads.
+            // The word is read first, because a line that is not written stays in the caches of all threads.
             if word < recorder.word() {
                 recorder.fetch_min(word);
             }
@@ -92,11 +95,11 @@ impl<R: Recorder> Rsra<'_, R> {
     }
 }
 
-/// Touches one recorder of `pair` in every row, if `pair` is sampled, `age` epochs ago in the RSRA of `params`, whose
-/// recorders are packed in `words`: the work of one thread among many.
+/// Touches one recorder of `pair` in every row of the RSRA of `params`, `age` epochs ago, if `pair` is sampled. The
+/// recorders are packed in `words`, and other threads may touch them too.
 ///
 /// # Panics
-/// When `words` do not hold all recorders.
+/// Panics if `words` do not contain all recorders.
 #[inline(always)]
 pub fn touch_rsra(
     params: &RsraParams,
@@ -120,7 +123,7 @@ fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     }
 }
 
-/// Finds hosts as the paper does, by an RSRA.
+/// The paper's finder, with an RSRA.
 #[derive(Clone, Copy, Debug)]
 pub struct RsraFinder;
 
@@ -130,10 +133,10 @@ impl Finder for RsraFinder {
 
     #[inline(always)]
     fn params(part: &FinderPart) -> &RsraParams {
-        part.rsra().expect("params of this finder")
+        part.rsra().expect("the params belong to this finder")
     }
 
-    /// None: recorders are touched at once.
+    /// The empty type of a touch, because recorders are touched at once.
     type Touch = ();
 
     #[inline(always)]
@@ -148,7 +151,7 @@ impl Finder for RsraFinder {
     fn apply(_: Rsra<'_, Recorder16>, _: &[()]) {}
 }
 
-/// Bit i for recorder i of an estimator of at most eight.
+/// Returns a mask in which bit i belongs to recorder i of an estimator of at most eight recorders.
 #[inline]
 fn mask_of<R: ReadRecorder>(estimator: &[R], ages: u32) -> u8 {
     let limit = R::saturated(ages);
@@ -161,7 +164,6 @@ fn mask_of<R: ReadRecorder>(estimator: &[R], ages: u32) -> u8 {
     }
 }
 
-/// The usual case as straight code.
 #[inline(always)]
 fn gather<R: ReadRecorder>(estimator: &[R; 8], limit: R::Word) -> u8 {
     gathered(estimator.each_ref().map(|recorder| u8::from(recorder.word() < limit)))

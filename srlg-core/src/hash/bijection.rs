@@ -1,14 +1,13 @@
-//! Keyed bijections of 32-bit words, and their inverses: an address can be told from its image.
+//! Keyed bijections of 32-bit words and their inverses, with which an address can be computed from its image.
 //!
-//! Murmur's finaliser is one for every key. HalfSipHash is none, so [`HashFamily::HalfSip13`] takes
-//! a Feistel network of it: four rounds, of which each replaces one half of the word by its exclusive or
-//! with a hash of the other (M. Luby, C. Rackoff: with four rounds also somebody who may ask
-//! both ways cannot tell it from a random bijection).
+//! Murmur's finaliser is a bijection for every key. HalfSipHash is not, so [`HashFamily::HalfSip13`] uses it in a
+//! Feistel network of four rounds. Each round replaces one half of the word by its exclusive or with a hash of the
+//! other half. Luby and Rackoff showed that even an attacker with access to both directions cannot distinguish four
+//! rounds from a random bijection.
 
 use super::{HashFamily, Key, hash};
 use crate::pair::Address;
 
-/// Rounds of the Feistel network.
 const ROUNDS: u32 = 4;
 
 impl HashFamily {
@@ -44,14 +43,14 @@ impl HashFamily {
         }
     }
 
-    /// What a round of the Feistel network makes of a half.
+    /// Returns the hash of a half in a round of the Feistel network.
     #[inline(always)]
     fn of_half(self, round: u32, half: u32, key: Key) -> u32 {
         self.of(round << 16 | half, key) >> 16
     }
 }
 
-/// The inverse of [`hash`], step by step from its end.
+/// Returns the inverse of [`hash`], by undoing its steps in reverse order.
 #[inline(always)]
 fn unhash(image: u32, key: Key) -> u32 {
     let [before, between, after] = key.words;
@@ -62,15 +61,15 @@ fn unhash(image: u32, key: Key) -> u32 {
     unshift(h, 16).wrapping_sub(before)
 }
 
-/// The word `x` of which `image` is `x ^ x >> by`.
+/// Returns the word `x` for which `x ^ x >> by` is `image`.
 #[inline(always)]
 fn unshift(image: u32, by: u32) -> u32 {
-    // Each round gets `by` more of the high bits right.
+    // Each iteration makes `by` more of the high bits correct.
     (0..32 / by).fold(image, |x, _| image ^ x >> by)
 }
 
-/// The inverse of an `odd` number modulo 2^32, by Newton: each round doubles the low bits that are
-/// right, from the 3 that an odd number has in common with its inverse.
+/// Returns the inverse of an `odd` number modulo 2^32, by Newton's method. An odd number and its inverse have 3 low
+/// bits in common, and each iteration doubles the number of correct low bits.
 #[inline(always)]
 const fn inverse(odd: u32) -> u32 {
     let mut x = odd;

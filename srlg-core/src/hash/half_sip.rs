@@ -1,11 +1,10 @@
-//! HalfSipHash (J.-P. Aumasson, D. J. Bernstein) of one 32-bit word.
+//! HalfSipHash (Aumasson and Bernstein) of 32-bit words.
 //!
-//! Its message is the four bytes of the word, the lowest first: one full block, then one
-//! that holds the length alone. Additions, rotations and exclusive ors of 32 bits, no
-//! multiplication, no table: it vectorises, and runs on a GPU.
+//! The message is the bytes of the words, the lowest byte first: one full block for each word, then a block with only
+//! the length. The hash uses additions, rotations and exclusive ors of 32 bits, without multiplications or tables. It
+//! therefore vectorises, and runs on a GPU.
 
-/// Hashes `word` to 32 bits under a `key` of 64 bits, with `BLOCK` rounds per block and `END` rounds at
-/// the end.
+/// Hashes `word` to 32 bits under a `key` of 64 bits, with `BLOCK` rounds per block and `END` rounds at the end.
 #[inline(always)]
 pub(super) fn half_sip<const BLOCK: u32, const END: u32>(word: u32, key: [u32; 2]) -> u32 {
     hash_blocks::<BLOCK, END, 2>([word, LENGTH], key)
@@ -17,7 +16,7 @@ pub(super) fn half_sip_all([a, b, c, d]: [u32; 4], key: [u32; 2]) -> u32 {
     hash_blocks::<1, 3, 5>([a, b, c, d, 4 * LENGTH], key)
 }
 
-/// The last block of a message of one word: its length in bytes.
+/// Last block of a message of one word, which contains its length in bytes.
 const LENGTH: u32 = 4 << 24;
 
 #[inline(always)]
@@ -57,10 +56,10 @@ fn rounds<const COUNT: u32>([mut a, mut b, mut c, mut d]: [u32; 4]) -> [u32; 4] 
 mod tests {
     use super::*;
 
-    /// The bytes 0, 1, ... 7 that the authors' vectors take as key.
+    /// The key of the authors' vectors, the bytes 0 to 7.
     const KEY: [u32; 2] = [0x0302_0100, 0x0706_0504];
 
-    // The authors' vector of 2 and 4 rounds for the message 0, 1, 2, 3: 2a 6e 46 89.
+    // The authors' vector of 2 and 4 rounds for the message 0, 1, 2, 3 is 2a 6e 46 89.
     #[test]
     fn two_and_four_rounds_equal_the_vector_of_the_authors() {
         assert_eq!(
@@ -69,8 +68,8 @@ mod tests {
         );
     }
 
-    // Expected values: an independent Python implementation, which gives the authors' first
-    // five vectors of 2 and 4 rounds.
+    // The expected values come from an independent Python implementation, which gives the authors' first five vectors
+    // of 2 and 4 rounds.
     #[test]
     fn one_and_three_rounds_equal_the_pinned_vectors() {
         for (word, expected) in [

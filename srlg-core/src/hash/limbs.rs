@@ -1,16 +1,16 @@
 //! Ids of addresses of four 32-bit words: 64 bits, uniform under their keys.
 //!
-//! For [`HashFamily::Murmur`] NH (J. Black and others, UMAC): a sum of two products of sums of a word and
-//! a key word, under which two addresses that were not chosen for the seed collide with probability 2^-32, and a
-//! bijection of 64-bit words behind, as both ends of such a sum are weaker than its middle. For
-//! [`HashFamily::HalfSip13`] HalfSipHash of the four words, once for each half of the id.
+//! [`HashFamily::Murmur`] uses NH of UMAC (Black and others), a sum of two products, each of sums of a word and a key
+//! word. Two addresses that were not chosen for the seed collide with probability 2^-32. A bijection of 64-bit words
+//! follows, because both ends of such a sum are weaker than its middle. [`HashFamily::HalfSip13`] uses HalfSipHash of
+//! the four words, once for each half of the id.
 
 use super::half_sip::half_sip_all;
 use super::{HashFamily, Key, mix64};
 
 impl HashFamily {
-    /// Returns the id of an address of the words `limbs`, the highest first, under `keys`: the low and the high half of
-    /// the id.
+    /// Returns the id of an address under `keys`, as its low and its high half. `limbs` are the words of the address,
+    /// the highest first.
     #[inline(always)]
     #[must_use]
     pub fn of_limbs(self, limbs: [u32; 4], keys: &[Key; 2]) -> [u32; 2] {

@@ -1,4 +1,4 @@
-//! Ids of IPv6 addresses are even and independent, however networks give addresses.
+//! The ids of IPv6 addresses are uniform and independent for all common ways to assign addresses.
 
 use super::*;
 use crate::pair::Limbs;
@@ -7,47 +7,44 @@ use approx::abs_diff_eq;
 use std::vec;
 use std::vec::Vec;
 
-/// Ways in which networks give addresses, by the number of a host.
+/// The ways in which networks assign addresses, as functions of the number of a host.
 pub(crate) const STRUCTURES: [fn(u64) -> Limbs; 6] = [
-    // Random ones.
     |number| {
         let [high, low] = [mix64(number), mix64(!number)];
         [(high >> 32) as u32, high as u32, (low >> 32) as u32, low as u32]
     },
-    // One network of 64 bits, hosts in their order.
+    // Hosts are numbered in one network of 64 bits.
     |number| [0x2001_0db8, 0x0001_0002, (number >> 32) as u32, number as u32],
-    // The same by EUI-64, devices of one vendor in their order.
+    // Devices of one vendor are numbered by EUI-64 in one network of 64 bits.
     |number| {
         let device = number as u32 & 0x00ff_ffff;
         [0x2001_0db8, (number >> 24) as u32, 0x0211_22ff, 0xfe00_0000 | device]
     },
-    // The first host of each network of 64 bits.
+    // Each network of 64 bits has one host, its first.
     |number| [0x2001_0db8 + (number >> 32) as u32, number as u32, 0, 1],
-    // 6to4: in the networks of IPv4 hosts, in their order.
+    // The networks of 6to4 contain the numbers of IPv4 hosts.
     |number| {
         let v4 = 0x0a00_0000 + number as u32;
         [0x2002_0000 | v4 >> 16, v4 << 16, (number >> 32) as u32, 1]
     },
-    // 16 bits at both ends.
     |number| {
         let high = (number >> 16) as u32 & 0xffff;
         [0x2001_0000 | high, (number >> 32) as u32, 0, number as u32 & 0xffff]
     },
 ];
 
-/// All structures, by both families.
 fn all() -> impl Iterator<Item = (usize, HashFamily)> {
     (0..STRUCTURES.len())
         .flat_map(|it| [HashFamily::Murmur, HashFamily::HalfSip13].map(|hash| (it, hash)))
 }
 
-/// The ids of the first `count` addresses of a structure, both halves.
+/// Returns both halves of the ids of the first `count` addresses of a structure.
 fn ids(structure: usize, hash: HashFamily, count: u64) -> Vec<[u32; 2]> {
     let keys = Keys::of(3).limbs;
     (0..count).map(|number| hash.of_limbs(STRUCTURES[structure](number), &keys)).collect()
 }
 
-/// Pearson's statistic over 256 equal bins less its mean, 255, in standard deviations, sqrt(2 * 255) = 22.6.
+/// Returns Pearson's statistic over 256 equal bins, minus its mean 255, in standard deviations of sqrt(2 * 255) = 22.6.
 fn pearson(bins: impl Iterator<Item = u32>) -> f64 {
     let (mut counts, mut count) = (vec![0u32; 256], 0.0);
     for bin in bins {
@@ -59,7 +56,7 @@ fn pearson(bins: impl Iterator<Item = u32>) -> f64 {
     (sum - 255.0) / 22.6
 }
 
-// 96 statistics, 6 of whose deviations allow for a bad day: one of them passes these once in 10^5 runs.
+// Six deviations in 96 statistics allow for bad luck. By chance, one of them exceeds six deviations once in 10^5 runs.
 #[test]
 fn ids_of_structured_addresses_are_even_and_independent() {
     for (structure, hash) in all() {
@@ -70,22 +67,21 @@ fn ids_of_structured_addresses_are_even_and_independent() {
             assert!(is_even, "{structure}, {hash:?}, {of}, end {end}: {found}");
         };
         for (end, of) in ends.into_iter().enumerate() {
-            // Of each half the byte at this end.
             for half in 0..2 {
                 let byte = |id: &[u32; 2]| if end == 0 { id[half] >> 24 } else { id[half] & 255 };
                 check(pearson(ids.iter().map(byte)), ["low", "high"][half], end);
             }
-            // Four bits of both halves, and of the same half of neighbours.
             check(pearson(ids.iter().map(|&[lo, hi]| of(lo) << 4 | of(hi))), "halves", end);
-            // Every other pair of neighbours, or a neighbour would be in two of them.
+            // Every other pair of neighbours is left out, because a host would otherwise be in two of them.
             let neighbours = ids.chunks_exact(2).map(|two| of(two[0][0]) << 4 | of(two[1][0]));
             check(pearson(neighbours), "neighbours", end);
         }
     }
 }
 
-// Of a million ids of 64 bits two are equal with a probability of 10^12 / 2^65 = 3e-8. Of their halves of 32 bits
-// 10^12 / 2^33 = 116 pairs are, a Poisson number with a standard deviation of 10.8; six of them.
+// Two of a million ids of 64 bits are equal with a probability of 10^12 / 2^65 = 3e-8. Of their halves of 32 bits,
+// 10^12 / 2^33 = 116 pairs are equal, a Poisson number with a standard deviation of 10.8. The tolerance is six
+// deviations.
 #[test]
 fn no_two_of_a_million_structured_addresses_have_one_id() {
     for (structure, hash) in all() {
@@ -108,7 +104,7 @@ fn no_two_of_a_million_structured_addresses_have_one_id() {
     }
 }
 
-// Expected values: an independent Python implementation of the module's text (seed 5).
+// The expected values come from an independent Python implementation of the module's text (seed 5).
 #[test]
 fn ids_equal_the_pinned_vectors() {
     let keys = Keys::of(5).limbs;

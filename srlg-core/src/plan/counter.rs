@@ -1,4 +1,4 @@
-//! How many recorders a load needs to be counted.
+//! The number of recorders that a load needs.
 
 use super::Load;
 use super::finder::FinderPlan;
@@ -8,40 +8,40 @@ use crate::counter::tagged::load::MOST_LOAD;
 use crate::counter::tagged::{LINE, MOST_POSITIONS, Regions};
 use crate::error::ConfigError;
 
-/// Linear estimators that are tried, in recorders; longer ones cost more time.
+/// Lengths of linear estimators to try, in recorders. Longer ones need more time.
 const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
 
-/// The shortest linear estimator is taken whose error is at most this factor times the least.
+/// Largest ratio of an error to the least one. The shortest linear estimator within this ratio is chosen.
 const GOOD_ENOUGH: f64 = 1.05;
 
 /// Standard errors by which a normal variable is too low, or too high, once in 2,000 times.
 const DEVIATIONS: f64 = 3.2905;
 
-/// Bytes of a line.
 const LINE_BYTES: usize = 2 * LINE as usize;
 
-/// A counter, and what is expected of it.
+/// A counter with its expected errors.
 #[derive(Clone, Copy)]
 pub(super) struct CounterPlan {
     pub(super) width: u32,
     pub(super) lines: u32,
-    /// Of a host of θ.
+    /// Standard error of the estimate for a host with θ peers, in hosts.
     pub(super) std_error: f64,
-    /// Probability that the estimate of a host of 2θ is below θ.
+    /// Probability that the estimate of a host with 2θ peers is below θ.
     pub(super) double_miss: f64,
-    /// λ.
+    /// λ: distinct pairs per recorder.
     pub(super) load: f64,
 }
 
 /// A rule that a counter breaks.
 enum Broken {
     Load,
-    /// θ cannot be told from a number of hosts, whose standard error is so many θ.
+    /// A number of hosts that cannot be distinguished from θ, and the standard error of its estimate as a multiple of
+    /// θ.
     Error(u32, f64),
 }
 
 impl Broken {
-    /// How far a counter is from keeping all rules, of counters of as many lines.
+    /// Returns the distance of a counter from keeping all rules, for a comparison of counters with equally many lines.
     fn distance(&self) -> f64 {
         match self {
             Self::Load => f64::INFINITY,
@@ -50,52 +50,50 @@ impl Broken {
     }
 }
 
-/// The fewest lines for linear estimators of `width` recorders.
 pub(super) fn least_lines(width: u32) -> u32 {
     Regions::new(width).positions() / LINE
 }
 
-/// The lines that `bytes` hold. More than 32 bits can number recorders stay unused.
+/// Returns the number of lines that fit into `bytes`. The number of recorders is limited to 32 bits.
 pub(super) fn lines_of(bytes: usize) -> u32 {
     (bytes / LINE_BYTES).min((u32::MAX / LINE) as usize) as u32
 }
 
-/// The bytes of so many lines.
 pub(super) const fn line_bytes(lines: u32) -> usize {
     lines as usize * LINE_BYTES
 }
 
 impl Load {
-    /// Lengths of linear estimators to try that so many `lines` hold; those that are too short for θ are lengthened.
+    /// Returns the lengths of linear estimators to try with this number of `lines`. Lengths that are too short for θ
+    /// are increased.
     fn widths(&self, lines: u32) -> impl Iterator<Item = u32> {
         let widths = WIDTHS.into_iter().map(|width| self.width(width));
         widths.filter(move |&width| least_lines(width) <= lines)
     }
 
-    /// A length that is tried, or the least that θ needs.
+    /// Returns `width`, or the least length that θ needs if that is larger.
     pub(super) fn width(&self, width: u32) -> u32 {
         width.max(self.base.threshold.div_ceil(2).next_multiple_of(LINE))
     }
 
-    /// The shortest linear estimator.
     pub(super) fn least_width(&self) -> u32 {
         self.width(WIDTHS[0])
     }
 
-    /// The best counter of so many `lines`, if there is one that keeps the rules.
+    /// Returns the best counter with this number of `lines`, if any keeps the rules.
     pub(super) fn counter(&self, lines: u32) -> Option<CounterPlan> {
         let plans = || self.widths(lines).filter_map(|width| self.counted(width, lines).ok());
         let least = plans().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
         plans().find(|plan| plan.std_error <= least * GOOD_ENOUGH)
     }
 
-    /// The fewest lines with which there is a counter that keeps the rules.
+    /// Returns the least number of lines with which a counter keeps the rules.
     pub(super) fn least_lines(&self) -> Option<u32> {
         let most = lines_of(usize::MAX);
         let least = self.widths(most).filter_map(|width| {
             let keeps = |lines| self.counted(width, lines).is_ok();
             let (mut least, mut most) = (least_lines(width), keeps(most).then_some(most)?);
-            // With more lines everything gets better.
+            // More lines improve every property of a counter.
             while least < most {
                 let middle = least.midpoint(most);
                 if keeps(middle) { most = middle } else { least = middle + 1 }
@@ -105,7 +103,8 @@ impl Load {
         least.min()
     }
 
-    /// The rule that the best counter of so many `lines` breaks, where they hold a linear estimator.
+    /// Returns the rule that the best counter with this number of `lines` breaks. The lines hold at least one linear
+    /// estimator.
     pub(super) fn counter_refusal(&self, lines: u32, least: Option<usize>) -> ConfigError {
         let broken = |width| self.counted(width, lines).err();
         let broken = self.widths(lines).filter_map(broken);
@@ -125,11 +124,11 @@ impl Load {
         }
     }
 
-    /// What a counter with `lines` and linear estimators of `width` recorders comes to.
+    /// Returns the counter with `lines` and linear estimators of `width` recorders, or the rule that it breaks.
     fn counted(&self, width: u32, lines: u32) -> Result<CounterPlan, Broken> {
         let config = self.config(FinderPlan::LEAST_BITS, width, lines);
         let params = config.validate().expect("the rules were checked");
-        let params = params.counter().tagged().expect("the counter of the tagged scheme");
+        let params = params.counter().tagged().expect("the tagged scheme has this counter");
         let (threshold, pairs) = (self.base.threshold, self.distinct_pairs);
         let load = load(params, pairs);
         if load > MOST_LOAD {
@@ -151,7 +150,8 @@ impl Load {
         })
     }
 
-    /// The largest standard error, in θ, with which an estimate of `hosts` is on their side of θ.
+    /// Returns the largest standard error, as a multiple of θ, with which an estimate of `hosts` stays on the same side
+    /// of θ.
     fn most_error(&self, hosts: u32) -> f64 {
         let threshold = f64::from(self.base.threshold);
         libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS

@@ -1,4 +1,4 @@
-//! How many cells a load needs, and how many candidates.
+//! The number of cells and candidates that a load needs.
 
 use super::{ACCEPTED, Load};
 use crate::config::Config;
@@ -8,30 +8,31 @@ use crate::finder::cells::chance::{AgeHistogram, least_v6};
 use crate::finder::cells::{CellsParams, SLOTS};
 use crate::validate::MOST_CANDIDATES;
 
-/// Share of the hosts of θ that the finder may miss where chance crowds the cells by [`DEVIATIONS`]. Reports say
-/// `Overload::Crowded` above [`NOT_FOUND`], and a detector that gets the load of its plan shall not say so.
+/// Share of the hosts with θ peers that the finder may miss if chance fills more cells, by [`DEVIATIONS`]. Reports say
+/// `Overload::Crowded` above [`NOT_FOUND`], which a detector with the planned load must not reach.
 const ACCEPTED_OF_THRESHOLD: f64 = 0.8 * NOT_FOUND;
 
-/// Standard deviations by which fewer cells than expected may be free.
+/// Standard deviations by which the number of free cells may be below its expectation.
 const DEVIATIONS: f64 = 3.0;
 
-/// Cells for every θ pairs of a window, at which a host of θ is missed once in 10,000 times.
+/// Cells for every θ pairs of a window with which a host with θ peers is missed about once in 10,000 times.
 const CELLS_PER_THRESHOLD: u64 = 14;
 
-/// Candidates that a close of a plan looks at, at least, and at most where hosts of 2θ need no more.
+/// Least and largest candidate limit of a plan, unless hosts with 2θ peers need a larger one.
 const CANDIDATES: [u64; 2] = [1 << 14, 1 << 16];
 
-/// More ages are as good as endless ones: the chance to miss a host changes by less than a hundredth of itself.
+/// Largest number of ages that is computed. With more ages, the probability of a miss changes by less than a hundredth
+/// of itself.
 const AGES: usize = 64;
 
-/// Cells, and what they are expected to miss.
+/// An array of cells with its expected misses.
 #[derive(Clone, Copy)]
 pub(super) struct FinderPlan {
     pub(super) cell_bits: u32,
     pub(super) candidate_limit: u32,
-    /// Probability that a host of θ, of either family, is missed, where the limit leaves out none.
+    /// Probability that a host with θ peers, of either family, is missed if the candidate limit excludes no host.
     pub(super) miss: f64,
-    /// Probability that a host of 2θ, of either family, is missed, however the load is spread over hosts.
+    /// Probability that a host with 2θ peers, of either family, is missed, for any distribution of the load over hosts.
     pub(super) double_miss: f64,
 }
 
@@ -39,13 +40,13 @@ impl FinderPlan {
     pub(super) const LEAST_BITS: u32 = 12;
     const MOST_BITS: u32 = 24;
 
-    /// With the fewest cells, for which a load of too many pairs has no memory.
+    /// Returns the plan with the fewest cells, or an error if the load has too many pairs for any number of cells.
     pub(super) fn least(load: &Load) -> Result<Self, ConfigError> {
         let plans = (Self::LEAST_BITS..=Self::MOST_BITS).map(|bits| Self::new(load, bits));
         plans.flatten().next().ok_or_else(|| Self::refusal(load, Self::MOST_BITS, None))
     }
 
-    /// With `2^cell_bits` cells; `None` where hosts would be missed too often.
+    /// Returns the plan with `2^cell_bits` cells, or `None` if hosts would be missed too often.
     pub(super) fn new(load: &Load, cell_bits: u32) -> Option<Self> {
         let cells = load.cells(cell_bits);
         if load.crowded_miss(&cells) > ACCEPTED_OF_THRESHOLD {
@@ -55,13 +56,13 @@ impl FinderPlan {
             let (threshold, pairs) = (ages.threshold(), load.distinct_pairs);
             let c_min = least_v6(ages.c_min());
             let accepts = |&cells: &u32| ages.bound(2.0 * threshold, cells) <= ACCEPTED;
-            // Of those that hold so many cells the limit may leave out none.
+            // The limit must not exclude any host with this many cells.
             let most_cells = (c_min..=SLOTS).take_while(accepts).last()?;
             let needed = libm::ceil(ages.most_candidates(pairs, most_cells));
             if needed > MOST_CANDIDATES.into() {
                 return None;
             }
-            // No more hosts than this have θ opposite hosts.
+            // At most this many hosts can have θ peers.
             let super_points = pairs / u64::from(load.base.threshold);
             let [least, most] = CANDIDATES;
             let limit = super_points.clamp(least, most).next_power_of_two() as u32;
@@ -78,7 +79,6 @@ impl FinderPlan {
         })
     }
 
-    /// The rule that `2^cell_bits` cells break.
     pub(super) fn refusal(load: &Load, cell_bits: u32, least: Option<usize>) -> ConfigError {
         let Load { base: Config { threshold, .. }, distinct_pairs } = *load;
         let misses = load.crowded_miss(&load.cells(cell_bits));
@@ -89,12 +89,12 @@ impl FinderPlan {
         ConfigError::PlanCandidates { distinct_pairs, threshold, limit: MOST_CANDIDATES, least }
     }
 
-    /// The cells that are good to have in `memory`, which may be fewer than a load needs.
+    /// Returns the preferred number of cells in `memory`, as a binary logarithm. It may be less than a load needs.
     pub(super) fn preferred_bits(load: &Load, memory: usize) -> u32 {
         let needed = load.distinct_pairs.saturating_mul(CELLS_PER_THRESHOLD)
             / u64::from(load.base.threshold);
         let is_good = |bits: &u32| {
-            // Half as many would do where they are as many as needed.
+            // A larger number is considered only if half of it would be too few.
             let (half, bytes) = (1 << (bits - 1), cell_bytes(*bits));
             half < needed && bytes <= memory / 6
                 || half < needed.saturating_mul(8) && bytes <= memory / 15
@@ -105,7 +105,6 @@ impl FinderPlan {
 }
 
 impl Load {
-    /// Asks what `distinct_pairs` leave in `cells`.
     fn with_ages<Answer>(
         &self,
         cells: &CellsParams,
@@ -116,17 +115,16 @@ impl Load {
         ask(AgeHistogram::of_load(cells, self.base.window, distinct_pairs, &mut counts))
     }
 
-    /// Returns the params of `2^cell_bits` cells.
     fn cells(&self, cell_bits: u32) -> CellsParams {
         let params = self.shortest(cell_bits).validate().expect("the rules were checked");
-        *params.finder().cells().expect("the finder of the tagged scheme")
+        *params.finder().cells().expect("the tagged scheme has this finder")
     }
 
-    /// Returns the share of hosts of θ, of either family, that `params` miss if chance leaves fewer of them free
+    /// Returns the share of hosts with θ peers, of either family, that `params` miss if chance leaves fewer cells free
     /// than expected, by [`DEVIATIONS`].
     ///
-    /// With x touches per cell a share g = e^-x of M cells is free, with a standard deviation of at most sqrt(g (1 - g) / M).
-    /// So many more touches lower g as much: sqrt(M (e^x - 1)).
+    /// With x touches per cell, a share g = e^-x of M cells is free, with a standard deviation of at most sqrt(g (1 -
+    /// g) / M). This reduction of g corresponds to sqrt(M (e^x - 1)) more touches.
     fn crowded_miss(&self, params: &CellsParams) -> f64 {
         let sampling = params.lsb_threshold as i32;
         let cells = libm::ldexp(1.0, params.cell_bits as i32);
@@ -137,7 +135,6 @@ impl Load {
     }
 }
 
-/// Bytes of `2^cell_bits` cells.
 pub(super) const fn cell_bytes(cell_bits: u32) -> usize {
     size_of::<u64>() << cell_bits
 }
@@ -149,10 +146,9 @@ mod tests {
     extern crate std;
     use std::vec;
 
-    /// The probability that a host of `contacts` peers in a window of one slice holds at least `cells` cells, where each of
-    /// its slots is `shown` with one probability.
+    /// Returns the probability that a host with `contacts` peers in a window of one slice holds at least `cells` cells.
+    /// Each of its slots is visible with probability `shown`.
     fn holding(contacts: u32, shown: f64, cells: usize) -> f64 {
-        // The probability of each number of slots with a contact.
         let mut used = vec![0.0; SLOTS as usize + 1];
         used[0] = 1.0;
         for _ in 0..contacts {
@@ -165,7 +161,6 @@ mod tests {
         }
         let mut visible = vec![0.0; used.len()];
         for (slots, probability) in used.into_iter().enumerate() {
-            // Binomial, one slot after the other.
             let mut binomial = vec![0.0; slots + 1];
             binomial[0] = probability;
             for _ in 0..slots {
@@ -181,7 +176,8 @@ mod tests {
         visible[cells..].iter().sum()
     }
 
-    // At these thresholds every pair is sampled. The occupancy of slots is computed here without the formulas of plans.
+    // At these thresholds, every pair is sampled. The test computes the occupancy of slots without the formulas of
+    // plans.
     #[test]
     fn hosts_of_no_size_hold_as_many_cells_more_often_than_is_said_at_small_thresholds() {
         for (threshold, distinct_pairs, cell_bits) in
@@ -189,7 +185,7 @@ mod tests {
         {
             let base = Config { threshold, window: 1, ..Config::default() };
             let load = Load { base, distinct_pairs };
-            // The mean share of free cells in the order of touches.
+            // This is the mean share of free cells over the order of touches.
             let touches = distinct_pairs as f64 / f64::from(1 << cell_bits);
             let shown = -libm::expm1(-touches) / touches;
             load.with_ages(&load.cells(cell_bits), distinct_pairs, |ages| {
@@ -209,7 +205,8 @@ mod tests {
         }
     }
 
-    // The plans at which the bound matters most: hosts of a few peers hold nearly as many cells as hosts of 2θ.
+    // In these plans, the bound matters most, because hosts of a few peers hold nearly as many cells as hosts with 2θ
+    // peers.
     #[test]
     fn candidates_of_any_spread_leave_room_for_hosts_of_twice_a_small_threshold() {
         for (threshold, distinct_pairs, cell_bits) in
@@ -250,7 +247,8 @@ mod tests {
                         let alike = |size: f64| {
                             distinct_pairs as f64 / size * (1.0 - ages.miss(size, cells))
                         };
-                        // Sizes are tried by steps of a tenth: beside the largest share there is one within 5 %.
+                        // The bound tries sizes in steps of a tenth, so one of them is within 5 % of the size with the
+                        // largest share.
                         let sizes = (0..2000).map(|step| libm::pow(1.01, f64::from(step)));
                         let largest = sizes
                             .filter(|&size| size >= cells.into())

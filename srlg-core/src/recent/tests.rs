@@ -1,4 +1,4 @@
-//! Recent are touches and their echoes, and next to nothing else.
+//! Touches and their echoes are recent, and hardly any other recorders are.
 
 extern crate std;
 
@@ -46,14 +46,13 @@ fn lines_are_told_apart() {
     assert!(held.into_iter().eq(LINE as usize..2 * LINE as usize));
 }
 
-/// Contacts of few hosts, and their ages.
 fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     let pair = (0u32..40, 0u32..400).prop_map(|(inside, opposite)| IpPair { inside, opposite });
     prop::collection::vec((pair, ages), 0..200)
 }
 
 proptest! {
-    // A recorder that changes is in a delta, or whoever merges deltas would not have its word.
+    // A recorder that changes must be in a delta, or a node that merges deltas would not get its word.
     #[test]
     fn recorders_that_change_are_recent_and_lines_that_do_not_have_none(
         before in contacts(3..24),

@@ -11,7 +11,6 @@ fn error(change: impl FnOnce(&mut Config)) -> ConfigError {
     config.validate().expect_err("the rule must be checked")
 }
 
-/// The rule that the paper's configuration breaks when its RSRA is changed.
 fn rsra_error(change: impl FnOnce(&mut RsraSizes)) -> ConfigError {
     let mut sizes = RsraSizes::PAPER;
     change(&mut sizes);

@@ -10,7 +10,7 @@ use super::shards::{Array, Shards};
 use super::waiting::FinderArray;
 use crate::finder::CpuFinder;
 
-/// A scheme whose arrays the CPU can hold and search.
+/// A scheme whose arrays the CPU can store and search.
 pub(super) trait CpuScheme:
     SchemeTypes<Finder: CpuFinder<Recorder: Mappable>, Counter: Counter<Recorder: Mappable>>
 {
@@ -21,23 +21,21 @@ impl<S> CpuScheme for S where
 {
 }
 
-/// The finder's array and the counter's.
 pub(super) struct Arrays<S: CpuScheme> {
     pub(super) params: Params,
     pub(super) finder: Pages<FinderRecorder<S>>,
     pub(super) counter: Pages<CounterRecorder<S>>,
-    /// Of the counter's array.
     pub(super) shards: Shards,
 }
 
 impl<S: CpuScheme> Arrays<S> {
-    /// The finder's array, for updates by any number of threads.
+    /// Returns the finder's array, which any number of threads may update.
     #[inline(always)]
     pub(super) fn finder(&self) -> FinderArray<'_, S::Finder> {
         ArrayView::new(S::Finder::params(self.params.finder()), self.finder.shared())
     }
 
-    /// The counter's array, for updates by any number of threads.
+    /// Returns the counter's array, which any number of threads may update.
     #[inline(always)]
     pub(super) fn counter(&self) -> Array<'_, S::Counter> {
         ArrayView::new(S::Counter::params(self.params.counter()), self.counter.shared())

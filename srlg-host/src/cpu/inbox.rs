@@ -1,16 +1,16 @@
-//! [`Inboxes`]: what each ingesting thread has of its own, so that no two wait for each other.
+//! [`Inboxes`]: the private state of each ingesting thread, so that threads do not wait for each other.
 //!
 //! ```text
-//! ingest   note the pairs that are not known as recently seen (RecentPairs), each family in a lane
-//!          of its own; while a batch of 64 is noted: touch it
-//! touch    finder: touches into a list; what is full into the recorders
-//!          counter: the last batch into the recorders while only this inbox writes;
-//!          after that touches into buckets, and what is full into the recorders
-//! drain    touch what is noted, empty the list, the last batch and all buckets
+//! ingest   note pairs that were not recently seen (RecentPairs), each family in its own lane;
+//!          when a batch of 64 is noted, touch it
+//! touch    finder: append touches to a list; when it is full, apply it to the recorders
+//!          counter: if this is the only writer, apply the previous batch to the recorders;
+//!          otherwise, append touches to buckets, and apply full buckets
+//! drain    touch noted pairs, and apply the list, the previous batch and all buckets
 //! ```
 //!
-//! What is noted or in a bucket is part of what was ingested: [`Inboxes::drain`] brings it to the
-//! recorders before anybody reads them.
+//! Noted pairs and touches in buckets have already been ingested. [`Inboxes::drain`] therefore applies them before any
+//! thread reads the recorders.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -23,13 +23,13 @@ use super::recent::LanePair;
 use super::shards::Buckets;
 use super::waiting::Waiting;
 
-/// Pairs that are ingested while an inbox is locked: some tenths of a millisecond.
+/// Number of pairs that are ingested while an inbox is locked, which takes a few tenths of a millisecond.
 const PAIRS_PER_LOCK: usize = 1 << 14;
 
-/// The inboxes of all threads that ever ingested; a thread that ends leaves its inbox to another.
+/// The inboxes of all threads that have ingested. When a thread ends, another thread reuses its inbox.
 pub(super) struct Inboxes<S: CpuScheme> {
     inboxes: ThreadLocal<Mutex<Inbox<S>>>,
-    /// How often recently seen pairs were forgotten.
+    /// Number of times that recently seen pairs were forgotten.
     generation: u64,
 }
 
@@ -38,38 +38,39 @@ impl<S: CpuScheme> Inboxes<S> {
         Self { inboxes: ThreadLocal::new(), generation: 0 }
     }
 
-    /// Ingests `pairs`, which were in contact `ages` ago, by way of the calling thread's inbox.
+    /// Ingests `pairs`, whose contacts were `ages` ago, through the calling thread's inbox.
     pub(super) fn ingest<P: InboxPair>(&self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let inbox = self.inboxes.get().unwrap_or_else(|| self.first());
-        // In chunks, so that a thread that drains the inbox does not wait for all of a long call.
+        // Long calls are split, so that a thread that drains the inbox does not wait for a whole call.
         for pairs in pairs.chunks(PAIRS_PER_LOCK) {
             lock(inbox).take(arrays, pairs, ages, self.generation);
         }
     }
 
-    /// The calling thread's inbox, at its first call. Out of line: a call of one pair need not make
-    /// room for a whole inbox on its stack.
+    /// Creates the calling thread's inbox at its first call.
+    ///
+    /// This is a separate function, so that a call with one pair does not reserve stack space for an inbox.
     #[cold]
     fn first(&self) -> &Mutex<Inbox<S>> {
         self.inboxes.get_or(|| Mutex::new(Inbox::new()))
     }
 
-    /// Brings what waits in any inbox to the recorders.
+    /// Applies all waiting pairs and touches of all inboxes to the recorders.
     pub(super) fn drain(&self, arrays: &Arrays<S>) {
         self.inboxes.iter().for_each(|inbox| lock(inbox).drain(arrays));
     }
 
-    /// Lets every inbox forget the recently seen pairs: another slice begins.
+    /// Makes every inbox forget recently seen pairs, because another slice opens.
     pub(super) fn forget(&mut self) {
         self.generation += 1;
     }
 }
 
 fn lock<S: CpuScheme>(inbox: &Mutex<Inbox<S>>) -> MutexGuard<'_, Inbox<S>> {
-    inbox.lock().expect("an inbox does not panic")
+    inbox.lock().expect("no thread panics while it holds an inbox")
 }
 
-/// What one thread has of its own, in cache lines of its own.
+/// The private state of one thread, aligned to cache lines.
 #[repr(align(128))]
 struct Inbox<S: CpuScheme> {
     lanes: Lanes,
@@ -77,16 +78,14 @@ struct Inbox<S: CpuScheme> {
     buckets: Buckets<S::Counter>,
 }
 
-/// The lanes of both families.
 pub(super) struct Lanes {
     v4: Lane<IpPair>,
-    /// Made for the first such pair.
+    /// Lane of IPv6 pairs, created for the first such pair.
     v6: Option<Box<Lane<Ip6Pair>>>,
 }
 
 /// A pair of a family that has a lane.
 pub(super) trait InboxPair: LanePair {
-    /// The lane of the family.
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self>;
 }
 
@@ -114,7 +113,7 @@ impl<S: CpuScheme> Inbox<S> {
     fn take<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages, generation: u64) {
         let lane = P::lane(&mut self.lanes);
         lane.begin(generation);
-        // A short call costs little more than to note down its pairs.
+        // A short call costs little more than noting its pairs.
         match lane.note_few(pairs, ages) {
             Rest::Nothing => {}
             Rest::Batch => self.take_batches::<P>(arrays, &[], ages),
@@ -122,7 +121,7 @@ impl<S: CpuScheme> Inbox<S> {
         }
     }
 
-    /// Out of line: its preparations are not for short calls.
+    /// Ingests pairs in batches. This is not inlined, because its setup is too expensive for short calls.
     #[inline(never)]
     fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let Self { lanes, waiting, buckets } = self;
@@ -143,7 +142,7 @@ impl<S: CpuScheme> Inbox<S> {
     }
 
     fn drain(&mut self, arrays: &Arrays<S>) {
-        // An inbox that is not in use is not a writer.
+        // An inbox that is not in use does not count as a writer.
         if self.is_empty() {
             return;
         }

@@ -1,4 +1,4 @@
-//! [`Lane`]: pairs of one type on their way to the recorders, of one thread.
+//! [`Lane`]: pairs of one type that one thread is ingesting.
 
 use srlg_core::{Ages, BATCH};
 
@@ -8,17 +8,17 @@ use super::shards::Buckets;
 use super::waiting::Waiting;
 use crate::vectors::for_wider_vectors;
 
-/// The recorders, and what waits on the way to them.
+/// The recorders and the touches that wait to be applied to them.
 pub(super) struct Target<'a, S: CpuScheme> {
     pub(super) arrays: &'a Arrays<S>,
     pub(super) waiting: &'a mut Waiting<S::Finder>,
     pub(super) buckets: &'a mut Buckets<S::Counter>,
-    /// Whether no other thread writes to the counter's array meanwhile.
+    /// Whether this is the only thread that writes to the counter's array.
     pub(super) is_only_writer: bool,
 }
 
 impl<S: CpuScheme> Target<'_, S> {
-    /// Touches a batch, of which only the first `count` pairs need it, `ages` ago.
+    /// Touches a batch of contacts `ages` ago. Only the first `count` pairs need to be touched.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let Self { arrays, waiting, buckets, is_only_writer } = self;
@@ -28,31 +28,31 @@ impl<S: CpuScheme> Target<'_, S> {
     }
 }
 
-/// Pairs that were seen recently, and pairs that wait for a batch.
+/// Recently seen pairs, and pairs that wait for a full batch.
 pub(super) struct Lane<P: LanePair> {
     recent: RecentPairs<P>,
-    /// The generation that the recent pairs are of.
+    /// Generation of the recent pairs.
     generation: u64,
-    /// Pairs that wait for a batch, at the front.
+    /// Waiting pairs, at the front.
     waiting: [P::Note; 2 * BATCH],
     count: usize,
-    /// The age of those that wait.
+    /// Age of the waiting pairs.
     ages: Ages,
 }
 
-/// What [`Lane::note_few`] leaves to do.
+/// The work that [`Lane::note_few`] leaves.
 pub(super) enum Rest {
-    /// Nothing: the pairs wait.
+    /// The pairs wait, so nothing is left to do.
     Nothing,
     /// The pairs wait, and a batch is full.
     Batch,
-    /// No pair was noted down.
+    /// None of the pairs were noted.
     All,
 }
 
-// Two functions: one loop for both kinds of writers is slower for each.
+// There are two functions, because a common loop is slower for both kinds of writers.
 for_wider_vectors! {
-    /// Ingests `pairs`, which were in contact `ages` ago, by way of `lane`, as one of several writers.
+    /// Ingests `pairs`, whose contacts were `ages` ago, through `lane`, as one of several writers.
     pub(super) fn ingest<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
         target: Target<'_, S>,
@@ -62,7 +62,7 @@ for_wider_vectors! {
         lane.ingest(&mut Target { is_only_writer: false, ..target }, pairs, ages);
     }
 
-    /// Does the same as the only writer.
+    /// Does the same as `ingest`, as the only writer.
     pub(super) fn ingest_alone<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
         target: Target<'_, S>,
@@ -84,7 +84,7 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Forgets the recent pairs when they are of another generation.
+    /// Forgets the recent pairs if they belong to another generation.
     #[inline(always)]
     pub(super) fn begin(&mut self, generation: u64) {
         if generation != self.generation {
@@ -93,7 +93,7 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Notes `pairs` down if they are few and of the age of those that wait. Returns what is left to do.
+    /// Notes `pairs` if they are few and have the same age as the waiting ones. Returns the remaining work.
     #[inline(always)]
     pub(super) fn note_few(&mut self, pairs: &[P], ages: Ages) -> Rest {
         if pairs.len() >= BATCH || ages != self.ages {
@@ -126,7 +126,7 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Lets those of at most [`BATCH`] pairs wait that may be unknown, after less than a batch.
+    /// Appends those of at most [`BATCH`] pairs that may be unknown. Less than a batch may be waiting before.
     #[inline(always)]
     fn note(&mut self, pairs: &[P]) {
         let room = &mut self.waiting[self.count..];
@@ -138,7 +138,7 @@ impl<P: LanePair> Lane<P> {
         };
     }
 
-    /// Touches the first batch of those that wait.
+    /// Touches the first batch of waiting pairs and removes it.
     #[inline(always)]
     fn touch_noted<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         self.touch_batch(target);
@@ -146,23 +146,20 @@ impl<P: LanePair> Lane<P> {
         self.count -= BATCH;
     }
 
-    /// Touches the first batch of those that wait.
     #[inline(always)]
     fn touch_batch<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         let batch: [P::Note; BATCH] = *self.waiting.first_chunk().expect("room for a batch");
         target.touch(P::of(&batch), self.count.min(BATCH), self.ages);
     }
 
-    /// Whether no pair waits.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Touches all that wait.
     #[inline(always)]
     pub(super) fn touch_waiting<S: CpuScheme>(&mut self, target: &mut Target<'_, S>) {
         if self.count > 0 {
-            // A batch that is short is filled up with its first pair: touching twice is once.
+            // A short batch is filled with its first pair, because repeated touches have no effect.
             let first = self.waiting[0];
             self.waiting[self.count..BATCH].fill(first);
             self.touch_batch(target);

@@ -1,4 +1,4 @@
-//! Looks at candidates: a glimpse, the rest of the fine region, and of giants the coarse ones.
+//! Examination of candidates: a glimpse, then the rest of the fine region, and for very large hosts the coarse regions.
 
 use std::mem;
 use std::ops::Range;
@@ -8,15 +8,16 @@ use srlg_core::{ArrayView, HostId, Params, ReadRecorder, Span, Tally};
 
 use super::sweep::look_at;
 
-/// A counter's array while nobody changes it.
+/// A counter's array that no thread is changing.
 type Frozen<'a, C> =
     ArrayView<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
 
-/// Calls `each` with the number and the tallies over a span of each of `hosts` that no glimpse at `glimpse` positions
-/// dismisses; 0 positions dismiss no host.
+/// Calls `each` with the number and the tallies of each of `hosts` that no glimpse dismisses.
 ///
-/// The glimpse of the next host comes before the rest of a host that its own glimpse leaves. So the lines of every look
-/// are known while the look before it is counted.
+/// A glimpse examines `glimpse` positions. With 0 positions, no host is dismissed.
+///
+/// If a glimpse does not dismiss a host, the host is completed after the glimpse of the next one. Thus the lines of the
+/// next look can be prefetched during each look.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,
@@ -28,7 +29,7 @@ pub(super) fn tally<C: Counter>(
     let regions: Vec<Range<u32>> = params.regions().collect();
     let (fine, coarse) = regions.split_first().expect("a fine region");
     let look = |number: usize, positions, next: (usize, u32), counted: &mut C::Accumulator| {
-        // The last host has nobody behind it: its own lines do no harm.
+        // The last host has no successor. Prefetching its own lines again does no harm.
         let next = (hosts.get(next.0).copied().unwrap_or(hosts[number]), next.1);
         look_at::<C>(array, &Look { host: hosts[number], positions, next }, counted);
     };

@@ -48,11 +48,12 @@ pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
     for_scheme!(&params, Types => Ok(Box::new(CpuBackend::<Types>::new(params)?)))
 }
 
-/// Candidates that a thread takes at once.
+/// Number of candidates that a thread takes at a time.
 const HOSTS_PER_PIECE: usize = 32;
 
-/// Refuses what the system could promise but not give: a mapping succeeds, and the process
-/// is killed when it first writes to all of it.
+/// Returns an error if less memory is available than requested.
+///
+/// The mapping itself would succeed, but the kernel would kill the process when it writes to all of it.
 fn check_memory(bytes: usize) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -63,21 +64,19 @@ fn check_memory(bytes: usize) -> Result<(), Error> {
             let source = std::io::Error::new(std::io::ErrorKind::OutOfMemory, only);
             Err(Error::OutOfMemory { bytes, source })
         }
-        _ => Ok(()), // enough, or a system that does not tell
+        _ => Ok(()), // The memory suffices, or the system does not report it.
     }
 }
 
-/// The arrays, the inboxes that lead to them, and what searches them.
+/// The arrays, the inboxes that update them, and the search.
 struct CpuBackend<S: CpuScheme> {
     arrays: Arrays<S>,
     inboxes: Inboxes<S>,
     search: <S::Finder as CpuFinder>::Search,
-    /// Threads that a close takes.
     threads: usize,
 }
 
 impl<S: CpuScheme> CpuBackend<S> {
-    /// Allocates the arrays of `params`, untouched.
     fn new(params: Params) -> Result<Self, Error> {
         let [finder, counter] = params.arrays().map(|shape| shape.recorders);
         let arrays = Arrays {
@@ -90,39 +89,41 @@ impl<S: CpuScheme> CpuBackend<S> {
         Ok(Self { arrays, inboxes: Inboxes::new(), search, threads: 1 })
     }
 
-    /// The arrays with all that was ingested.
+    /// Returns the arrays after all ingested pairs have been applied.
     fn drained(&self) -> &Arrays<S> {
         self.inboxes.drain(&self.arrays);
         &self.arrays
     }
 
-    /// The same, to change them.
+    /// Returns the arrays for changes, after all ingested pairs have been applied.
     fn drained_mut(&mut self) -> &mut Arrays<S> {
         self.inboxes.drain(&self.arrays);
         &mut self.arrays
     }
 
-    /// The array of that number, with all that was ingested.
+    /// Returns the array with this number, after all ingested pairs have been applied.
     fn array(&self, array: usize) -> &dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained();
         let arrays: [&dyn WordArray; ARRAYS] = [finder, counter];
         arrays[array]
     }
 
-    /// The same, to change it.
+    /// Returns the array with this number for changes, after all ingested pairs have been applied.
     fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained_mut();
         let arrays: [&mut dyn WordArray; ARRAYS] = [finder, counter];
-        arrays.into_iter().nth(array).expect("the number of an array")
+        arrays.into_iter().nth(array).expect("the array exists")
     }
 
-    /// Out of line: a call of one plain pair need not pay for its preparations.
+    /// Ingests pairs in pinned memory. This is not inlined, because a call with one plain pair must not pay for its
+    /// setup.
     #[inline(never)]
     fn scan_pinned(&self, pairs: &PinnedMemory, ages: Ages) -> Result<(), Error> {
         pairs.scan(|pairs| self.scan_slice(pairs, ages))
     }
 
-    /// Out of line: a call of one plain IPv4 pair need not pay for what other addresses take.
+    /// Ingests pairs of either type. This is not inlined, because a call with one IPv4 pair must not pay for other
+    /// addresses.
     #[inline(never)]
     fn scan_slice(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
         pairs.family().check(&self.arrays.params)?;
@@ -133,7 +134,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         Ok(())
     }
 
-    /// Returns how many recorders of each row of the counter are within `span`.
+    /// Returns the number of recorders within `span` for each row of the counter.
     fn row_weights(&mut self, span: Span) -> Vec<u32> {
         let (limit, threads) = (self.counter_limit(span), self.threads);
         let row_len = self.arrays.params.counter_sizes().row_len as usize;
@@ -142,7 +143,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         })
     }
 
-    /// Makes all recorders `ages` older, and returns how many words of the counter were below `limit` before.
+    /// Makes all recorders `ages` older. Returns the number of words of the counter that were below `limit` before.
     fn age_all(&mut self, ages: Ages, limit: <CounterRecorder<S> as ReadRecorder>::Word) -> u32 {
         self.inboxes.drain(&self.arrays);
         self.inboxes.forget();
@@ -154,13 +155,13 @@ impl<S: CpuScheme> CpuBackend<S> {
         counter.age_by(CounterRecorder::<S>::saturated(counter_step), limit, threads)
     }
 
-    /// The least word of the counter that is not within `span`.
+    /// Returns the smallest word of the counter that is not within `span`.
     fn counter_limit(&self, span: Span) -> <CounterRecorder<S> as ReadRecorder>::Word {
         self.arrays.params.recent_ranges(span)[COUNTER].of_width().recent
     }
 }
 
-/// How many of `recorders` have a word below `limit`.
+/// Returns the number of `recorders` with a word below `limit`.
 fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word, threads: usize) -> u32 {
     let sum = AtomicU32::new(0);
     let chunks: Vec<&[R]> = recorders.chunks(RECORDERS_PER_CHUNK).collect();
@@ -215,7 +216,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
     }
 
-    // A host at a time: what a glimpse looked at is not looked at again.
+    // Each host is completed before the next one, so that the positions of a glimpse are not examined again.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
@@ -263,7 +264,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok((tallies, row_weights))
     }
 
-    // As the candidates of a close: lines of the next host are on their way meanwhile.
+    // As for the candidates of a close, lines of the next host are prefetched during each look.
     fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = if needs_weights { self.row_weights(span) } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! The CPU backend equals the paper's model, slice by slice, on random streams.
+//! Tests that the CPU backend equals the paper's model in every slice of random streams.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -17,10 +17,10 @@ use crate::finder::FinderFill;
 use crate::ingest::pairs::PairSlice;
 use crate::state::Words;
 
-/// One contact: an index into [`HOSTS`], a peer, and how many slices it comes late.
+/// A contact: an index into [`HOSTS`], a peer, and the number of slices by which it is late.
 type Contact = (usize, u32, u16);
 
-/// Extremes, neighbours, and hosts that differ in high bits only.
+/// Extreme and neighbouring addresses, and hosts that differ only in high bits.
 const HOSTS: [Address; 12] = [
     0,
     u32::MAX,
@@ -139,8 +139,8 @@ proptest! {
     }
 }
 
-// Sixty hot columns per row agree by chance in hundreds of thousands of tuples; the check
-// RHFG[0](inside) = column of row 0, which the paper leaves out, tells hosts from fakes.
+// Sixty hot columns per row agree by chance in hundreds of thousands of tuples. The check RHFG[0](inside) = column of
+// row 0, which the paper omits, separates hosts from false ones.
 #[test]
 fn check_of_row_0_removes_most_fake_tuples() {
     let finder = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
@@ -157,6 +157,6 @@ fn check_of_row_0_removes_most_fake_tuples() {
     }
     let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
     assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));
-    // A fake passes with probability 2^-q; the union's masks remove more.
+    // A false host passes with probability 2^-q, and the masks of the union remove more.
     assert!(tuples.len() > 100 * candidates.len(), "{} {}", tuples.len(), candidates.len());
 }

@@ -1,9 +1,8 @@
-//! [`Pages`]: recorders on huge pages where the system has them.
+//! [`Pages`]: recorders on huge pages, if the system has them.
 //!
-//! A pair touches recorders all over 31.7 MB; on 4 KB pages every touch also misses the
-//! TLB. The recorders therefore live in an anonymous mapping that asks for huge pages.
-//! A mapping lends bytes; [`self_cell`] ties the recorders, which are those same bytes
-//! seen as atomics, to the mapping that they borrow from.
+//! Pairs touch recorders all over 31.7 MB. With 4 KB pages, every touch would also miss the TLB. The recorders are
+//! therefore in an anonymous mapping for which huge pages are requested. A mapping provides bytes. [`self_cell`] ties
+//! the recorders, which are the same bytes as atomics, to the mapping that they borrow from.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -17,22 +16,22 @@ use crate::error::Error;
 use crate::share::share_chunks;
 use crate::state::{Coder, Section, StateWord, Words, code};
 
-/// A recorder that can live in a mapping.
+/// A recorder that can be stored in a mapping.
 pub(crate) trait Mappable: Recorder<Word: StateWord> + 'static {
     /// A mapping and its bytes as recorders.
     type Mapping: Send + Sync;
 
-    /// The bytes of `map` as recorders; an error where they are no whole number of them.
+    /// Returns the bytes of `map` as recorders, or an error if they are not a whole number of them.
     fn map(map: MmapMut) -> std::io::Result<Self::Mapping>;
 
-    /// The recorders, for everybody.
+    /// Returns the recorders for shared access.
     fn shared(mapped: &Self::Mapping) -> &[Self];
 
-    /// The recorders, for one.
+    /// Calls `change` with the recorders for exclusive access.
     fn exclusive<T>(mapped: &mut Self::Mapping, change: impl FnOnce(&mut [Self]) -> T) -> T;
 }
 
-// self_cell ties no generic types.
+// A macro is needed because self_cell does not support generic types.
 macro_rules! mappable {
     ($recorder:ident, $mapped:ident, $slice:ident) => {
         type $slice<'a> = &'a mut [$recorder];
@@ -51,7 +50,7 @@ macro_rules! mappable {
             fn map(map: MmapMut) -> std::io::Result<$mapped> {
                 $mapped::try_new(MutBorrow::new(map), |map| {
                     <[$recorder]>::mut_from_bytes(map.borrow_mut())
-                        .map_err(|_| std::io::Error::other("the mapping holds half a recorder"))
+                        .map_err(|_| std::io::Error::other("the mapping has a partial recorder"))
                 })
             }
 
@@ -71,11 +70,10 @@ mappable!(Recorder16, Mapping16, Slice16);
 mappable!(Recorder32, Mapping32, Slice32);
 mappable!(Recorder64, Mapping64, Slice64);
 
-/// A fixed number of recorders, untouched at first.
+/// A fixed number of recorders, which are untouched at first.
 pub(crate) struct Pages<R: Mappable>(R::Mapping);
 
 impl<R: Mappable> Pages<R> {
-    /// Maps `recorders` untouched recorders.
     pub(crate) fn new(recorders: usize) -> Result<Self, Error> {
         let bytes = recorders * size_of::<R>();
         let map = || {
@@ -90,23 +88,23 @@ impl<R: Mappable> Pages<R> {
         Ok(pages)
     }
 
-    /// The recorders, for touches and reads by any number of threads.
+    /// Returns the recorders, which any number of threads may touch and read.
     pub(crate) fn shared(&self) -> &[R] {
         R::shared(&self.0)
     }
 
-    /// The recorders, for one.
+    /// Calls `change` with the recorders for exclusive access.
     pub(crate) fn exclusive<T>(&mut self, change: impl FnOnce(&mut [R]) -> T) -> T {
         R::exclusive(&mut self.0, change)
     }
 
-    /// Looks at the recorders as plain integers, while nobody can touch them.
+    /// Calls `look` with the recorders as plain integers, while no thread can touch them.
     pub(crate) fn frozen<T>(&mut self, look: impl FnOnce(&[R::Word]) -> T) -> T {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Ages every recorder by `step`, on up to `threads` threads. Returns how many had a word below
-    /// `limit` before.
+    /// Ages every recorder by `step`, on up to `threads` threads. Returns the number of words that were below `limit`
+    /// before.
     pub(crate) fn age_by(&mut self, step: R::Word, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
@@ -118,18 +116,16 @@ impl<R: Mappable> Pages<R> {
     }
 }
 
-/// An array of recorders of whichever width.
 pub(super) trait WordArray {
-    /// All words.
     fn words(&self) -> Words;
 
-    /// The words of the recorders numbered `places`.
+    /// Returns the words of the recorders numbered `places`.
     fn gather(&self, places: &[u32]) -> Words;
 
-    /// Keeps the more recent of each recorder and its one of `words`, aged by `step`.
+    /// Keeps the more recent of each recorder and the corresponding one of `words`, aged by `step`.
     fn merge(&mut self, words: &Words, step: u64);
 
-    /// Writes to `coder` the recorders that `range` holds.
+    /// Writes the recorders within `range` to `coder`.
     fn recent(&mut self, range: RecentRange, coder: &mut Coder);
 
     /// Keeps the more recent of each recorder in `section` and its word there, aged by `step`.
@@ -169,12 +165,12 @@ impl<R: Mappable> WordArray for Pages<R> {
                     *recorder = R::new(word);
                 }
             });
-            merged.expect("sections are walked over when they are read");
+            merged.expect("sections are checked when they are read");
         });
     }
 }
 
-// Huge pages are a matter of speed alone, and a kernel without them refuses: carry on.
+// Huge pages affect only speed, so a refusal by the kernel is ignored.
 #[cfg(target_os = "linux")]
 fn ask_for_huge_pages(map: &MmapMut) {
     let _refused = map.advise(memmap2::Advice::HugePage);

@@ -1,9 +1,9 @@
-//! Picking the positions of a window by packing vectors: [`pick`](srlg_core::counter::tagged::pick) for
-//! processors that can, at half of its time or less.
+//! Selection of the positions of a window with vector instructions.
 //!
-//! Which positions are in the window is a comparison for a whole line. What takes the time is to list them:
-//! here the words of a vector that are wanted move to its front in one step, and the vector is stored behind
-//! what is there already. All that follows is the same code for all processors.
+//! This replaces [`pick`](srlg_core::counter::tagged::pick) on processors that support it, in half of the time or less.
+//! A comparison of a whole line finds the positions in the window, and most of the time goes into listing them. Here
+//! the wanted words of a vector are moved to its front in one step, and the vector is stored after the previous ones.
+//! All later steps use the same code on all processors.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_add_epi16, _mm_set1_epi16, _mm_shuffle_epi8, _mm256_cmpeq_epi16,
@@ -16,7 +16,7 @@ use std::arch::x86_64::{
 use srlg_core::counter::tagged::{GROUP, InWindow, LINE, STEP, Selection, Words};
 use zerocopy::transmute;
 
-/// The places of a line.
+/// Positions within a line.
 const PLACES: Words = {
     let mut places = [0; LINE as usize];
     let mut place = 0;
@@ -27,7 +27,7 @@ const PLACES: Words = {
     places
 };
 
-/// Picks by `vpcompressw`: a line is a vector.
+/// Picks with `vpcompressw`, where a line is one vector.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
 #[inline]
 pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
@@ -35,7 +35,7 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWi
     let echo_places = _mm512_xor_si512(places, _mm512_set1_epi16(wanted.twist as i16));
     let delay = _mm512_set1_epi16(wanted.delay as i16);
     let limit = _mm512_set1_epi16(wanted.limit as i16);
-    // In registers: stores to the lists might change a count in `found`, as far as the compiler knows.
+    // These are in registers, because the compiler must assume that stores to the lists change `found.count`.
     let (mut first, mut count) = (wanted.first, found.count);
     for &words in &group[..wanted.lines] {
         let touches: __m512i = transmute!(words);
@@ -43,7 +43,7 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWi
         let oldest = _mm512_max_epu16(touches, _mm512_subs_epu16(echoes, delay));
         let within = _mm512_cmplt_epu16_mask(oldest, limit);
         let positions = _mm512_add_epi16(places, _mm512_set1_epi16(first as i16));
-        // To a register and stored whole: to memory directly it is slow on some processors.
+        // The result goes to a register first, because compressing directly to memory is slow on some processors.
         let packed = |words| -> Words { transmute!(_mm512_maskz_compress_epi16(within, words)) };
         let lists = [packed(positions), packed(touches), packed(echoes)];
         count = append(found, count, lists, within.count_ones());
@@ -52,7 +52,7 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWi
     found.count = count;
 }
 
-/// Picks by shuffling bytes: 8 words at a time, by a table of all that may be wanted of them.
+/// Picks 8 words at a time by shuffling bytes, with a table of all possible selections.
 #[target_feature(enable = "avx2")]
 pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     let delay = _mm256_set1_epi16(wanted.delay as i16);
@@ -63,12 +63,12 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
         let [low, high]: [__m256i; 2] = transmute!(*touches);
         let [echoes_low, echoes_high] = twist.of(low, high);
         let echoes: Words = transmute!([echoes_low, echoes_high]);
-        // No array's `map`: whether that is compiled for the vectors of the caller is up to the compiler.
+        // This does not use the `map` of arrays, because the compiler might not compile it for the caller's vectors.
         let low = _mm256_max_epu16(low, _mm256_subs_epu16(echoes_low, delay));
         let high = _mm256_max_epu16(high, _mm256_subs_epu16(echoes_high, delay));
         let low = _mm256_cmpeq_epi16(low, _mm256_min_epu16(low, most));
         let high = _mm256_cmpeq_epi16(high, _mm256_min_epu16(high, most));
-        // A byte for each word, in their order again.
+        // The bytes are put back into the order of the words.
         let bytes = _mm256_permute4x64_epi64::<0xd8>(_mm256_packs_epi16(low, high));
         let within = _mm256_movemask_epi8(bytes).to_le_bytes();
         let eights = touches.as_chunks::<8>().0.iter().zip(echoes.as_chunks::<8>().0);
@@ -91,14 +91,14 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
     found.count = count;
 }
 
-/// Where the echoes of a line's touches are: place i has that of place `i ^ twist`.
+/// The positions of the echoes of a line's touches: position i has that of position `i ^ twist`.
 #[derive(Clone, Copy)]
 struct Twist {
-    /// The bytes of each 8 words, by the low three bits.
+    /// Order of the bytes within 8 words, from the low three bits.
     bytes: __m256i,
-    /// Whether the halves of each 16 words change places.
+    /// Whether the halves of each 16 words are exchanged.
     quarters: bool,
-    /// Whether the halves of the line do.
+    /// Whether the halves of the line are exchanged.
     halves: bool,
 }
 
@@ -128,7 +128,7 @@ impl Twist {
 
 const FIRST_EIGHT: [u16; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// For every choice of 8 words, a bit for each, the bytes that they consist of: those of the wanted ones first.
+/// Byte order for every selection of 8 words, given as a bit for each. The selected words come first.
 const PACKINGS: [[u8; 16]; 256] = {
     let mut packings = [[0; 16]; 256];
     let mut choice = 0;
@@ -147,8 +147,9 @@ const PACKINGS: [[u8; 16]; 256] = {
     packings
 };
 
-/// Writes `more` positions, their words of touches and of echoes, the first of `lists`, behind `count` of them. Returns the
-/// number of all.
+/// Appends `more` entries of `lists` (positions, touches and echoes) after the first `count` entries of `found`.
+///
+/// Returns the total number of entries.
 #[inline(always)]
 fn append<const N: usize>(
     found: &mut InWindow,

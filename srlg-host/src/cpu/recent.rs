@@ -1,63 +1,60 @@
-//! [`RecentPairs`]: the pairs that one thread has ingested recently, so as not to ingest them again.
+//! [`RecentPairs`]: pairs that one thread has recently ingested, so that repeated pairs can be skipped.
 //!
-//! Most packets repeat a pair of the same slice, and touching twice is touching once: a pair
-//! that is known is passed over, at a tenth of the cost. A slot knows one whole pair, so what is
-//! passed over was ingested for certain. Where hardly any pair comes twice look-ups gain
-//! nothing: they pause, and are tried again from time to time.
+//! Most packets repeat a pair of the same slice, and a repeated touch has no effect. Skipping a known pair costs a
+//! tenth of ingesting it. A slot stores a whole pair, so a skipped pair has certainly been ingested. If hardly any pair
+//! repeats, look-ups have no benefit. They then pause and are tried again from time to time.
 
 use std::fmt;
 
 use srlg_core::{BATCH, Batch, Ip6Batch, Ip6Pair, IpPair, Params};
 
-/// Slots, of 8 bytes for IPv4 and of 32 for other pairs: they fit in the second cache of common processors, these in that of
-/// newer ones.
+/// Number of slots, which take 8 bytes for an IPv4 pair and 32 for others.
+///
+/// IPv4 slots fit into the second-level cache of common processors, and the others into that of newer ones.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 15;
 
-/// Pairs looked up until it is decided whether to go on.
+/// Number of pairs looked up before the decision to continue or pause.
 const TRIAL: usize = 1 << 14;
 
-/// Trials without look-ups, after one that found too few pairs.
+/// Number of trial lengths without look-ups, after a trial that found too few pairs.
 const PAUSE: usize = 15;
 
-/// A trial goes on when at least one in `LEAST` pairs was known: a look-up costs about a tenth
-/// of what it spares.
+/// Look-ups continue if at least one in `LEAST` pairs was known. A look-up costs about a tenth of what it saves.
 const LEAST: usize = 8;
 
-/// A pair of one family, with all that ingesting asks of it.
+/// A pair of one family that a lane can ingest.
 pub(super) trait LanePair: Copy + 'static {
-    /// What is noted down of a pair: all of it.
+    /// The compact form of a pair, with all its bits.
     type Note: Copy + fmt::Debug + Default + PartialEq + Send;
 
-    /// A note that is not in the slot of the default one, but stands there.
+    /// A note that marks the slot of the default note as empty. It belongs to another slot.
     const ELSEWHERE: Self::Note;
 
     /// The pairs of a batch with their ids.
     type Ids<'a>: Batch;
 
-    /// Whether slots are prefetched before they are read, because all of them together do not fit into the second cache.
+    /// Whether slots are prefetched before they are read, because they do not all fit into the second-level cache.
     const AHEAD: bool;
 
-    /// Returns what is noted down of the pair.
     fn note(self) -> Self::Note;
 
-    /// Returns the slot of a pair: any function of the note that is below [`SLOTS`].
+    /// Returns the slot of a pair, which is any function of the note with values below [`SLOTS`].
     fn slot(note: Self::Note) -> usize;
 
-    /// Returns the pairs of `notes`.
     fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
 
     /// Returns `pairs` with their ids, in a detector with `params`.
     fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Self::Ids<'a>;
 }
 
-/// The slot of a product, by its high bits.
+/// Returns the slot from the high bits of a product.
 #[inline(always)]
 fn high(product: u64) -> usize {
     (product >> (u64::BITS - SLOT_BITS)) as usize
 }
 
-/// A number of 8 bytes, which takes one store.
+/// The note is a number of 8 bytes, which takes one store.
 impl LanePair for IpPair {
     type Note = u64;
     const ELSEWHERE: u64 = 1;
@@ -85,8 +82,10 @@ impl LanePair for IpPair {
     }
 }
 
-/// All words of a pair, in a line of the first cache. They are compared in registers: a copy on the stack may lie across two
-/// lines, and a load from it then waits for the stores.
+/// All words of a pair, aligned to stay within a cache line.
+///
+/// They are compared in registers. A copy on the stack could cross a cache line, and a load from it would wait for the
+/// stores.
 #[derive(
     Clone,
     Copy,
@@ -121,7 +120,7 @@ impl LanePair for Ip6Pair {
 
     #[inline(always)]
     fn slot(Note6([a, b, c, d]): Note6) -> usize {
-        // Mostly networks and hosts in them differ, in the first and in the last words.
+        // Networks and hosts mostly differ in the first and the last words.
         let spread = a.wrapping_add(b).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ c.wrapping_add(d);
         high(spread.wrapping_mul(0xbf58_476d_1ce4_e5b9))
     }
@@ -140,29 +139,28 @@ impl LanePair for Ip6Pair {
 /// The last pair of each slot.
 pub(super) struct RecentPairs<P: LanePair> {
     slots: Box<[P::Note; SLOTS]>,
-    /// Pairs still to come until the next decision.
+    /// Number of pairs until the next decision.
     left: usize,
-    /// Pairs of this trial that were known; none while look-ups pause.
+    /// Number of known pairs in this trial. `None` while look-ups pause.
     known: Option<usize>,
 }
 
 impl<P: LanePair> RecentPairs<P> {
     pub(super) fn new() -> Self {
         let slots =
-            vec![P::Note::default(); SLOTS].try_into().expect("as many slots as were asked for");
+            vec![P::Note::default(); SLOTS].try_into().expect("the vector has the right length");
         let mut recent = Self { slots, left: TRIAL, known: Some(0) };
         recent.forget();
         recent
     }
 
-    /// Forgets all pairs: another slice has begun.
+    /// Forgets all pairs, because another slice has opened.
     pub(super) fn forget(&mut self) {
-        // An empty slot holds a pair of another slot.
+        // An empty slot contains a pair that belongs to another slot.
         self.slots.fill(P::Note::default());
         self.slots[P::slot(P::Note::default())] = P::ELSEWHERE;
     }
 
-    /// Whether look-ups pause.
     #[inline(always)]
     pub(super) fn pauses(&self) -> bool {
         self.known.is_none()
@@ -177,11 +175,12 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
-    /// Copies to the front of `unknown` those of `pairs` that may not have been ingested, remembers them and
-    /// returns how many there are.
+    /// Copies those of `pairs` that may not have been ingested to the front of `unknown`, and remembers them.
+    ///
+    /// Returns their number.
     ///
     /// # Panics
-    /// When `unknown` is shorter than `pairs`, or these are more than [`BATCH`].
+    /// Panics if `unknown` is shorter than `pairs`, or if there are more than [`BATCH`] pairs.
     #[inline(always)]
     pub(super) fn sift(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let unknown = &mut unknown[..pairs.len()];
@@ -203,7 +202,7 @@ impl<P: LanePair> RecentPairs<P> {
     #[inline(always)]
     fn look_up(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let (mut slots, mut count) = ([0; BATCH], 0);
-        // No branch depends on the pair: whether it is known cannot be foreseen.
+        // There is no branch on the pair, because it could not be predicted whether the pair is known.
         let mut look = |slot: usize, note: P::Note| {
             unknown[count] = note;
             slots[count] = slot as u16;
@@ -242,7 +241,7 @@ mod tests {
         numbers.map(|number| IpPair { inside: number % 7, opposite: number }).collect()
     }
 
-    /// How many of `pairs` are let through.
+    /// Returns the number of `pairs` that are not skipped.
     fn sifted(recent: &mut RecentPairs<IpPair>, pairs: &[IpPair]) -> usize {
         let mut unknown = [0; 64];
         pairs.chunks(64).map(|pairs| recent.sift(pairs, &mut unknown)).sum()
@@ -263,7 +262,7 @@ mod tests {
         assert_eq!(sifted(&mut recent, first), 3);
     }
 
-    // Pairs of the numbers that stand for empty slots are pairs like any others.
+    // The notes that mark empty slots are also notes of ordinary pairs.
     #[test]
     fn no_pair_is_known_before_it_comes() {
         for number in [0u64, 1, 1 << 32, u64::MAX] {

@@ -1,12 +1,12 @@
-//! [`Shards`]: parts of a counter's array that one thread at a time changes.
+//! [`Shards`]: parts of a counter's array, each changed by one thread at a time.
 //!
-//! A touch keeps the smaller of two words. Among threads that takes an atomic swap, which costs
-//! more than all the rest; alone, a load and a store. So a thread sorts touches into buckets, one
-//! per shard, and takes the lock of a shard when its bucket is full: once for some hundred
-//! touches, and hardly ever while another holds it.
+//! A touch keeps the smaller of two words. With several threads, this needs an atomic swap, which costs more than all
+//! the rest. A single thread needs only a load and a store. Therefore, a thread sorts touches into buckets, one per
+//! shard. It takes the lock of a shard when its bucket is full, once per hundred touches or so. Another thread rarely
+//! holds the lock.
 //!
-//! A thread that is the [only writer](Writers) needs no buckets: it asks for the lines of a batch while it applies the touches
-//! of the batch before.
+//! A thread that is the [only writer](Writers) needs no buckets. It prefetches the lines of a batch while it applies
+//! the touches of the previous batch.
 
 use std::mem;
 use std::sync::Mutex;
@@ -17,20 +17,21 @@ use srlg_core::{ArrayView, BATCH, Batch};
 
 use super::writers::{SoleTurn, WriterId, Writers};
 
-/// Shards, at most; a power of two.
+/// Maximum number of shards, a power of two.
 const MOST_SHARDS: u32 = 8;
 
-/// Touches of a bucket. The buckets of all shards, 12 KB, leave room for lines in the first cache.
+/// Number of touches in a bucket. The buckets of all shards take 12 KB and leave room for lines in the first-level
+/// cache.
 const TOUCHES_PER_BUCKET: usize = 128;
 
-/// Buckets of a shard that are applied without a look, after one of which most touches changed something.
+/// Number of buckets applied without a check, after a check in which most touches changed something.
 const WITHOUT_LOOK: u32 = 15;
 
-/// The locks of all shards, each in lines of its own.
+/// The locks of all shards, aligned to cache lines.
 pub(super) struct Shards {
     pub(super) writers: Writers,
     locks: Vec<Lock>,
-    /// By how much the number of a recorder is shifted to be that of its shard: whole lines.
+    /// Number of bits by which a recorder's number is shifted to get its shard. Shards consist of whole lines.
     shift: u32,
 }
 
@@ -42,12 +43,12 @@ struct Lock(Mutex<Shard>);
 struct Shard {
     /// The thread that emptied the last bucket.
     last: Option<WriterId>,
-    /// Buckets to be applied without a look.
+    /// Number of further buckets to be applied without a check.
     without_look: u32,
 }
 
 impl Shards {
-    /// The shards of an array of `recorders` recorders.
+    /// Creates the shards of an array with `recorders` recorders.
     pub(super) fn new(recorders: usize) -> Self {
         let bits = usize::BITS - (recorders - 1).leading_zeros();
         let shift = bits.saturating_sub(MOST_SHARDS.ilog2()).max(LINE.ilog2());
@@ -57,31 +58,32 @@ impl Shards {
     }
 }
 
-/// A counter's array.
 pub(super) type Array<'a, C> = ArrayView<'a, <C as Counter>::Params, <C as Counter>::Recorder>;
 
-/// The touches of one thread that wait, by shard.
+/// The waiting touches of one thread, by shard.
 pub(super) struct Buckets<C: Counter> {
     counts: [usize; MOST_SHARDS as usize],
     touches: Box<[[C::Touch; TOUCHES_PER_BUCKET]; MOST_SHARDS as usize]>,
-    /// The last batch of the only writer, whose lines are on their way to the caches.
+    /// The last batch of the only writer, whose lines are being prefetched.
     last: Option<C::Touches>,
 }
 
 impl<C: Counter> Buckets<C> {
     pub(super) fn new() -> Self {
         let touches = vec![[C::Touch::default(); TOUCHES_PER_BUCKET]; MOST_SHARDS as usize];
-        let touches = touches.try_into().map_err(|_| "a length").expect("one bucket per shard");
+        let touches =
+            touches.try_into().map_err(|_| "wrong length").expect("there is one bucket per shard");
         Self { counts: [0; MOST_SHARDS as usize], touches, last: None }
     }
 
-    /// Returns the inbox that has these buckets.
+    /// Returns the inbox that owns these buckets.
     pub(super) fn writer(&self) -> WriterId {
         WriterId(self.touches.as_ptr().addr())
     }
 
-    /// Returns the turn of the only writer, if this is the only one, and if it needs a turn: touches without a value are applied
-    /// at once, by any number of threads.
+    /// Returns the turn of the only writer, if this is the only one and needs a turn.
+    ///
+    /// Touches without a value need no turn, because any number of threads can apply them at once.
     pub(super) fn sole_turn<'a>(&self, shards: &'a Shards) -> Option<SoleTurn<'a>> {
         if size_of::<C::Touch>() == 0 {
             return None;
@@ -89,8 +91,10 @@ impl<C: Counter> Buckets<C> {
         shards.writers.sole_turn(self.writer())
     }
 
-    /// Touches the pairs of a batch, of which only the first `count` need it, `age` epochs ago. Touches that have to be alone
-    /// wait: those of the only writer until the next batch, others until their bucket is full.
+    /// Touches the pairs of a batch `age` epochs ago. Only the first `count` pairs need to be touched.
+    ///
+    /// Touches that need exclusive access wait: those of the only writer until the next batch, others until their
+    /// bucket is full.
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
@@ -118,7 +122,7 @@ impl<C: Counter> Buckets<C> {
         });
     }
 
-    /// Sorts the first `count` of `touches` into buckets, and empties those that are full.
+    /// Sorts the first `count` of `touches` into buckets, and empties the full ones.
     #[inline(always)]
     fn sort(&mut self, array: Array<'_, C>, shards: &Shards, touches: &C::Touches, count: usize) {
         for i in 0..count.min(BATCH) {
@@ -130,7 +134,7 @@ impl<C: Counter> Buckets<C> {
             self.counts[shard] = count + 1;
         }
         for shard in 0..MOST_SHARDS as usize {
-            // Room for what the next batch brings.
+            // The next batch needs room.
             if self.counts[shard] > TOUCHES_PER_BUCKET - BATCH {
                 self.empty(array, shards, shard);
             }
@@ -145,12 +149,10 @@ impl<C: Counter> Buckets<C> {
         }
     }
 
-    /// Whether no touch waits.
     pub(super) fn is_empty(&self) -> bool {
         self.last.is_none() && self.counts == [0; MOST_SHARDS as usize]
     }
 
-    /// Applies all touches that wait.
     pub(super) fn drain(&mut self, array: Array<'_, C>, shards: &Shards) {
         self.sort_last(array, shards);
         for shard in 0..shards.locks.len() {
@@ -164,8 +166,9 @@ impl<C: Counter> Buckets<C> {
     fn empty(&mut self, array: Array<'_, C>, shards: &Shards, shard: usize) {
         let touches = &self.touches[shard][..self.counts[shard]];
         let here = Some(self.writer());
-        let mut state = shards.locks[shard].0.lock().expect("nobody panics with a shard");
-        // Lines that another thread had last are in its caches. Those in which nothing changes should stay there.
+        let mut state =
+            shards.locks[shard].0.lock().expect("no thread panics while it holds a shard");
+        // Lines last used by another thread are in its caches. Those that do not change should stay there.
         let is_contended = mem::replace(&mut state.last, here) != here;
         if is_contended && state.without_look == 0 {
             let changes = C::apply_changes(array, touches);
@@ -178,7 +181,7 @@ impl<C: Counter> Buckets<C> {
     }
 }
 
-/// Asks for the line that `touch` changes.
+/// Prefetches the line that `touch` changes.
 #[inline(always)]
 fn ask_for<C: Counter>(array: Array<'_, C>, touch: C::Touch) {
     prefetch_index::prefetch_index(array.recorders(), C::place(touch) as usize);

@@ -1,7 +1,6 @@
 //! Passes over all recorders, at the speed of the memory.
 //!
-//! They come in chunks, for any number of threads, and are compiled for wider vectors too; so are
-//! the looks at hosts.
+//! They work on chunks, on any number of threads. Like the looks at hosts, they are also compiled for wider vectors.
 
 use multiversion::target::match_target;
 use prefetch_index::prefetch_index;
@@ -12,11 +11,10 @@ use srlg_core::{ArrayView, ReadRecorder, Recorder, age_all, count_below};
 use super::picking;
 use crate::vectors::for_wider_vectors;
 
-/// Recorders that one thread takes at once.
+/// Number of recorders that one thread takes at a time.
 pub(super) const RECORDERS_PER_CHUNK: usize = 1 << 18;
 
 for_wider_vectors! {
-    /// Counts the `recorders` whose word is below `limit`.
     pub(super) fn count<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
         count_below(recorders, limit)
     }
@@ -26,7 +24,7 @@ for_wider_vectors! {
         age_all(recorders, step, limit)
     }
 
-    /// Counts the positions of `look` into `counted`.
+    /// Adds the positions of `look` to `counted`.
     pub(super) fn look_at<C: Counter>(
         array: ArrayView<'_, C::Params, <C::Recorder as ReadRecorder>::Word>,
         look: &Look,

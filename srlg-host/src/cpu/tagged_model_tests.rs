@@ -1,4 +1,4 @@
-//! A detector on the CPU equals the model of the tagged scheme, step by step, on random streams of both families.
+//! Tests that a detector on the CPU equals the model of the tagged scheme in every step of random streams.
 
 mod contacts;
 mod node;
@@ -9,30 +9,31 @@ use srlg_core::{Config, HashFamily, Scheme};
 use contacts::{Contact, HOSTS};
 use node::Node;
 
-/// What happens to one of two nodes, the first or the second.
+/// An action of one of two nodes.
 #[derive(Clone, Debug)]
 enum Action {
-    /// Contacts come in, `late` slices late, by `threads` threads.
-    Ingest { contacts: Vec<Contact>, late: u32, threads: usize },
-    /// Slices are skipped.
+    /// Ingests contacts, `late` slices late, on `threads` threads.
+    Ingest {
+        contacts: Vec<Contact>,
+        late: u32,
+        threads: usize,
+    },
     Skip(u64),
-    /// The running slice is closed.
     Close,
-    /// The node's state is kept, in place of what was kept of it before.
+    /// Saves the state of the node and replaces the saved one.
     Keep,
-    /// What was kept of the other node is merged, or its state if nothing was kept.
+    /// Merges the saved state of the other node, or its current state if none was saved.
     Merge,
-    /// What the other node's last slices touched is merged: as many slices more than one, modulo
-    /// the window.
+    /// Merges a delta of the other node. It covers one slice more than this number, modulo the window.
     MergeLast(u32),
 }
 
 fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
-    // Some hosts have many more peers than others: where θ is in the hundreds, too, hosts are below,
-    // around and above it.
+    // Some hosts have many more peers than others. Even if θ is in the hundreds, there are hosts below, near and above
+    // it.
     let host = prop_oneof![4 => 0usize..2, 2 => 2usize..4, 1 => 4..HOSTS.len() - 1];
     let contact = (host, prop_oneof![0u32..40, 0u32..4000]);
-    // Strangers, each with a contact or two, hide cells of the others.
+    // Strangers, with one or two contacts each, hide cells of the other hosts.
     let stranger = (HOSTS.len()..30_000, 0u32..2);
     let contacts = prop_oneof![
         3 => prop::collection::vec(contact.clone(), 0..200),
@@ -54,11 +55,12 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
     prop::collection::vec((any::<bool>(), step), 1..16)
 }
 
-/// Windows of short and long epochs of either array, and sizes at which touches and echoes meet.
-/// θ is at most 16: no candidate is dismissed at a glimpse. Linear estimators have one region, two or three.
+/// Returns configurations with short and long epochs of both arrays, and sizes at which touches and echoes meet.
+///
+/// θ is at most 16, so no candidate is dismissed by a glimpse. Linear estimators have one, two or three regions.
 fn configs() -> impl Strategy<Value = Config> {
-    // In few cells ages are short; many cells, in which names are longer than they need to be, take the
-    // model long where a window has many ages.
+    // With few cells, ages are short. With many cells, names are longer than necessary, and the model is slow if a
+    // window has many ages.
     let any_window = prop_oneof![1u32..12, Just(300), Just(600), Just(5000)];
     let sizes = prop_oneof![5 => (12u32..17, any_window), 1 => (17u32..20, 1u32..12)];
     let lines_of_host = prop_oneof![4 => 1u32..8, 2 => 8u32..24, 1 => 32u32..40];
@@ -81,7 +83,7 @@ fn configs() -> impl Strategy<Value = Config> {
     })
 }
 
-/// The fewest lines of an array with `lines_of_host` fine lines of each host.
+/// Returns the smallest number of lines in an array with `lines_of_host` fine lines per host.
 fn least_lines(lines_of_host: u32) -> u32 {
     match lines_of_host {
         ..8 => lines_of_host,
@@ -90,8 +92,10 @@ fn least_lines(lines_of_host: u32) -> u32 {
     }
 }
 
-/// The same with θ so large that glimpses, of one line to four, dismiss candidates: more than 16 of
-/// θ opposite hosts fall into one, and three of four of all into the fine region or more. Hosts of half of θ, and fewer where strangers hide cells, are candidates.
+/// Returns configurations in which θ is so large that glimpses of one to four lines dismiss candidates.
+///
+/// More than 16 of θ peers fall into a glimpse, and at least three quarters of all peers into the fine region. Hosts of
+/// half of θ are candidates, and so are smaller ones if strangers hide cells.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
     (configs(), 1u32..32, 0u32..200, 26u32..40).prop_map(
         |(config, lines_of_host, more_lines, glimpsed)| {
@@ -113,7 +117,7 @@ fn glimpsing_configs() -> impl Strategy<Value = Config> {
     )
 }
 
-/// Two nodes of `config` do all `steps`, each as its model does.
+/// Runs all `steps` on two nodes of `config` and compares each with its model.
 fn follow(config: Config, steps: Vec<(bool, Action)>) {
     let mut nodes = [Node::new(config), Node::new(config)];
     for (of_second, step) in steps {
@@ -152,7 +156,7 @@ proptest! {
     }
 }
 
-// Random streams might happen to have no super point, and no candidate that is dismissed.
+// Random streams might contain no super points and no dismissed candidates.
 #[test]
 fn merged_super_points_are_reported_and_small_candidates_are_dismissed_at_a_glimpse() {
     let config = Config {
@@ -165,9 +169,9 @@ fn merged_super_points_are_reported_and_small_candidates_are_dismissed_at_a_glim
     assert_eq!(config.validate().unwrap().glimpse_positions(), Some(32));
     let peers = |host: usize, peers: std::ops::Range<u32>| peers.map(move |peer| (host, peer));
     let [mut node, mut other] = [Node::new(config), Node::new(config)];
-    // Half of host 2 is at each node, all of host 3 in a snapshot of the other one.
-    // Strangers touch all but a twentieth of the cells: two cells make a candidate. Of 60 opposite
-    // hosts 7 are sampled, half of which win their ties.
+    // Each node has half of host 2, and a snapshot of the other one has all of host 3. Strangers touch all but a
+    // twentieth of the cells, so two cells make a candidate. Of 60 peers, 7 are sampled, and half of these win their
+    // ties.
     let strangers = (HOSTS.len()..100_000).map(|stranger| (stranger, 0));
     let small = (4..8).flat_map(|host| peers(host, 0..60));
     let contacts: Vec<Contact> = peers(2, 0..250).chain(small).chain(strangers).collect();

@@ -1,18 +1,17 @@
 //! [`Waiting`]: touches of a finder that wait until there are many.
 //!
-//! One pair in some tens is sampled, and its recorder is in no cache. A swap waits for its line, and everything
-//! behind it waits with it. So the line is asked for at once, and the touch comes later.
+//! One pair in several dozen is sampled, and its recorder is not in any cache. A swap would wait for its line, and
+//! later instructions would wait for the swap. Therefore, the line is prefetched at once, and the touch is applied
+//! later.
 
 use srlg_core::finder::Finder;
 use srlg_core::{ArrayView, BATCH, Batch};
 
-/// Room for touches. Each batch may bring one for each pair.
+/// Maximum number of waiting touches. Each batch may add one per pair.
 const ROOM: usize = 2 * BATCH;
 
-/// A finder's array.
 pub(super) type FinderArray<'a, F> = ArrayView<'a, <F as Finder>::Params, <F as Finder>::Recorder>;
 
-/// The touches of one thread that wait.
 pub(super) struct Waiting<F: Finder> {
     count: usize,
     touches: Box<[F::Touch; ROOM]>,
@@ -23,7 +22,7 @@ impl<F: Finder> Waiting<F> {
         Self { count: 0, touches: Box::new([F::Touch::default(); ROOM]) }
     }
 
-    /// Touches the pairs of a batch, `age` epochs ago; touches that the finder leaves for later wait.
+    /// Touches the pairs of a batch `age` epochs ago. Touches that the finder defers are added to the waiting ones.
     #[inline(always)]
     pub(super) fn touch(&mut self, array: FinderArray<'_, F>, batch: &impl Batch, age: u32) {
         F::touch(array, batch, age, |touch| {
@@ -36,12 +35,10 @@ impl<F: Finder> Waiting<F> {
         }
     }
 
-    /// Whether no touch waits.
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Applies all touches that wait.
     #[inline(always)]
     pub(super) fn drain(&mut self, array: FinderArray<'_, F>) {
         F::apply(array, &self.touches[..self.count]);

@@ -1,8 +1,8 @@
-//! [`Writers`]: whether one inbox alone writes to a counter's array.
+//! [`Writers`]: detection of whether a single inbox writes to a counter's array.
 //!
-//! Most programs ingest on one thread. Until another one comes, that thread needs neither the buckets of
-//! [`Shards`](super::shards::Shards) nor their locks. Another inbox asks for the end of that and waits for the turn that is under
-//! way, which is short. From then on both use shards, until the next slice.
+//! Most programs ingest on one thread. Until a second one appears, that thread needs neither the buckets of
+//! [`Shards`](super::shards::Shards) nor their locks. A second inbox ends this after waiting for the current turn,
+//! which is short. Both then use shards until the next slice.
 
 use std::sync::atomic::{
     AtomicBool,
@@ -14,9 +14,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct Writers {
-    /// Changes from false to true, and only under the lock of `first`.
+    /// Whether there are several writers. Changes from false to true only, under the lock of `first`.
     are_several: AtomicBool,
-    /// Whether another inbox waits for the lock of `first`. The only writer, who takes it again and again, would keep it waiting.
+    /// Whether another inbox waits for the lock of `first`. Otherwise, the only writer could take it again and again.
     is_asked_for: AtomicBool,
     first: Mutex<Option<WriterId>>,
 }
@@ -33,13 +33,13 @@ pub(super) struct SoleTurn<'a> {
 impl Writers {
     /// Registers `writer`. Returns its turn unless there are other writers.
     pub(super) fn sole_turn(&self, writer: WriterId) -> Option<SoleTurn<'_>> {
-        // What the only writer wrote in its turns is visible to each thread that reads true.
+        // The writes of the only writer are visible to each thread that reads true.
         if self.are_several.load(Acquire) {
             return None;
         }
         let mut first = match self.first.try_lock() {
             Ok(first) => first,
-            Err(TryLockError::Poisoned(_)) => unreachable!("no writer panics in its turn"),
+            Err(TryLockError::Poisoned(_)) => unreachable!("no writer panics during its turn"),
             Err(TryLockError::WouldBlock) => {
                 self.is_asked_for.store(true, Relaxed);
                 self.first.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,11 +48,11 @@ impl Writers {
         if *first.get_or_insert(writer) != writer || self.is_asked_for.load(Relaxed) {
             self.are_several.store(true, Release);
         }
-        // Another inbox may have come between the first check and the lock.
+        // Another inbox may have arrived between the first check and the lock.
         (!self.are_several.load(Relaxed)).then_some(SoleTurn { _first: first })
     }
 
-    /// Forgets all writers: another slice begins.
+    /// Forgets all writers, because another slice opens.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }
@@ -89,7 +89,7 @@ mod tests {
             assert!(!other.is_finished());
             assert!(!writers.are_several.load(Relaxed));
             drop(turn);
-            // The other one may not have the lock yet.
+            // The other writer may not have the lock yet.
             assert!(writers.sole_turn(A).is_none());
             assert!(other.join().unwrap());
         });

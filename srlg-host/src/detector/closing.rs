@@ -1,12 +1,12 @@
-//! A close, in two steps: from the recorders of a device to a [`SliceReport`].
+//! A close in two steps, from the recorders of a device to a [`SliceReport`].
 //!
 //! ```text
 //! Closing::new     candidates -> tallies and estimate of each -> sample peers of super points
-//! Closing          answers questions about the window that ends
+//! Closing          answers queries about the window
 //! Closing::finish  age: the window moves -> SliceReport
 //! ```
 //!
-//! The device counts; all decisions and floats are in srlg-core.
+//! The device counts. All decisions and floating-point operations are in srlg-core.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -23,13 +23,14 @@ use crate::kept::KeptHosts;
 use crate::peers::{peers_of, sample_peers};
 use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 
-/// A slice that is being closed: the window that ends with it can be asked until [`end`](Self::end) moves the window.
+/// A slice that is being closed. Its window can be queried until [`end`](Self::end) moves it.
 ///
-/// After a close the running slice is empty and counts as one of the window, so a query of k slices is about one slice
-/// less than the report. Here both are about the same window. If a `Closing` is dropped without `end`, nothing is closed.
+/// After a close, the running slice is empty and counts as one of the window. A query of k slices then covers about one
+/// slice less than the report. During a close, both cover the same window. If a `Closing` is dropped without `end`, no
+/// slice is closed.
 ///
-/// Feeds keep pairs until then, and ingest them into the slice that runs afterwards. A feed whose buffer is full waits
-/// until the `Closing` is gone: a thread that has both gives the feed no more than its capacity.
+/// Feeds buffer pairs until then, and ingest them into the next slice. A feed whose buffer is full waits until the
+/// `Closing` is dropped. A thread that owns both must not give the feed more pairs than its capacity.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -55,22 +56,22 @@ pub struct Closing<'a> {
     start: Instant,
 }
 
-/// A detector while no feed uses it.
+/// A detector that no feed uses at present.
 pub(super) struct ExclusiveDetector<'a> {
     pub(super) params: &'a Params,
     pub(super) backend: ExclusiveBackend<'a>,
     pub(super) last: &'a mut LastReport,
 }
 
-/// What a detector keeps of its last report.
+/// The parts of the last report that a detector keeps.
 pub(super) struct LastReport {
     pub(super) health: Health,
-    /// Hosts that are candidates of the next report in any case.
+    /// Hosts that are always candidates of the next report.
     pub(super) kept: KeptHosts,
 }
 
 impl LastReport {
-    /// A detector that has closed no slice yet, with `kept` hosts of others.
+    /// Returns the state of a detector that has not closed a slice, with the hosts `kept` by others.
     pub(super) fn untouched(params: &Params, kept: KeptHosts) -> Self {
         Self { health: Health::untouched(params), kept }
     }
@@ -81,7 +82,6 @@ impl ExclusiveDetector<'_> {
         self.backend.slice()
     }
 
-    /// Moves the window until `slice` is running.
     pub(super) fn skip_to(&mut self, slice: u64) -> Result<(), Error> {
         self.backend.is_busy = true;
         let ages = self.params.ages_between(self.slice(), slice);
@@ -123,25 +123,25 @@ impl<'a> Closing<'a> {
         self.detector.slice()
     }
 
-    /// Returns the super points of the window, as the report will have them.
+    /// Returns the super points of the window, as in the report.
     #[must_use]
     pub fn super_points(&self) -> &[SuperPoint] {
         &self.super_points
     }
 
-    /// Returns the super points whose cardinality within the last `window` slices reaches `threshold`, with that
-    /// cardinality and with their sample peers of these slices; the largest first. A `threshold` below the detector's
-    /// finds no more hosts than the detector's does.
+    /// Returns the super points with at least `threshold` peers within the last `window` slices.
     ///
-    /// A host with `threshold` peers in a shorter window has them in the longer one, so only the error of the estimate
-    /// over the longer one can leave such a host out. No host is asked about whose cardinality is below `threshold`
-    /// there.
+    /// Each has its cardinality and sample peers of these slices. The largest cardinality comes first. A `threshold`
+    /// below the detector's own does not find more hosts.
     ///
-    /// In the paper's scheme a GPU reads the whole SLEA once for each host that the call asks about. A CPU does so once in
-    /// all.
+    /// Only super points of the whole window whose cardinality reaches `threshold` are queried. A host with `threshold`
+    /// peers in the shorter window also has them in the whole one. It is therefore missed only through the error of the
+    /// estimate over the whole window.
+    ///
+    /// In the paper's scheme, a GPU reads the whole SLEA once per queried host, and a CPU once per call.
     ///
     /// # Errors
-    /// As [`cardinality_within`](Self::cardinality_within).
+    /// Returns the errors of [`cardinality_within`](Self::cardinality_within).
     pub fn super_points_within(
         &mut self,
         window: u32,
@@ -169,31 +169,35 @@ impl<'a> Closing<'a> {
         Ok(points)
     }
 
-    /// Estimates the number of distinct peers of `host`, super point or not, in the last `window` slices, of which the one
-    /// that is being closed is the last; `window` may be anything from 1 to the detector's own.
+    /// Estimates the number of distinct peers of `host` in the last `window` slices, including the one that is being
+    /// closed.
+    ///
+    /// The host need not be a super point. `window` must be between 1 and the detector's own window.
     ///
     /// # Errors
-    /// [`Error::QueryWindow`], [`Error::Ip6InPaper`], and what the device reports.
+    /// Returns [`Error::QueryWindow`], [`Error::Ip6InPaper`], or an error if a GPU fails.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         let ExclusiveDetector { params, backend, .. } = &self.detector;
         estimate_within(params, &**backend, self.slice(), host, window)
     }
 
-    /// Returns some peers of `host` in the window, super point or not: up to 64, those of the most recent contacts first;
-    /// none of an IPv6 host, and none in the paper's scheme.
+    /// Returns up to 64 sampled peers of `host` in the window, most recent contact first.
+    ///
+    /// The host need not be a super point. The result is empty for an IPv6 host and in the paper's scheme.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn sample_peers(&self, host: IpAddr) -> Result<Vec<SamplePeer>, Error> {
         let ExclusiveDetector { params, backend, .. } = &self.detector;
         Ok(sample_peers(params, &**backend, &[host], self.slice())?.concat())
     }
 
-    /// Closes the slice: moves the window by one slice, and returns the report. The time between `begin_close` and this
-    /// call is in [`StageTimes::other`](crate::report::StageTimes::other).
+    /// Closes the slice, moves the window by one slice, and returns the report.
+    ///
+    /// The time between `begin_close` and this call is part of [`StageTimes::other`](crate::report::StageTimes::other).
     ///
     /// # Errors
-    /// [`Error::LastSlice`], and what the device reports; the CPU reports none.
+    /// Returns [`Error::LastSlice`], or an error if a GPU fails.
     pub fn end(self) -> Result<SliceReport, Error> {
         let start = self.start;
         let (mut report, detector) = self.finish()?;
@@ -202,7 +206,7 @@ impl<'a> Closing<'a> {
         Ok(report)
     }
 
-    /// Does the same, and returns the detector, for the next slice, beside the report.
+    /// Closes the slice like [`end`](Self::end), and returns the report with the detector for the next slice.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
         let ExclusiveDetector { params, backend, last } = &mut detector;
@@ -226,7 +230,7 @@ impl<'a> Closing<'a> {
     }
 }
 
-/// The candidates whose estimate reaches the threshold, in the order of a report.
+/// Returns the candidates whose estimates reach the threshold, in the order of a report.
 fn super_points(
     params: &Params,
     backend: &mut dyn Backend,
@@ -240,11 +244,11 @@ fn super_points(
         if estimate.cardinality >= threshold {
             let peers = words.map(|words| peers_of(params, slice, host, words));
             let point = (SuperPoint::new(host, estimate, Vec::new()), peers);
-            points.lock().expect("nobody panics with it").push(point);
+            points.lock().expect("no thread panics while it holds the lock").push(point);
         }
     };
     backend.tally(candidates, &visit)?;
-    let mut points = points.into_inner().expect("nobody panics with it");
+    let mut points = points.into_inner().expect("no thread panics while it holds the lock");
     points.sort_by(|(a, _), (b, _)| a.order(b));
     let asked = points.iter().filter(|(_, peers)| peers.is_none());
     let hosts: Vec<IpAddr> = asked.map(|(point, _)| point.host).collect();

@@ -1,4 +1,4 @@
-//! Pairs in, from wherever they are.
+//! Ingestion of pairs into a detector from any kind of memory.
 
 use srlg_core::Ages;
 
@@ -12,50 +12,51 @@ use crate::ingest::pairs::Pair;
 use crate::ingest::pinned::PinnedPairs;
 
 impl SlidingDetector {
-    /// Records that each of `pairs` was in contact in the running slice: [`IpPair`](crate::IpPair)s, the fast way for
-    /// IPv4, or [`Ip6Pair`](crate::ingest::Ip6Pair)s of any two addresses. One detector takes both.
+    /// Records a contact in the running slice for each of `pairs`.
     ///
-    /// Any number of threads may ingest at once: touches are idempotent.
+    /// The pairs are [`IpPair`](crate::IpPair)s, which are faster for IPv4, or [`Ip6Pair`](crate::ingest::Ip6Pair)s of
+    /// any two addresses. A detector takes both. Any number of threads may ingest at the same time, because touches are
+    /// idempotent.
     ///
     /// # Errors
-    /// [`Error::Ip6InPaper`], and what the device reports; the CPU reports nothing else.
+    /// Returns [`Error::Ip6InPaper`], or an error if a GPU fails.
     #[inline]
     pub fn ingest<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Plain(P::slice(pairs)), Ages::default())
     }
 
-    /// Records that each of `pairs` was in contact `slices_late` slices before the running one.
+    /// Records a contact `slices_late` slices before the running one for each of `pairs`.
     ///
-    /// From the next report on, the answer is as if the pairs had come in time. Pairs that are as many slices late as the
-    /// window has, or more, change nothing, as no report to come would count them;
-    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) says when that is so.
+    /// The next report is the same as if the pairs had arrived in time. Pairs that are late by at least the length of
+    /// the window have no effect, because no later report would count them.
+    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) reports such pairs.
     ///
     /// # Errors
-    /// As [`ingest`](Self::ingest).
+    /// Returns the errors of [`ingest`](Self::ingest).
     pub fn ingest_late<P: Pair>(&self, pairs: &[P], slices_late: u32) -> Result<(), Error> {
         let pairs = Pairs::Plain(P::slice(pairs));
         self.backend.shared().scan(pairs, self.params.ages(self.slice(), slices_late))
     }
 
-    /// Returns a buffer for `len` pairs that the device reads fastest, to be filled and given to
-    /// [`ingest_pinned`](Self::ingest_pinned).
+    /// Returns a buffer for `len` pairs, from which the device reads fastest.
+    ///
+    /// Fill it and pass it to [`ingest_pinned`](Self::ingest_pinned).
     ///
     /// # Errors
-    /// [`Error::PinnedMemory`].
+    /// Returns [`Error::PinnedMemory`].
     pub fn pinned_pairs<P: Pair>(&self, len: usize) -> Result<PinnedPairs<P>, Error> {
         PinnedPairs::new(len, |bytes| self.backend.shared().pin(bytes))
     }
 
-    /// Ingests all `pairs` of a buffer, as [`ingest`](Self::ingest) does; a GPU copies them after the
-    /// call has returned.
+    /// Ingests all `pairs` of a buffer, like [`ingest`](Self::ingest). A GPU copies them after the call has returned.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn ingest_pinned<P: Pair>(&self, pairs: &PinnedPairs<P>) -> Result<(), Error> {
         self.ingest_pinned_late(pairs, 0)
     }
 
-    /// Ingests all `pairs` of a buffer as contacts of `slices_late` slices before the running one.
+    /// Ingests all `pairs` of a buffer as contacts `slices_late` slices before the running one.
     pub(crate) fn ingest_pinned_late<P: Pair>(
         &self,
         pairs: &PinnedPairs<P>,
@@ -65,22 +66,23 @@ impl SlidingDetector {
         self.backend.shared().scan(Pairs::Pinned(pairs.memory()), ages)
     }
 
-    /// Ingests `pairs` that are on the detector's GPU already, as [`ingest`](Self::ingest) does.
+    /// Ingests `pairs` that are already on the detector's GPU, like [`ingest`](Self::ingest).
     ///
     /// # Errors
-    /// [`Error::NotOnDevice`], [`Error::OtherDevice`], [`Error::UnalignedPairs`], and what the device reports.
+    /// Returns [`Error::NotOnDevice`], [`Error::OtherDevice`], [`Error::UnalignedPairs`], or an error if a GPU fails.
     #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
     }
 
-    /// Returns a handle for one receiving thread. While another thread closes a slice, the handle
-    /// buffers up to `capacity` pairs of each type; after that [`Feed::ingest`] blocks.
+    /// Returns a handle for one receiving thread.
     ///
-    /// A close waits for the call of a feed that is under way, though not for all of a large one:
-    /// for at most 4096 pairs, and as many from the buffer. Later calls of the feed ingest what it
-    /// buffered; where they have not by the next close, that close does
-    /// ([`StageTimes::hand_in`](crate::report::StageTimes)).
+    /// While another thread closes a slice, the handle buffers up to `capacity` pairs of each type. When the buffer is
+    /// full, [`Feed::ingest`] blocks.
+    ///
+    /// A close waits while a feed ingests at most 4096 new pairs and the same number of buffered pairs. It does not
+    /// wait for the rest of a larger call. Later calls of the feed ingest its buffered pairs. The next close ingests
+    /// any that remain ([`StageTimes::hand_in`](crate::report::StageTimes)).
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -90,7 +92,7 @@ impl SlidingDetector {
     /// let receiver = std::thread::spawn(move || {
     ///     (0..5000).try_for_each(|opposite| feed.ingest(&[IpPair { inside: 7, opposite }]))
     /// });
-    /// let early = detector.close_slice()?; // whatever has come so far
+    /// let early = detector.close_slice()?; // the pairs received so far
     /// receiver.join().unwrap()?;
     /// let late = detector.close_slice()?;
     /// assert_eq!(late.super_points[0].host.to_string(), "0.0.0.7");
@@ -99,16 +101,17 @@ impl SlidingDetector {
     /// ```
     ///
     /// # Errors
-    /// [`Error::FeedMemory`].
+    /// Returns [`Error::FeedMemory`].
     pub fn feed(&self, capacity: usize) -> Result<Feed, Error> {
         self.backend.feed(capacity)
     }
 
-    /// Waits until all that was ingested has reached the recorders: for measuring. No answer
-    /// needs it.
+    /// Waits until all ingested pairs have reached the recorders.
+    ///
+    /// This is useful for time measurements only. Results never require it.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn flush(&self) -> Result<(), Error> {
         self.backend.settled()?.flush()
     }

@@ -1,4 +1,4 @@
-//! What detectors tell each other and keep: snapshots and deltas.
+//! Snapshots and deltas, by which detectors merge and survive restarts.
 
 use std::array::from_fn;
 
@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::state::{Coder, Delta, Snapshot, StateKind};
 
 impl SlidingDetector {
-    /// Copies everything that the detector has seen.
+    /// Copies the whole state of the detector.
     ///
     /// # Errors
-    /// What the device reports; the CPU reports none.
+    /// Returns an error only if a GPU fails.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         let backend = self.backend.settled()?;
         let words = [backend.export(FINDER)?, backend.export(COUNTER)?];
@@ -22,14 +22,15 @@ impl SlidingDetector {
     }
 
     /// Replaces the state of this detector, including the running slice, by that of `snapshot`.
-    /// [`health`](Self::health) is that of an untouched detector until the next close.
+    ///
+    /// Until the next close, [`health`](Self::health) is that of a new detector.
     ///
     /// # Errors
-    /// [`Error::OtherSizes`], [`Error::OtherSeed`], and what the device reports.
+    /// Returns [`Error::OtherSizes`], [`Error::OtherSeed`], or an error if a GPU fails.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let mut backend = self.backend.exclusive_until(snapshot.slice())?;
-        // After these ages no recorder remembers anything.
+        // After this, all recorders are empty.
         backend.age(Ages::FOREVER)?;
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         backend.set_slice(snapshot.slice());
@@ -39,15 +40,15 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Merges what another detector has seen, `snapshot`: recorders are, bit for bit, as if this detector had
-    /// seen it too.
+    /// Merges `snapshot`, the state of another detector.
     ///
-    /// A snapshot of an earlier slice is aged to the running one. The super points of its last report are
-    /// candidates of the next one here, beside this detector's own.
+    /// The recorders then equal, bit for bit, those of a detector that ingested the pairs of both. A snapshot of an
+    /// earlier slice is aged to the running one. The super points of its last report become candidates of the next
+    /// report.
     ///
     /// # Errors
-    /// [`Error::OtherSizes`] and [`Error::OtherSeed`] when the snapshot belongs to a detector that
-    /// touches other recorders; [`Error::FromFuture`] when it is ahead of this detector.
+    /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match. Returns
+    /// [`Error::FromFuture`] if the snapshot is from a later slice, or an error if a GPU fails.
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
@@ -56,19 +57,19 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Copies what the last `slices` touched, the running one included: a small part of a snapshot.
+    /// Copies the recorders touched in the last `slices`, including the running one. This is a small part of a
+    /// snapshot.
     ///
-    /// With a delta of one slice per slice another detector can follow this one, see [`Delta`]. What
-    /// was merged in these slices is in it, too: to send no more than this detector's own touches,
-    /// take its delta before merging those of others, and before the close.
+    /// With a delta of one slice per slice, another detector can follow this one, see [`Delta`]. A delta includes the
+    /// deltas that were merged in these slices. To send only this detector's own touches, take its delta before merging
+    /// others and before the close.
     ///
-    /// Pairs that come late ([`ingest_late`](Self::ingest_late)) touch the past: where they may be
-    /// n slices late take deltas of n + 1. So with threads and [feeds](Self::feed) that ingest
-    /// between this call and the close: what they bring is in the next delta, if that has a slice
-    /// more.
+    /// Late pairs ([`ingest_late`](Self::ingest_late)) touch earlier slices. If pairs may be n slices late, take deltas
+    /// of n + 1 slices. One more slice is needed, too, if threads and [feeds](Self::feed) ingest between this call and
+    /// the close. The next delta then contains these pairs.
     ///
     /// # Errors
-    /// [`Error::QueryWindow`], and what the device reports.
+    /// Returns [`Error::QueryWindow`], or an error if a GPU fails.
     pub fn delta(&mut self, slices: u32) -> Result<Delta, Error> {
         let ranges = self.params.recent_ranges(span(&self.params, self.slice(), slices)?);
         let shapes = self.params.arrays();
@@ -82,11 +83,12 @@ impl SlidingDetector {
         Ok(Delta::new(&self.params, self.slice(), slices, touched))
     }
 
-    /// Merges what the last slices of another detector touched, `delta`. A delta of an earlier slice is
-    /// aged to the running one, as far as it is within the window.
+    /// Merges `delta`, the recent touches of another detector.
+    ///
+    /// A delta of an earlier slice is aged to the running one. Touches that have left the window have no effect.
     ///
     /// # Errors
-    /// As [`merge_snapshot`](Self::merge_snapshot), and [`Error::OlderThanWindow`].
+    /// Returns the errors of [`merge_snapshot`](Self::merge_snapshot) and [`Error::OlderThanWindow`].
     pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
         delta.fingerprints.check(StateKind::Delta, None, &self.params)?;
         let steps = self.steps_since(StateKind::Delta, delta.slice())?;
@@ -99,7 +101,7 @@ impl SlidingDetector {
         sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
     }
 
-    /// By how much the words of what was `stored` in `slice` have grown since.
+    /// Returns the growth of the words of each array since `slice`, in which the state was `stored`.
     fn steps_since(&self, stored: StateKind, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice() {
             return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });

@@ -1,8 +1,8 @@
-//! What is common to all devices that search cells: from the ages of all cells, and the owners of some,
-//! to candidates.
+//! The common part of all devices that search cells. It selects candidates from the ages of all cells and the owners of
+//! some.
 //!
-//! Where there are more candidates than the limit, those with most cells stay: the large super points are still
-//! found, in bounded time, and the health says so.
+//! If there are more candidates than the limit, those with the most cells stay. Large super points are still found in
+//! bounded time, and the health reports the overload.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,20 +17,21 @@ use srlg_core::{Limbs, Span, host};
 
 use super::{FinderFill, FinderHealth, Overload};
 
-/// Counts of the cells in a window.
 #[derive(Clone, Copy)]
 pub(crate) struct CellCounts<'a> {
-    /// All of them by their age.
+    /// All cells, by age.
     pub(crate) histogram: AgeHistogram<'a>,
-    /// The fewest cells of a candidate, [`AgeHistogram::c_min`].
+    /// Number of cells that a candidate must hold, [`AgeHistogram::c_min`].
     pub(crate) c_min: u32,
-    /// Those that IPv6 hosts hold.
+    /// Number of cells held by IPv6 hosts.
     v6: u32,
 }
 
 impl<'a> CellCounts<'a> {
-    /// Counts over `span` the cells of `by_family`, which are those of IPv4 hosts by their age, and behind them those of
-    /// IPv6 hosts. The former become the sums of both.
+    /// Creates the counts over `span` from `by_family`: cells of IPv4 hosts by age, followed by cells of IPv6 hosts by
+    /// age.
+    ///
+    /// The first half of `by_family` becomes the sums of both.
     pub(crate) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
         let (all, v6) = by_family.split_at_mut(span.finder_ages as usize);
         all.iter_mut().zip(&*v6).for_each(|(all, v6)| *all += v6);
@@ -38,39 +39,36 @@ impl<'a> CellCounts<'a> {
         Self { histogram, c_min: histogram.c_min(), v6: v6.iter().sum() }
     }
 
-    /// Whether IPv6 hosts hold so many cells that they spell one of them.
+    /// Returns whether IPv6 hosts hold enough cells to recover one of their addresses.
     pub(crate) fn may_spell(self) -> bool {
         self.v6 >= SPELLING as u32
     }
 }
 
-/// A cell that an IPv6 host holds: the fingerprint of the host, the number of the cell, and its word.
+/// A cell held by an IPv6 host: the fingerprint of the host, the number of the cell, and its word.
 pub(crate) type HeldCell = (Owner, u32, u64);
 
 /// A host that may be a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Holder {
     owner: Owner,
-    /// Of an IPv6 host.
+    /// Address of an IPv6 host.
     limbs: Limbs,
-    /// How many cells it holds.
     cells: u32,
 }
 
-/// The hosts that a search selects as candidates, and how it went.
+/// The hosts that a search selects as candidates, and its health.
 pub(crate) struct Shortlist {
-    /// The hosts, each once.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
-    /// Whether there were more hosts than the limit.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) is_limited: bool,
 }
 
-/// Returns the hosts that have at least c_min cells, or those with most of them if they are more than the limit; and how the
-/// search went.
-/// `counts` are of all cells in the window. `v4` are the IPv4 hosts that hold c_min cells or more, and how many each holds.
-/// `held` are the cells that IPv6 hosts hold, at least all of those that may be candidates. Reorders `held`.
+/// Returns the hosts with at least c_min cells, or those with the most cells if there are more hosts than the limit.
+///
+/// `counts` cover all cells in the window. `v4` are the IPv4 hosts with at least c_min cells, each with its number of
+/// cells. `held` are cells of IPv6 hosts, including all that may belong to candidates. The call reorders `held`.
 pub(crate) fn candidates(
     params: &CellsParams,
     counts: CellCounts<'_>,
@@ -96,21 +94,21 @@ pub(crate) fn candidates(
     }
 }
 
-/// Leaves the IPv4 hosts of `owners`, in their order.
+/// Removes IPv6 hosts from `owners` and sorts the rest.
 pub(super) fn sort_v4(owners: &mut Vec<Owner>) {
     owners.retain(|owner| !owner.is_fingerprint());
     owners.sort_unstable();
 }
 
-/// Returns which of the sorted `owners` are there at least `c_min` times, and how often.
+/// Returns the owners that occur at least `c_min` times in the sorted `owners`, with their numbers.
 pub(super) fn holders(owners: &[Owner], c_min: u32) -> impl Iterator<Item = (Owner, u32)> {
     let runs = owners.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
     runs.filter(move |&(_, cells)| cells >= c_min)
 }
 
-/// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
+/// Adds the IPv6 hosts with at least `least` of the cells in `held` to `found`.
 fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Vec<Holder>) {
-    // In whatever order within a run.
+    // The order of cells with the same owner does not matter.
     held.sort_unstable_by_key(|&(owner, ..)| owner);
     let mut cells = Vec::new();
     for run in held.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() >= least as usize) {
@@ -125,13 +123,12 @@ fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Ve
     }
 }
 
-/// Leaves those of `found` with most cells that the limit accepts. Returns what was asked of them, `c_min` cells where all
-/// stay.
+/// Reduces `found` to the hosts with the most cells, up to the limit. Returns the number of cells required of them.
 fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     if found.len() <= limit {
         return c_min.into();
     }
-    // Which of those with as many cells come first is up to chance, whatever family they are of, but always the same.
+    // Ties are broken by a hash of the owner, in the same order every time and for both families.
     let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
     let border = found[limit].cells;
@@ -144,7 +141,7 @@ fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     }
 }
 
-/// The health where nothing was touched, over a `span` of one age.
+/// Returns the health of an untouched finder, over a `span` of one age.
 pub(super) fn untouched(params: &CellsParams, span: Span) -> FinderHealth {
     health_of_all(CellCounts::new(params, &mut [0, 0], span))
 }
@@ -154,14 +151,14 @@ pub(crate) fn health_of_all(counts: CellCounts<'_>) -> FinderHealth {
     health(counts, counts.c_min.into())
 }
 
-/// Shares of hosts that a search misses if it asks a number of cells.
+/// Miss probabilities of a search that requires a given number of cells.
 #[derive(Clone, Copy)]
 struct Misses {
-    /// The share of hosts of θ in contact evenly over the window.
+    /// Share of missed hosts with θ peers and contacts spread evenly over the window.
     even: f64,
-    /// The share of hosts of θ whose contacts were all in the oldest epoch.
+    /// Share of missed hosts with θ peers whose contacts were all in the oldest epoch.
     burst: f64,
-    /// The number of peers from which 99 % of hosts are found.
+    /// Number of peers from which 99 % of hosts are found.
     found_from: f64,
 }
 
@@ -182,7 +179,7 @@ fn health(counts: CellCounts<'_>, asked: Requirement) -> FinderHealth {
     let misses = Misses::new(histogram, asked);
     let misses_v6 = if asked_v6 == asked { misses } else { Misses::new(histogram, asked_v6) };
     let is_raised = asked != c_min.into() && misses.even > ACCEPTED_MISS;
-    // IPv6 hosts need more cells, which matters where IPv6 hosts are.
+    // IPv6 hosts need more cells, which matters only if there are IPv6 hosts.
     let fewest = if v6 > 0 { least_v6(LEAST_CELLS) } else { LEAST_CELLS };
     let overload = match () {
         () if is_raised => Some(Overload::Raised),
@@ -210,7 +207,7 @@ mod tests {
     use super::*;
     use srlg_core::Config;
 
-    /// Owners of `cells` cells each, by some image of a host.
+    /// Returns holders with the given numbers of cells and different owners.
     fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();

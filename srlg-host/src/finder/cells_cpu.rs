@@ -1,4 +1,4 @@
-//! [`CellSearch`]: from cells to candidate hosts, on the CPU, in two passes.
+//! [`CellSearch`]: a search of cells for candidates on the CPU, in two passes.
 
 use std::net::IpAddr;
 
@@ -12,10 +12,10 @@ use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::share::share_chunks;
 use crate::vectors::for_wider_vectors;
 
-/// Cells that are worth a thread: it takes a quarter of the time of their passes to start.
+/// Number of cells that justifies a thread. Its start takes a quarter of the time of both passes over these cells.
 const CELLS_PER_THREAD: usize = 1 << 16;
 
-/// A search, with the counts and the lists of each part of the cells.
+/// A search, with the counts and lists of each part of the cells.
 pub(crate) struct CellSearch {
     params: CellsParams,
     counts: Vec<Counts>,
@@ -24,25 +24,27 @@ pub(crate) struct CellSearch {
 
 /// The counts of the first pass.
 struct Counts {
-    /// Cells of IPv4 hosts by age, then those of IPv6 hosts; the last number of either is of those that are not in the
-    /// window.
+    /// Numbers of cells of IPv4 hosts by age, followed by those of IPv6 hosts. The last number of each family counts
+    /// the cells outside the window.
     ages: Vec<u32>,
-    /// Cells in the window, by the counter of their owners.
+    /// Numbers of cells in the window, by the counter of their owners.
     counters: Vec<u8>,
 }
 
 /// The lists of the second pass.
 #[derive(Default)]
 struct Lists {
-    /// Owners of the cells that may be those of candidates.
+    /// Owners of cells that may belong to candidates.
     owners: Vec<Owner>,
-    /// Those of these cells that IPv6 hosts hold.
+    /// The cells among these that IPv6 hosts hold.
     held: Vec<HeldCell>,
 }
 
 for_wider_vectors! {
-    /// Counts `cells`, the first of which has the number `first`, by age, of IPv4 hosts in the first half of `ages` and of IPv6 hosts in the second, those of no age of
-    /// the window as the last of either; and those of the window by the counter of their owners.
+    /// Counts `cells`, the first of which has the number `first`, by age and by the counter of their owners.
+    ///
+    /// The first half of `ages` is for IPv4 hosts and the second for IPv6 hosts. The last entry of each half counts
+    /// cells outside the window. `counters` count only cells in the window.
     fn count(params: &CellsParams, first: u32, cells: &[u64], ages: &mut [u32], counters: &mut [u8]) {
         let of_one = ages.len() as u32 / 2;
         for (first, cells) in (first..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
@@ -60,8 +62,7 @@ for_wider_vectors! {
         }
     }
 
-    /// Lists the owners of those `cells` whose words are below `limit` and whose owners' counter
-    /// is at least `least`.
+    /// Lists the owners of the `cells` whose words are below `limit` and whose owners' counters are at least `least`.
     fn list(
         params: &CellsParams,
         first: u32,
@@ -83,7 +84,7 @@ for_wider_vectors! {
         }
     }
 
-    /// Lists the cells that IPv6 hosts hold, of those that [`list`] would list the owners of.
+    /// Lists the cells held by IPv6 hosts, under the conditions of [`list`].
     fn list_held(
         params: &CellsParams,
         first: u32,
@@ -111,7 +112,7 @@ impl CpuFinder for CellsFinder {
     type Search = CellSearch;
 
     fn untouched(params: &Params) -> FinderHealth {
-        let cells = params.finder().cells().expect("params of this finder");
+        let cells = params.finder().cells().expect("the params are of this finder");
         untouched(cells, params.span(0, 1))
     }
 }
@@ -121,7 +122,7 @@ impl Counts {
         Self { ages: Vec::new(), counters: vec![0; params.recorders()] }
     }
 
-    /// Counts `cells`, the first of which has the number `first`, over `span` alone.
+    /// Replaces the counts by those of `cells` over `span`. The first cell has the number `first`.
     fn count(&mut self, params: &CellsParams, first: u32, cells: &[u64], span: Span) {
         self.counters.fill(0);
         self.ages.clear();
@@ -129,7 +130,6 @@ impl Counts {
         count(params, first, cells, &mut self.ages, &mut self.counters);
     }
 
-    /// Adds the counts of other cells.
     fn add(&mut self, others: &Self) {
         self.ages.iter_mut().zip(&others.ages).for_each(|(ours, theirs)| *ours += theirs);
         let counters = self.counters.iter_mut().zip(&others.counters);
@@ -139,7 +139,7 @@ impl Counts {
 
 impl CpuSearch<u64> for CellSearch {
     fn new(params: &Params) -> Self {
-        let params = *params.finder().cells().expect("params of this finder");
+        let params = *params.finder().cells().expect("the params are of this finder");
         Self { params, counts: Vec::new(), lists: Vec::new() }
     }
 
@@ -160,7 +160,7 @@ impl CpuSearch<u64> for CellSearch {
         let (all, others) = counts.split_first_mut().expect("cells have a part");
         others.iter().for_each(|others| all.add(others));
         let Counts { ages, counters } = all;
-        // Without those of no age of the window.
+        // Cells outside the window are left out.
         let of_window = span.finder_ages as usize;
         ages.swap_remove(2 * of_window + 1);
         ages.remove(of_window);
@@ -184,7 +184,7 @@ impl CpuSearch<u64> for CellSearch {
             held.extend_from_slice(&others.held);
         });
         if !others.is_empty() {
-            // This sort merges what is in order already.
+            // This sort is stable and merges runs that are already sorted.
             owners.sort();
         }
         let Shortlist { hosts, health, .. } =

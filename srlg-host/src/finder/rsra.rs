@@ -1,8 +1,8 @@
-//! What is common to all devices that search an RSRA: from the number of hot columns to the weight
-//! that the limits accept.
+//! The common part of all devices that search an RSRA. It finds the weight at which the numbers of hot columns are
+//! within the limits.
 //!
-//! Under overload the weight is raised: the large super points are still found, in bounded time,
-//! and the health says so.
+//! Under overload, the weight is raised. Large super points are still found in bounded time, and the health reports the
+//! overload.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,18 +13,16 @@ use srlg_kernels::survey::WEIGHTS;
 use super::{FinderFill, FinderHealth, Overload};
 use crate::error::Error;
 
-/// Per row, how many rough estimators have weight 0, 1, ... 8; those that are not hot are not
-/// counted.
+/// For each row, the numbers of rough estimators of weight 0 to 8. Rough estimators that are not hot are not counted.
 pub(crate) struct HotCounts(pub(crate) Vec<[u32; WEIGHTS]>);
 
 impl HotCounts {
-    /// Rough estimators of `row` that have at least `weight`.
+    /// Returns the number of rough estimators of `row` with at least `weight`.
     pub(crate) fn columns(&self, row: usize, weight: u32) -> u32 {
         self.0[row][weight as usize..].iter().sum()
     }
 
-    /// Whether the hot columns of no row are more than the limit, and those of the first two can
-    /// be searched.
+    /// Returns whether all rows are within the limit of hot columns, and the first two can be searched.
     fn is_searchable(&self, rsra: &RsraParams, weight: u32) -> bool {
         let is_few = |row| self.columns(row, weight) <= rsra.hot_limit();
         (0..self.0.len()).all(is_few)
@@ -37,8 +35,9 @@ impl HotCounts {
     }
 }
 
-/// Returns what `regain` returns at the lowest weight at which it returns something and that the
-/// limits accept, and how that search went. `regain` returns `None` when there are too many candidates.
+/// Calls `regain` with increasing weights that are within the limits, until it returns a result.
+///
+/// Returns that result and the health of the search. `regain` returns `None` if there are too many candidates.
 pub(crate) fn search<T: Default>(
     params: &Params,
     counts: &HotCounts,
@@ -59,15 +58,14 @@ pub(crate) fn search<T: Default>(
     Ok((T::default(), health))
 }
 
-/// The params of the RSRA of a detector that has one.
+/// Returns the params of the RSRA of a detector.
 ///
 /// # Panics
-/// When the detector has another finder.
+/// Panics if the detector has another finder.
 pub(super) fn rsra(params: &Params) -> &RsraParams {
-    params.finder().rsra().expect("params of this finder")
+    params.finder().rsra().expect("the params are of this finder")
 }
 
-/// The health before any search.
 pub(super) fn untouched(params: &Params) -> FinderHealth {
     let rsra = rsra(params);
     let counts = HotCounts(vec![[0; WEIGHTS]; rsra.rows() as usize]);
@@ -93,7 +91,7 @@ fn health(
         fill: FinderFill::Rsra { hot_weight, hot_shares: counts.shares(rsra) },
         miss_probability,
         miss_probability_v6: None,
-        // Touches of any age make an estimator hot.
+        // An estimator can be hot through touches of any age.
         burst_miss_probability: miss_probability,
         burst_miss_probability_v6: None,
         found_from,
@@ -102,12 +100,11 @@ fn health(
     }
 }
 
-/// The hosts of `addresses`.
 pub(crate) fn hosts(addresses: Vec<Address>) -> Vec<IpAddr> {
     addresses.into_iter().map(|address| Ipv4Addr::from_bits(address).into()).collect()
 }
 
-/// The filled arrays of a [`HighTable`](regain::HighTable), for any device.
+/// Returns the filled arrays of a [`HighTable`](regain::HighTable) for any device.
 pub(crate) fn high_table(rsra: &RsraParams) -> [Vec<u32>; 3] {
     let mut table = regain::high_table_lens(rsra).map(|len| vec![0; len]);
     regain::fill_high_table(rsra, table.each_mut().map(|values| &mut values[..]));

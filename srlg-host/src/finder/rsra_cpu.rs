@@ -1,10 +1,8 @@
-//! [`RsraSearch`]: from the recorders of an RSRA to candidate hosts, on the CPU.
+//! [`RsraSearch`]: a search of an RSRA for candidate hosts on the CPU.
 //!
-//! Pairs every hot column of row 0 with the hot columns of row 1 whose masks share
-//! enough recorders with its own: row 1 is grouped by mask, so a whole group is passed
-//! over by one comparison. Row 2 then rules out most pairs, before the inverse table is asked.
-//! All of that is [`srlg_core::finder::regain`] and
-//! [`Overlap`].
+//! Every hot column of row 0 is paired with the hot columns of row 1 whose masks share enough recorders with its own.
+//! Row 1 is grouped by mask, so one comparison skips a whole group. Row 2 then rules out most pairs before the inverse
+//! table is read. All this is implemented by [`srlg_core::finder::regain`] and [`Overlap`].
 
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -22,20 +20,19 @@ use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::share::{share, share_chunks};
 use crate::vectors::for_wider_vectors;
 
-/// Masks that one thread takes at once.
+/// Number of masks that one thread takes at a time.
 const MASKS_PER_CHUNK: usize = 1 << 15;
 
-/// The masks of the last search, and the table that regains hosts.
+/// The masks of the last search, and the table that recovers hosts.
 pub(crate) struct RsraSearch {
     params: Params,
-    /// `rows x 2^q` masks.
+    /// Masks of all rough estimators, `rows x 2^q` of them.
     masks: Vec<u8>,
     /// The arrays of a [`HighTable`].
     table: [Vec<u32>; 3],
     subsets: [u64; 256],
 }
 
-/// Columns of one mask.
 struct Group {
     mask: u8,
     columns: Vec<u32>,
@@ -44,23 +41,22 @@ struct Group {
 /// A column of row 1 that may make a pair with one of row 0.
 struct Partner {
     column: u32,
-    /// The sets of recorders that both masks hold.
+    /// The sets of recorders that are in both masks.
     sets: u64,
 }
 
 for_wider_vectors! {
-    /// Takes the masks of rough estimators, from number `first` on.
+    /// Writes the masks of rough estimators, starting with number `first`, to `masks`.
     fn take_masks(rsra: Rsra<'_, u16>, ages: u32, first: usize, masks: &mut [u8]) {
         rsra.masks(ages, first, masks);
     }
 
-    /// Counts how many of a row of `masks` have weight 0, 1, ... 8, of those with at least
-    /// `hot_weight`.
+    /// Counts the `masks` of a row by weight, from `hot_weight` to 8.
     fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
         let mut weights = [0; WEIGHTS];
         for (weight, total) in (0..).zip(&mut weights).skip(hot_weight as usize) {
-            // Counters as narrow as the masks fill whole vectors; 255 masks cannot overflow them, so
-            // they wrap: where the compiler checks sums for overflow, it does not vectorise them.
+            // Counters as narrow as the masks fill whole vectors, and 255 masks cannot overflow them. They wrap,
+            // because the compiler does not vectorise sums that are checked for overflow.
             for masks in masks.chunks(255) {
                 let mut count = 0u8;
                 for mask in masks {
@@ -72,8 +68,7 @@ for_wider_vectors! {
         weights
     }
 
-    /// Lists those of `partners` that make a pair with `base` for which there may be a host, and
-    /// returns their number.
+    /// Writes the columns of `partners` that may share a host with `base` to `admitted`, and returns their number.
     fn admit(
         params: &RsraParams,
         table: HighTable<'_>,
@@ -82,7 +77,7 @@ for_wider_vectors! {
         partners: &[Partner],
         admitted: &mut [u32],
     ) -> usize {
-        // No branch depends on a pair: its outcome cannot be foreseen.
+        // There are no branches, because they could not be predicted.
         let mut count = 0;
         for &Partner { column, sets } in partners {
             admitted[count] = column;
@@ -122,13 +117,12 @@ impl CpuSearch<u16> for RsraSearch {
         let (params, limit) = (self.params, self.params.candidate_limit());
         let (found, health) =
             search(&params, &counts, |weight| Ok(self.hosts(weight, limit, threads)))
-                .expect("a search on the CPU reports no error");
+                .expect("a search on the CPU cannot fail");
         (hosts(found), health)
     }
 }
 
 impl RsraSearch {
-    /// Takes the masks of all rough estimators.
     fn survey(&mut self, recorders: &[u16], span: Span, threads: usize) {
         let rsra = Rsra::new(rsra(&self.params), recorders);
         share_chunks(threads, &mut self.masks, MASKS_PER_CHUNK, |first, masks| {
@@ -146,14 +140,15 @@ impl RsraSearch {
         rsra(&self.params)
     }
 
-    /// The masks of `row`, as of the last search.
+    /// Returns the masks of `row` from the last search.
     pub(crate) fn masks_of_row(&self, row: u32) -> &[u8] {
         let columns = self.rsra().columns() as usize;
         &self.masks[row as usize * columns..][..columns]
     }
 
-    /// Returns the hosts whose union estimator has at least `weight`, ascending, each once; `None`
-    /// when there are more than `limit`. Works on up to `threads` threads.
+    /// Returns the distinct hosts whose union estimators have at least `weight`, in ascending order.
+    ///
+    /// Returns `None` if there are more than `limit`. Uses up to `threads` threads.
     fn hosts(&self, weight: u32, limit: u32, threads: usize) -> Option<Vec<Address>> {
         let params = self.rsra();
         let mut of_row_2 = vec![0; overlap_len(params)];
@@ -165,19 +160,20 @@ impl RsraSearch {
             let enough = |more: usize| count.load(Relaxed) + more > limit as usize;
             let hosts = self.hosts_of(weight, overlap, &bases[piece], &others, &enough);
             count.fetch_add(hosts.len(), Relaxed);
-            found.lock().expect("nobody panics with the hosts").extend(hosts);
+            found.lock().expect("no thread panics while it holds the lock").extend(hosts);
         });
-        let mut hosts = found.into_inner().expect("nobody panicked with the hosts");
+        let mut hosts = found.into_inner().expect("no thread panicked while it held the lock");
         if hosts.len() > limit as usize {
             return None;
         }
-        // Columns 0 and 1 determine the low and the high bits: no host is found twice.
+        // Columns 0 and 1 determine the low and the high bits, so no host is found twice.
         hosts.sort_unstable();
         Some(hosts)
     }
 
-    /// Returns the hosts whose column in row 0 is one of `bases` and whose column in row 1 is one of `others`; stops
-    /// early once `enough` says so of the number of hosts found.
+    /// Returns the hosts whose column in row 0 is in `bases` and whose column in row 1 is in `others`.
+    ///
+    /// Stops early if `enough` returns true for the number of hosts found so far.
     fn hosts_of(
         &self,
         weight: u32,
@@ -201,7 +197,7 @@ impl RsraSearch {
         hosts
     }
 
-    /// The columns whose masks share at least `weight` recorders with `mask`.
+    /// Returns the columns whose masks share at least `weight` recorders with `mask`.
     fn partners(&self, groups: &[Group], mask: u8, weight: u32) -> Vec<Partner> {
         let mut partners = Vec::new();
         for Group { mask: other, columns } in groups {
@@ -217,7 +213,7 @@ impl RsraSearch {
         HighTable::new(self.rsra(), self.table.each_ref().map(|values| &values[..]))
     }
 
-    /// The hot columns of `row`, grouped by mask.
+    /// Returns the hot columns of `row`, grouped by mask.
     fn hot_by_mask(&self, row: u32, weight: u32) -> Vec<Group> {
         let mut groups: Vec<Group> =
             (0..=u8::MAX).map(|mask| Group { mask, columns: Vec::new() }).collect();

@@ -1,8 +1,8 @@
-//! [`GpuCellSearch`]: from cells to candidate hosts.
+//! [`GpuCellSearch`]: a search of cells for candidate hosts.
 //!
-//! The device counts cells by age and by owner. From the ages the host computes how many cells a candidate
-//! has, and the device lists the IPv4 hosts that hold that many, and the cells that IPv6 hosts hold: the host
-//! spells those.
+//! The device counts cells by age and by owner. From the ages, the host computes the number of cells that a candidate
+//! needs. The device then lists the IPv4 hosts with that many cells, and the cells held by IPv6 hosts. The host
+//! recovers the addresses of IPv6 hosts from these cells.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -22,28 +22,26 @@ use super::scheme::start_count;
 use crate::error::Error;
 use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates};
 
-/// Memory of searches.
 pub(super) struct GpuCellSearch<G: Gpu> {
     pub(super) params: CellsParams,
-    /// Cells of IPv4 hosts by age, then those of IPv6 hosts, and behind them the sums of the counter's rows.
+    /// Numbers of cells of IPv4 hosts by age, followed by those of IPv6 hosts and the sums of the counter's rows.
     ages: G::Memory,
-    /// The table of owners.
     keys: G::Memory,
     counts: G::Memory,
-    /// The list of IPv4 hosts, and of kept ones: who each is, how many cells each holds, their ids.
+    /// The list of IPv4 hosts and of kept ones: identity, number of cells, and id of each host.
     entries: G::Memory,
     holds: G::Memory,
     hosts: G::Memory,
-    /// The list of cells of IPv6 hosts: their numbers, their words.
+    /// The list of cells held by IPv6 hosts: their numbers and words.
     places: G::Memory,
     words: G::Memory,
-    /// Hosts that are candidates in any case.
+    /// Hosts that are always candidates.
     kept: G::Memory,
     kept_copy: G::HostMemory,
 }
 
 impl<G: Gpu> GpuCellSearch<G> {
-    /// Allocates the memory of searches, which list the ids of up to [`LIST_ROOM`] hosts.
+    /// Allocates the memory of searches, with room for the ids of up to [`LIST_ROOM`] hosts.
     pub(super) fn new(ctx: GpuCtx<'_, G>) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *CellsFinder::params(ctx.params.finder()));
         let (cells, table) = (params.recorders(), owners::entries(&params));
@@ -62,14 +60,15 @@ impl<G: Gpu> GpuCellSearch<G> {
             kept: gpu.allocate(LIST_ROOM * size_of::<KeptHost>())?,
             kept_copy: gpu.pin(LIST_ROOM * size_of::<KeptHost>())?,
         };
-        // More of the list may be brought than was written.
+        // More entries of the list may be copied than were written.
         ctx.clear(search.entries.all())?;
         ctx.clear(search.holds.all())?;
         Ok(search)
     }
 
-    /// Counts the cells of the window by age and by owner, and brings the counts by age, of either family, and the weights
-    /// of the counter's rows, through the pinned memory `by`.
+    /// Counts the cells of the window by age and by owner, through the pinned memory `by`.
+    ///
+    /// Returns the counts by age for both families, and the weights of the counter's rows.
     pub(super) fn count(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -96,7 +95,8 @@ impl<G: Gpu> GpuCellSearch<G> {
         })
     }
 
-    /// Starts listing the IPv4 hosts that hold at least `c_min` cells, and those of `kept` that are not among them.
+    /// Starts listing the IPv4 hosts with at least `c_min` cells, and those of `kept` that are not among them.
+    ///
     /// `count`, which is 0, becomes their number.
     pub(super) fn list(
         &mut self,
@@ -131,7 +131,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         })
     }
 
-    /// Starts bringing `kept` hosts to the device.
+    /// Starts copying the `kept` hosts to the device.
     fn bring(&mut self, ctx: GpuCtx<'_, G>, kept: &[IpAddr]) -> Result<Part<'_, G::Memory>, Error> {
         let kept = kept.iter().map(|&host| {
             let key = match host.to_canonical() {
@@ -148,8 +148,9 @@ impl<G: Gpu> GpuCellSearch<G> {
         Ok(part)
     }
 
-    /// Starts listing the cells over `span` of the IPv6 hosts that may hold as many as a candidate, where IPv4 hosts need
-    /// `c_min`. `count`, which is 0, becomes their number.
+    /// Starts listing the cells over `span` of IPv6 hosts that may be candidates, where IPv4 hosts need `c_min` cells.
+    ///
+    /// `count`, which is 0, becomes the number of cells.
     pub(super) fn list_held(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -170,12 +171,11 @@ impl<G: Gpu> GpuCellSearch<G> {
         })
     }
 
-    /// Returns the ids of listed hosts.
     pub(super) fn hosts(&self) -> Part<'_, G::Memory> {
         self.hosts.all()
     }
 
-    /// Returns where some entries of the list are, and how many cells each of these holds.
+    /// Returns the location of a range of list entries and of the numbers of cells.
     pub(super) fn entries(&self, range: Range<usize>) -> [Part<'_, G::Memory>; 2] {
         [
             self.entries.part(range.start * size_of::<u64>()..range.end * size_of::<u64>()),
@@ -183,7 +183,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         ]
     }
 
-    /// Brings the first `count` listed cells of IPv6 hosts through the pinned memory `by`.
+    /// Copies the first `count` listed cells of IPv6 hosts through the pinned memory `by`.
     pub(super) fn held(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -198,22 +198,21 @@ impl<G: Gpu> GpuCellSearch<G> {
     }
 }
 
-/// Returns the bytes that [`GpuCellSearch::count`] brings, at most.
+/// Returns the maximum number of bytes that [`GpuCellSearch::count`] copies.
 pub(super) fn count_bytes(params: &Params) -> usize {
     let ages = CellsFinder::params(params.finder()).most_ages() as usize;
     2 * ages * size_of::<u32>() + sums_bytes(params)
 }
 
-/// The hosts of a list.
 pub(super) struct HostList {
     /// The hosts by their number in the list.
     pub(super) hosts: Vec<IpAddr>,
-    /// The IPv4 hosts that hold enough cells, and how many.
+    /// The IPv4 hosts with enough cells, and their numbers of cells.
     holders: Vec<(Owner, u32)>,
 }
 
 impl HostList {
-    /// Reads the hosts of `entries`, which hold as many cells as `holds` says; kept ones are among `kept`.
+    /// Reads the hosts of `entries`, whose numbers of cells are in `holds`. Kept hosts are looked up in `kept`.
     pub(super) fn new(
         params: &CellsParams,
         entries: &[u64],
@@ -239,7 +238,6 @@ impl HostList {
         self.holders.len() > params.candidate_limit() as usize
     }
 
-    /// Returns the candidates: those of the list, and those that `held` spells.
     pub(super) fn candidates(
         &self,
         params: &CellsParams,

@@ -1,10 +1,13 @@
-//! [`Close`]: what a device does at the end of a slice; and [`TaggedClose`], that of the default scheme.
+//! [`Close`]: the work of a device at the end of a slice.
 //!
-//! The latter takes two trips where nothing is beyond what is expected. The first brings counts of cells by age, from
-//! which the host computes c_min. The second brings all else: which hosts are candidates, and the records of those that may
-//! be super points. The host does not know how many there are when it asks: it brings as many as at the last close and some
-//! more. Further trips bring what is beyond that, what the device had no room for, all regions of giants, and IPv6 hosts,
-//! whose addresses the host spells first.
+//! [`TaggedClose`] implements it for the default scheme.
+//!
+//! The default scheme usually takes two trips. The first copies the numbers of cells by age, from which the host
+//! computes c_min. The second copies the candidates and the records of those that may be super points. The host does
+//! not know their numbers in advance, so it copies slightly more than in the last close.
+//!
+//! Further trips are needed for entries beyond that, for hosts for which the device had no room, and for all regions of
+//! giants. IPv6 hosts also need one, because the host first recovers their addresses.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -21,9 +24,9 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::cells::{CellCounts, Shortlist, health_of_all};
 
-/// Memory with which a device closes slices.
+/// The memory with which a device closes slices.
 pub(super) trait Close<G: Gpu>: Send + Sync {
-    /// See [`Backend::candidates`](crate::backend::Backend::candidates).
+    /// Does the same as [`Backend::candidates`](crate::backend::Backend::candidates).
     fn candidates(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -32,7 +35,7 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
         kept: &[IpAddr],
     ) -> Result<Candidates, Error>;
 
-    /// See [`Backend::tally`](crate::backend::Backend::tally).
+    /// Does the same as [`Backend::tally`](crate::backend::Backend::tally).
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -42,16 +45,15 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Listed hosts and records that are brought beyond as many as at the last close: these, and a sixteenth.
+/// Number of additional listed hosts and records that are copied. The total is that of the last close, plus a sixteenth
+/// and this number.
 const MORE: usize = if cfg!(test) { 2 } else { 32 };
 
-/// Closes of the default scheme.
 pub(super) struct TaggedClose<G: Gpu> {
     search: GpuCellSearch<G>,
     looks: LookMemory<G>,
-    /// Totals of the last close.
     last: Totals,
-    /// What the search has brought and the host has not looked at.
+    /// Records of the search that the host has not examined yet.
     pending: Option<PendingRecords>,
 }
 
@@ -62,7 +64,7 @@ struct PendingRecords {
     hosts: Vec<IpAddr>,
 }
 
-/// Returns how many to bring, where the last close had `last`.
+/// Returns the number of entries to copy if the last close had `last`.
 fn expected(last: usize, most: usize) -> usize {
     (last + last / 16 + MORE).min(most)
 }
@@ -83,7 +85,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         let is_known = kept.len() <= LIST_ROOM;
         let known = if is_known { kept } else { &[] };
         let turn = self.start(ctx, span, counts, known)?;
-        // While the device looks at them.
+        // The device examines candidates at the same time.
         let health = health_of_all(counts);
         let (totals, listed) = self.listed(ctx, turn, span, known)?;
         self.last = totals;
@@ -94,7 +96,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
             self.pending = Some(PendingRecords { turn, hosts: listed.hosts });
             return Ok(Candidates { span, count, hosts: Vec::new(), health, row_weights });
         }
-        // The host spells IPv6 hosts, and chooses where there are more than the limit.
+        // The host recovers IPv6 addresses, and selects hosts if there are more than the limit.
         let mut held = self.search.held(ctx, &self.looks.copies[1], totals.held)?;
         let Shortlist { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
         let mut hosts = united(hosts, kept);
@@ -134,13 +136,14 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
 }
 
 impl<G: Gpu> TaggedClose<G> {
-    /// Allocates what closes need, and starts filling what does not change any more through the pinned memory `by`.
+    /// Allocates the memory of closes, and starts writing its constant parts through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (search, looks) = (GpuCellSearch::new(ctx)?, LookMemory::new(ctx, by)?);
         Ok(Self { search, looks, last: Totals::default(), pending: None })
     }
 
-    /// Starts listing candidates and looking at them, and bringing what is expected of both. Returns which records come.
+    /// Starts listing and examining candidates, and copying the expected numbers of both. Returns the turn of the
+    /// records.
     fn start(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -165,7 +168,7 @@ impl<G: Gpu> TaggedClose<G> {
         Ok(turn)
     }
 
-    /// Waits for what was started, and returns the totals and the listed hosts.
+    /// Waits for the started work, and returns the totals and the listed hosts.
     fn listed(
         &self,
         ctx: GpuCtx<'_, G>,

@@ -1,4 +1,4 @@
-//! [`GpuCtx`]: a device, a queue of its work, and the arrays of a detector there.
+//! [`GpuCtx`]: a device, a queue of its work, and the arrays of a detector on it.
 
 use srlg_core::{ARRAYS, Params};
 use srlg_kernels::Kernel;
@@ -7,14 +7,14 @@ use zerocopy::{FromBytes, Immutable};
 use super::device::{Gpu, HostMemory, Memory, On, Part, values};
 use crate::error::Error;
 
-/// Blocks that fill a processor.
+/// Number of blocks that fill a processor.
 const BLOCKS_PER_PROCESSOR: usize = 8;
 
-/// The recorders of all arrays, each array in whole words of 32 bits: kernels swap such words.
+/// The recorders of both arrays. Each array has whole 32-bit words, because kernels swap such words.
 pub(super) struct Arrays<G: Gpu>([G::Memory; ARRAYS]);
 
 impl<G: Gpu> Arrays<G> {
-    /// Allocates recorders, which are untouched as soon as `queue` gets there.
+    /// Allocates recorders, which are set to untouched in `queue`.
     pub(super) fn new(gpu: &G, queue: &G::Queue, params: &Params) -> Result<Self, Error> {
         let [finder, counter] = params.arrays().map(|shape| -> Result<_, Error> {
             let memory = gpu.allocate(shape.bytes().next_multiple_of(size_of::<u32>()))?;
@@ -42,7 +42,7 @@ impl<G: Gpu> Clone for GpuCtx<'_, G> {
 impl<G: Gpu> Copy for GpuCtx<'_, G> {}
 
 impl<'a, G: Gpu> GpuCtx<'a, G> {
-    /// Returns the same with another queue.
+    /// Returns the same context with another queue.
     pub(super) fn on(self, queue: &'a G::Queue) -> Self {
         Self { queue, ..self }
     }
@@ -52,24 +52,23 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         self.arrays.0[array].part(0..self.params.arrays()[array].bytes())
     }
 
-    /// Returns the words of 32 bits that hold the recorders of `array`.
+    /// Returns the 32-bit words that contain the recorders of `array`.
     pub(super) fn words(self, array: usize) -> Part<'a, G::Memory> {
         self.arrays.0[array].all()
     }
 
-    /// Starts `kernel`, with no more blocks than there is work for, and no more than run at once.
+    /// Starts `kernel` with the blocks that its work needs, up to the number that can run at the same time.
     pub(super) fn start(self, kernel: impl Kernel<Place = On<G>> + 'static) -> Result<(), Error> {
         let at_once = self.gpu.processors() as usize * BLOCKS_PER_PROCESSOR;
         let blocks = kernel.blocks().clamp(1, at_once);
         self.gpu.launch(self.queue, blocks as u32, kernel)
     }
 
-    /// Sets all bytes of `part` to 0.
     pub(super) fn clear(self, part: Part<'_, G::Memory>) -> Result<(), Error> {
         self.gpu.fill(self.queue, part, 0)
     }
 
-    /// Copies `from` to the bytes of `to` from number `start` on.
+    /// Copies `from` to the bytes of `to`, starting at byte number `start`.
     pub(super) fn download(
         self,
         from: Part<'_, G::Memory>,
@@ -79,14 +78,14 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         self.gpu.download(self.queue, from, to, start)
     }
 
-    /// Copies `bytes`, as many as `to` has, through the pinned memory `by`.
+    /// Copies `bytes` to `to`, which has the same length, through the pinned memory `by`.
     pub(super) fn send(
         self,
         by: &mut G::HostMemory,
         bytes: &[u8],
         to: Part<'_, G::Memory>,
     ) -> Result<(), Error> {
-        assert_eq!(bytes.len(), to.bytes, "as many bytes are sent as there is room for");
+        assert_eq!(bytes.len(), to.bytes, "the lengths differ");
         for (run, to) in bytes.chunks(by.bytes()).zip(to.pieces(by.bytes())) {
             by.write()?[..run.len()].copy_from_slice(run);
             self.gpu.upload(self.queue, by, 0, to)?;
@@ -94,7 +93,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         Ok(())
     }
 
-    /// Copies `from` through the pinned memory `by`, and hands it to `take`, run after run.
+    /// Copies `from` through the pinned memory `by`, and passes it to `take` in pieces.
     pub(super) fn fetch(
         self,
         from: Part<'_, G::Memory>,

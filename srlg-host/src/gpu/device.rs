@@ -1,9 +1,8 @@
-//! [`Gpu`]: a GPU as the backend sees it, and the only way in which it sees one: memory, queues of work, marks in them,
-//! and the kernels of srlg-kernels.
+//! [`Gpu`]: the interface of a GPU to the backend, with memory, queues of work, marks and the kernels of srlg-kernels.
 //!
-//! Work in one queue happens in order, work in different queues at any time. Nothing but
-//! [`finish`](Gpu::finish) and access to pinned memory waits. Any error but those of `allocate`
-//! and `pin` may come late, from earlier work, and leaves the memory in an unknown state.
+//! Work in one queue runs in order. Work in different queues runs at any time. Only [`finish`](Gpu::finish) and access
+//! to pinned memory wait. Errors other than those of `allocate` and `pin` may come from earlier work, and leave the
+//! memory in an unknown state.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -15,38 +14,37 @@ use zerocopy::{FromBytes, Immutable};
 use super::cuda::pairs::DevicePairs;
 use crate::error::Error;
 
-/// Returns `bytes` that a device left as values of `T`.
+/// Returns `bytes` written by a device as values of `T`.
 pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
-    <[T]>::ref_from_bytes(bytes).expect("answers are whole values in aligned memory")
+    <[T]>::ref_from_bytes(bytes).expect("results are whole values in aligned memory")
 }
 
-/// A device with memory of its own.
+/// A device with its own memory.
 pub(crate) trait Gpu: Send + Sync + Sized + 'static {
-    /// Memory of the device; its drop waits for work that uses it.
+    /// Memory of the device. Dropping it waits for work that uses it.
     type Memory: Memory;
-    /// Memory of the host that the device copies from and to.
+    /// Memory of the host that the device copies to and from.
     type HostMemory: HostMemory;
-    /// Work that happens in order.
+    /// Work that runs in order.
     type Queue: Send + Sync;
     /// A point in a queue.
     type Mark: Send + Sync;
 
-    /// Returns how many groups of threads run at the same time; the shapes of launches follow from it.
+    /// Returns the number of thread groups that run at the same time, which determines the sizes of launches.
     fn processors(&self) -> u32;
 
-    /// Allocates memory of `bytes`, with any content.
+    /// Allocates memory of `bytes` bytes, with any content.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, Error>;
 
-    /// Allocates pinned memory of `bytes`, all zero.
+    /// Allocates pinned memory of `bytes` bytes, set to zero.
     fn pin(&self, bytes: usize) -> Result<Self::HostMemory, Error>;
 
-    /// Makes an empty queue.
+    /// Creates an empty queue.
     fn queue(&self) -> Result<Self::Queue, Error>;
 
-    /// Makes a mark that has been reached.
+    /// Creates a mark that has been reached.
     fn mark(&self) -> Result<Self::Mark, Error>;
 
-    /// Sets all bytes of `part`.
     fn fill(
         &self,
         queue: &Self::Queue,
@@ -54,7 +52,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         byte: u8,
     ) -> Result<(), Error>;
 
-    /// Copies the bytes of `from` from `start` on, as many as `to` has.
+    /// Copies bytes of `from`, starting at number `start`, to all of `to`.
     fn upload(
         &self,
         queue: &Self::Queue,
@@ -63,7 +61,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         to: Part<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
-    /// Copies `from` to the bytes of `to` from number `start` on.
+    /// Copies `from` to the bytes of `to`, starting at number `start`.
     fn download(
         &self,
         queue: &Self::Queue,
@@ -75,7 +73,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Starts `blocks` of `kernel`.
     ///
     /// # Panics
-    /// When [`Kernel::check`] does.
+    /// Panics if [`Kernel::check`] does.
     fn launch<K: Kernel<Place = On<Self>> + 'static>(
         &self,
         queue: &Self::Queue,
@@ -83,7 +81,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         kernel: K,
     ) -> Result<(), Error>;
 
-    /// Lends pairs that users have on the device to `scan`, which starts work with them in `queue`.
+    /// Lends a user's pairs on the device to `scan`, which starts work with them in `queue`.
     #[cfg(feature = "cuda")]
     fn lend(
         queue: &Self::Queue,
@@ -91,10 +89,10 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         scan: Scan<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
-    /// Puts `mark`, which was somewhere else before, behind all work that is in `queue`.
+    /// Moves `mark` behind all work that is in `queue`.
     fn record(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
 
-    /// Lets later work in `queue` wait for `mark`.
+    /// Makes later work in `queue` wait for `mark`.
     fn wait(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
 
     /// Waits for `mark`.
@@ -106,50 +104,48 @@ pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error
 
 /// Memory of a device.
 pub(crate) trait Memory: Send + Sync + Sized {
-    /// Where kernels find something in it.
+    /// Address of a value for kernels.
     type Address: Copy + Send + Sync + 'static;
 
-    /// Returns its length.
     fn bytes(&self) -> usize;
 
-    /// Returns the address of its byte number `start`.
     fn address(&self, start: usize) -> Self::Address;
 
-    /// Returns a range of its bytes.
+    /// Returns a range of the bytes.
     ///
     /// # Panics
-    /// When it has no such range.
+    /// Panics if the memory does not contain the range.
     fn part(&self, range: Range<usize>) -> Part<'_, Self> {
-        assert!(range.start <= range.end && range.end <= self.bytes(), "a part of memory");
+        assert!(
+            range.start <= range.end && range.end <= self.bytes(),
+            "the part is outside its memory"
+        );
         Part { memory: self, start: range.start, bytes: range.len() }
     }
 
-    /// Returns all of it.
     fn all(&self) -> Part<'_, Self> {
         self.part(0..self.bytes())
     }
 }
 
-/// Memory of the host. Access waits for copies from and to it.
+/// Memory of the host. Access waits for copies to and from it.
 pub(crate) trait HostMemory: Send + Sync + 'static {
-    /// Returns its length.
     fn bytes(&self) -> usize;
 
-    /// Calls `look` with its bytes.
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error>;
 
-    /// Lends its bytes to be changed.
+    /// Returns the bytes for changes.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
 /// A range of bytes in memory of a device.
 #[derive(Debug)]
 pub(crate) struct Part<'a, M> {
-    /// What it is a part of.
+    /// The memory that contains the range.
     pub(crate) memory: &'a M,
-    /// Its first byte there.
+    /// Index of the first byte in that memory.
     pub(crate) start: usize,
-    /// Its length.
+    /// Length in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -162,7 +158,7 @@ impl<M> Clone for Part<'_, M> {
 impl<M> Copy for Part<'_, M> {}
 
 impl<M> Part<'_, M> {
-    /// Returns its pieces of up to `bytes` bytes, in order; none of an empty part, whose memory may have no address.
+    /// Returns pieces of up to `bytes` bytes, in order. An empty part, whose memory may have no address, has no pieces.
     pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(bytes).map(move |at| {
             let bytes = bytes.min(self.bytes - at);
@@ -172,22 +168,26 @@ impl<M> Part<'_, M> {
 }
 
 impl<M: Memory> Part<'_, M> {
-    /// Returns it as values of `T`.
+    /// Returns the part as values of `T`.
     ///
     /// # Panics
-    /// When it holds no whole number of them, begins within one, or holds 2^32 or more.
+    /// Panics if the part does not consist of whole values, starts within one, or has 2^32 values or more.
     pub(crate) fn buffer<T>(self) -> Buffer<M::Address, T> {
         let whole = self.bytes.is_multiple_of(size_of::<T>());
-        assert!(whole && self.start.is_multiple_of(align_of::<T>()), "a part holds whole values");
-        let len = u32::try_from(self.bytes / size_of::<T>()).expect("no part has 2^32 values");
+        assert!(
+            whole && self.start.is_multiple_of(align_of::<T>()),
+            "the part does not consist of whole values"
+        );
+        let len =
+            u32::try_from(self.bytes / size_of::<T>()).expect("a part has fewer than 2^32 values");
         Buffer { address: self.memory.address(self.start), len, of: PhantomData }
     }
 }
 
-/// Values of `T` in memory of a device, as a launch passes them.
+/// Values of `T` in memory of a device, as passed to a kernel.
 #[repr(C)]
 pub(crate) struct Buffer<A, T> {
-    /// Where the first is.
+    /// Address of the first value.
     pub(crate) address: A,
     len: u32,
     of: PhantomData<fn() -> T>,
@@ -199,7 +199,6 @@ impl<A, T> Length for Buffer<A, T> {
     }
 }
 
-/// The place of a kernel that `G` launches.
 pub(crate) struct On<G>(PhantomData<G>);
 
 impl<G: Gpu> Place for On<G> {

@@ -1,9 +1,11 @@
-//! [`HostLook`]: from hosts that the device has a list of to the records of those that may be super points, without a
-//! question to the host in between.
+//! [`HostLook`]: the steps from a list of hosts to the records of possible super points.
 //!
-//! glimpse -> tally of the fine region -> those that may reach the threshold -> their records. As many hosts as there is
-//! room for have their fine regions on the device at once: a *part* of those that the glimpses leave. Records come in
-//! turns, to two copies: while the host reads those of one turn, the device writes those of the next.
+//! All steps run on the device, without a trip to the host in between.
+//!
+//! The steps are: glimpse, tally of the fine region, selection of hosts that may reach the threshold, and records. The
+//! device examines a limited number of fine regions at the same time. Their hosts are a *part* of those that the
+//! glimpses leave. Records are copied in turns to two buffers. While the host reads one turn, the device writes the
+//! next.
 
 use std::net::IpAddr;
 use std::slice::from_ref;
@@ -29,10 +31,8 @@ use super::threads::share;
 use crate::backend::{HostTallies, TallyVisitor};
 use crate::error::Error;
 
-/// Bytes of a listed host.
 const ENTRY_BYTES: usize = size_of::<u64>() + size_of::<u32>();
 
-/// Memory of looks.
 pub(super) struct LookMemory<G: Gpu> {
     params: TaggedParams,
     /// All numbers below [`LIST_ROOM`].
@@ -45,19 +45,19 @@ pub(super) struct LookMemory<G: Gpu> {
     /// Bins of a part, by age and in groups.
     bins: G::Memory,
     groups: G::Memory,
-    /// Numbers in a part.
+    /// Numbers within a part.
     reached: G::Memory,
     records: G::Memory,
-    /// Where answers arrive in turn: counts, records, listed hosts.
+    /// Buffers that receive results in turn: counts, records and listed hosts.
     pub(super) copies: [G::HostMemory; 2],
 }
 
 impl<G: Gpu> LookMemory<G> {
-    /// Allocates the memory of looks, and starts filling what does not change any more through the pinned memory `by`.
+    /// Allocates the memory of looks, and starts writing its constant parts through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *TaggedCounter::params(ctx.params.counter()));
         let longest = Span::whole(params.echo_delay(), 1);
-        // A window of fewer ages may have more groups.
+        // A window with fewer ages may have more groups.
         let groups = bin_bytes(Grouping::most_for_bound(longest));
         let numbers = |count: usize| gpu.allocate(count * size_of::<u32>());
         let answer = records_in(longest, PART).end + LIST_ROOM * ENTRY_BYTES;
@@ -74,31 +74,30 @@ impl<G: Gpu> LookMemory<G> {
             records: gpu.allocate(record_bytes(longest, PART))?,
             copies: [copy()?, copy()?],
         };
-        // More records may be brought than were written.
+        // More records may be copied than were written.
         ctx.clear(memory.records.all())?;
         let numbers: Vec<u32> = (0..LIST_ROOM as u32).collect();
         ctx.send(by, numbers.as_bytes(), memory.numbers.all())?;
         Ok(memory)
     }
 
-    /// Returns where one of the totals is.
+    /// Returns the location of one of the totals.
     pub(super) fn total(&self, total: Total) -> Part<'_, G::Memory> {
         let at = total as usize * size_of::<u32>();
         self.totals.part(at..at + size_of::<u32>())
     }
 
-    /// Returns where all totals are.
+    /// Returns the location of all totals.
     pub(super) fn totals(&self) -> Part<'_, G::Memory> {
         self.totals.all()
     }
 
-    /// Returns the list of all of `hosts` that the search listed.
+    /// Returns the list of all `hosts` that the search found.
     pub(super) fn listed<'a>(&'a self, hosts: Part<'a, G::Memory>) -> List<'a, G::Memory> {
         List { hosts, numbers: self.numbers.all(), count: self.total(Total::Listed), skip: 0 }
     }
 }
 
-/// A look over `span` at the hosts of `list`.
 pub(super) struct HostLook<'a, G: Gpu> {
     pub(super) ctx: GpuCtx<'a, G>,
     pub(super) memory: &'a LookMemory<G>,
@@ -106,15 +105,16 @@ pub(super) struct HostLook<'a, G: Gpu> {
     pub(super) span: Span,
 }
 
-/// A host that needs all of its regions. Its tally of 10 kB is not kept: there may be as many giants as hosts of a list.
+/// A host that needs all of its regions.
+///
+/// Its tally of 10 kB is not kept, because all hosts of a list may be giants.
 pub(super) struct Giant {
     pub(super) host: IpAddr,
-    /// The words of its cells.
     pub(super) words: Vec<u64>,
 }
 
 impl<G: Gpu> HostLook<'_, G> {
-    /// Starts the look from the beginning, and bringing the records of `turn` to the first copy.
+    /// Starts the look from the beginning, and starts copying the records of `turn` to the first buffer.
     pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
         if let Some(positions) = self.ctx.params.glimpse_positions() {
             self.glimpse(positions)?;
@@ -123,15 +123,17 @@ impl<G: Gpu> HostLook<'_, G> {
         self.bring(turn, 0)
     }
 
-    /// Starts bringing the records of `turn` to the copy of that number.
+    /// Starts copying the records of `turn` to buffer number `copy`.
     fn bring(&self, turn: Turn, copy: usize) -> Result<(), Error> {
         let copy = &self.memory.copies[copy];
         self.ctx.download(self.record(turn)?, copy, TOTALS_BYTES)?;
         self.ctx.download(self.memory.totals(), copy, 0)
     }
 
-    /// Calls `visit` for those of `hosts`, the hosts of the list, that may be super points, and returns the giants instead.
-    /// The records of `turn` are on their way to the first copy.
+    /// Calls `visit` for those of `hosts` that may be super points, except giants, which it returns. `hosts` are those
+    /// of the list.
+    ///
+    /// The records of `turn` are being copied to the first buffer.
     pub(super) fn finish(
         &self,
         hosts: &[IpAddr],
@@ -161,10 +163,9 @@ impl<G: Gpu> HostLook<'_, G> {
                 None => break,
             }
         }
-        Ok(giants.into_inner().expect("nobody panics with it"))
+        Ok(giants.into_inner().expect("no thread panics while it holds the lock"))
     }
 
-    /// Calls `visit` for the host of `record`, one of `hosts`, or adds it to `giants`.
     fn pass(
         &self,
         hosts: &[IpAddr],
@@ -176,7 +177,7 @@ impl<G: Gpu> HostLook<'_, G> {
         let tally = Tally::Visible(Histograms::of_bins(self.span, record.bins));
         if self.ctx.params.needs_coarse(&tally, self.span) {
             let giant = Giant { host, words: words.to_vec() };
-            giants.lock().expect("nobody panics with it").push(giant);
+            giants.lock().expect("no thread panics while it holds the lock").push(giant);
         } else {
             visit(&HostTallies { host, tallies: from_ref(&tally), words: Some(words) });
         }
@@ -202,7 +203,8 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts looking at the fine regions of the part that begins with host number `skip` of those that the glimpses left.
+    /// Starts examining the fine regions of a part, which begins with number `skip` of the hosts that the glimpses
+    /// left.
     fn part(&self, skip: usize) -> Result<(), Error> {
         let Self { ctx, memory, span, .. } = *self;
         let (left, bins) = (self.left(skip), self.bins());
@@ -230,7 +232,7 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts writing the records of `turn`, whose part was looked at last. Returns where they are.
+    /// Starts writing the records of `turn`, whose part was examined last. Returns their location.
     fn record(&self, turn: Turn) -> Result<Part<'_, G::Memory>, Error> {
         let Self { ctx, memory, span, .. } = *self;
         let left = self.left(turn.skip);
@@ -254,7 +256,7 @@ impl<G: Gpu> HostLook<'_, G> {
         Ok(memory.records.part(0..record_bytes(span, turn.records)))
     }
 
-    /// Returns the list of the hosts that the glimpses left, from number `skip` on; of all hosts where there are no glimpses.
+    /// Returns the list of the hosts that the glimpses left, from number `skip`. Without glimpses, these are all hosts.
     fn left(&self, skip: usize) -> List<'_, G::Memory> {
         let list = List { skip: skip as u32, ..self.list };
         match self.ctx.params.glimpse_positions() {
@@ -267,17 +269,17 @@ impl<G: Gpu> HostLook<'_, G> {
         }
     }
 
-    /// Returns the most hosts of a part.
+    /// Returns the maximum number of hosts in a part.
     fn room(&self) -> usize {
         PART.min(self.list.numbers.bytes / size_of::<u32>())
     }
 
-    /// Returns where the bins of a part are by age.
+    /// Returns the location of the bins of a part by age.
     fn bins(&self) -> Part<'_, G::Memory> {
         self.memory.bins.part(0..self.room() * bin_bytes(Grouping::of_ages(self.span)))
     }
 
-    /// Returns where the numbers of those hosts of a part are that may reach the threshold.
+    /// Returns the location of the numbers of hosts in a part that may reach the threshold.
     fn reached(&self) -> Part<'_, G::Memory> {
         self.memory.reached.part(0..self.room() * size_of::<u32>())
     }

@@ -1,13 +1,15 @@
-//! Pairs that are in the memory of a GPU already, by the crates `cudarc` and `cust`.
+//! Pairs that are already in the memory of a GPU, through the crates `cudarc` and `cust`.
 //!
-//! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) takes `DevicePairs`: device memory of cudarc
-//! that holds `[u32; 2]` or `[u32; 8]`, and of cust that holds [`IpPair`](crate::IpPair) or
-//! [`Ip6Pair`](crate::ingest::Ip6Pair), the words of the inside host first. Pairs in ordinary memory go in by
-//! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), on a GPU too.
+//! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) takes `DevicePairs`. These are device
+//! memory of cudarc with `[u32; 2]` or `[u32; 8]`, or of cust with [`IpPair`](crate::IpPair) or
+//! [`Ip6Pair`](crate::ingest::Ip6Pair). The words of the inside host come first.
+//!
+//! Pairs in ordinary memory are ingested by [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), also on a GPU.
 
-// The GPU backend: the recorders of a detector in the memory of a device, and everything that is done with them there.
+// The GPU backend stores the recorders of a detector in the memory of a device and does all work with them there.
 //
-// A slice of the default scheme and its close, from top to bottom. A line of `=` is a trip: a copy that the host waits for.
+// The following shows a slice of the default scheme and its close, from top to bottom. A line of `=` is a trip: a copy
+// that the host waits for.
 //
 //   host                        upload queues              queue of questions
 //   ----                        -------------              ------------------
@@ -18,7 +20,7 @@
 //                                                          count: recorders in the window, per row of the counter
 //     c_min of the ages    <=============================  trip 1: cells by age, weights of rows
 //                          ----------------------------->  list_kept, list_holders: the candidates
-//                                                          tally, glimpse: those that a few positions do not dismiss
+//                                                          tally, glimpse: dismiss candidates by a few positions
 //     health, meanwhile                                    tally, regroup, reach: those that may reach the threshold
 //                                                          record: their numbers, bins and cells of sample peers
 //     estimates            <=============================  trip 2: candidates and records
@@ -26,26 +28,27 @@
 //   the report is returned      waits for the ageing  <--
 //   ingest: next slice     -->  copy, touch
 //
-// The host never waits for the ageing. It does not know how many candidates and records there are when it asks for them,
-// and brings some more than at the last close; close.rs says what takes further trips. The paper's scheme takes three.
+// The host never waits for the ageing. It does not know the numbers of candidates and records in advance, so it copies
+// slightly more than in the last close. close.rs describes the cases that need further trips. The paper's scheme takes
+// three trips.
 //
-// Scans only ever lower words, so they may run beside each other and beside any question. Ageing raises words: it runs
-// when all earlier scans are done, and later scans wait for it.
+// Scans only lower words, so they may run at the same time as each other and as any question. Ageing raises words. It
+// runs after all earlier scans, and later scans wait for it.
 //
-//   mod.rs            the backend: what waits for what, and what happens when a device fails
-//   device.rs         the trait Gpu: memory, queues, marks, launches; all other files are written over it
-//   cuda/             an NVIDIA GPU, through the driver (driver.rs: unsafe code); pairs that users have there (pairs.rs)
+//   mod.rs            the backend: order of work, and failures of a device
+//   device.rs         the trait Gpu: memory, queues, marks, launches; all other files use it
+//   cuda/             an NVIDIA GPU, through the driver (driver.rs: unsafe code); users' pairs on it (pairs.rs)
 //   tests/simulated/  a GPU for tests, which runs the kernels on the host in orders that a GPU might choose
 //   ctx.rs            a device, a queue and the recorders, as one value; copies and launches
-//   scheme.rs         which kernels each scheme starts
-//   upload.rs         pairs on their way to the device
-//   close.rs          a close of the default scheme: both trips
+//   scheme.rs         the kernels of each scheme
+//   upload.rs         copies of pairs to the device
+//   close.rs          a close of the default scheme, with both trips
 //   cells.rs          its search: trip 1, and the list of candidates
-//   looks.rs          from that list to records, in turns: the host reads some records while the device writes the next
+//   looks.rs          from that list to records, in turns: the host reads records while the device writes the next
 //   records.rs        the layout of totals and records
 //   paper.rs          a close of the paper's scheme
-//   questions.rs      tallies of hosts that the host names: queries, giants, candidates of the paper's scheme
-//   threads.rs        the threads that make the estimates
+//   questions.rs      tallies of hosts that the host selects: queries, giants, candidates of the paper's scheme
+//   threads.rs        the threads that compute the estimates
 //   transfer.rs       words of recorders for snapshots, deltas and merging
 
 mod cells;
@@ -93,7 +96,7 @@ use questions::Questions;
 use scheme::for_array;
 use upload::{Uploads, scan};
 
-/// Returns the backend of a detector with `params` on `gpu`, which is called `device`.
+/// Returns the backend of a detector with `params` on `gpu`, which has the name `device`.
 pub(crate) fn backend<G: Gpu>(
     gpu: G,
     device: Device,
@@ -102,31 +105,30 @@ pub(crate) fn backend<G: Gpu>(
     Ok(Box::new(GpuBackend::new(gpu, device, params)?))
 }
 
-/// A detector's recorders on a GPU.
 struct GpuBackend<G: Gpu> {
-    // Dropped in this order: memory before the device that it is of.
+    // Fields are dropped in this order, so memory is freed before its device.
     uploads: Uploads<G>,
     work: Mutex<Work<G>>,
     arrays: Arrays<G>,
     /// The queue of all questions.
     queue: G::Queue,
-    /// Behind the last ageing, which scans must not overtake.
+    /// A mark after the last ageing, for which scans must wait.
     aged: G::Mark,
-    /// Whether the device failed: what is in its memory is unknown.
+    /// Whether the device failed, so that the contents of its memory are unknown.
     is_lost: AtomicBool,
     params: Params,
     device: Device,
     gpu: G,
 }
 
-/// The memory of closes, and that of all other questions.
+/// The memory of closes and of all other questions.
 struct Work<G: Gpu> {
     close: Box<dyn Close<G>>,
     questions: Questions<G>,
 }
 
 impl<G: Gpu> GpuBackend<G> {
-    /// Allocates all the memory that a detector will ever need, with untouched recorders.
+    /// Allocates all memory that a detector will need, with untouched recorders.
     fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
         threads::start();
         let queue = gpu.queue()?;
@@ -142,18 +144,18 @@ impl<G: Gpu> GpuBackend<G> {
         let (uploads, aged) = (Uploads::new(&gpu)?, gpu.mark()?);
         let is_lost = AtomicBool::new(false);
         let backend = Self { uploads, work, arrays, queue, aged, is_lost, params, device, gpu };
-        // Scans wait for the recorders to be filled.
+        // Scans wait until the recorders are filled.
         backend.hold_scans()?;
         Ok(backend)
     }
 
-    /// Lets later scans wait for everything that the queue of questions does so far.
+    /// Makes later scans wait for all current work in the queue of questions.
     fn hold_scans(&self) -> Result<(), Error> {
         self.gpu.record(&self.queue, &self.aged)?;
         self.uploads.wait(&self.gpu, &self.aged)
     }
 
-    /// Scans pairs that are on the device already. `lend` gets a queue and a scan, and hands the scan the pairs.
+    /// Scans pairs that are already on the device. `lend` gets a queue and a scan, and passes the pairs to the scan.
     fn scan_resident(
         &self,
         family: Family,
@@ -169,14 +171,15 @@ impl<G: Gpu> GpuBackend<G> {
         GpuCtx { gpu, queue, params, arrays }
     }
 
-    /// Locks the memory of questions. What is asked from now on comes after all that was scanned before.
+    /// Locks the memory of questions. Later questions run after all earlier scans.
     fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.uploads.join(self.ctx())?;
         Ok(work)
     }
 
-    /// Does `work` with the device. If the driver fails the device is lost, as work of other threads may have failed too.
+    /// Does `work` with the device. If the driver fails, the device is lost, because work of other threads may have
+    /// failed too.
     fn unless_lost<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         if self.is_lost.load(Relaxed) {
             return Err(Error::DeviceLost);
@@ -214,7 +217,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     }
 
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error> {
-        // A buffer of no pairs has memory nevertheless: no device gives memory of no bytes.
+        // A buffer without pairs still needs memory, because devices do not allocate zero bytes.
         Ok(Box::new(PinnedBytes(self.gpu.pin(bytes.max(Family::V4.pair_bytes()))?)))
     }
 
@@ -247,10 +250,10 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
             let questions = &mut work.questions;
-            // There is one host, and so one answer.
+            // There is one host, so there is one answer.
             let each = |_: usize, tallies: &[Tally]| _ = answer.set(tallies.to_vec());
             questions.all_regions(self.ctx(), &[host], span, &each)?;
-            let tallies = answer.into_inner().expect("tallies of the one host");
+            let tallies = answer.into_inner().expect("the host has tallies");
             let row_weights = match self.params.needs_row_weights() {
                 true => questions.row_weights(self.ctx(), span)?,
                 false => Vec::new(),
@@ -309,7 +312,6 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     }
 }
 
-/// Pinned memory of pairs.
 struct PinnedBytes<P>(P);
 
 impl<P: HostMemory> PairMemory for PinnedBytes<P> {

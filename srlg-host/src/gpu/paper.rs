@@ -1,7 +1,7 @@
-//! [`PaperClose`]: a close of the paper's scheme, in three trips where the limits accept the search. The host names all
-//! candidates before it asks for their tallies.
+//! [`PaperClose`]: a close of the paper's scheme, in three trips if the limits accept the search.
 //!
-//! Masks, hot columns and regained hosts are started together; their counts, and the first hosts, come back in one copy.
+//! The host has the addresses of all candidates before it requests their tallies. Masks, hot columns and recovered
+//! hosts are started together. Their counts and the first hosts are copied together.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -21,14 +21,13 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::rsra::{HotCounts, high_table, hosts, search};
 
-/// Hosts that come along with the counts: more than a window has but under overload.
+/// Number of hosts that are copied with the counts. Without overload, a window has fewer candidates.
 const EAGER_HOSTS: usize = if cfg!(test) { 12 } else { 4096 };
 
-/// Closes of the paper's scheme.
 pub(super) struct PaperClose<G: Gpu> {
     params: RsraParams,
     layout: CountsLayout,
-    /// Counts and hosts, as the layout says.
+    /// Counts and hosts, in the order of the layout.
     counts: G::Memory,
     counts_copy: G::HostMemory,
     masks: G::Memory,
@@ -37,10 +36,9 @@ pub(super) struct PaperClose<G: Gpu> {
     table: [G::Memory; 3],
 }
 
-/// The hosts that a search regained.
 struct RegainedHosts {
     count: u32,
-    /// The first of them.
+    /// The first hosts.
     eager: Vec<Address>,
 }
 
@@ -52,11 +50,11 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
         span: Span,
         kept: &[IpAddr],
     ) -> Result<Candidates, Error> {
-        // Counted while the search begins; brought back when it is over.
+        // These are counted while the search starts, and copied after it.
         questions.start_row_weights(ctx, span)?;
         self.survey(ctx, span)?;
         let usual = self.params.hot_weight();
-        // Before anybody knows whether the limits accept the usual weight: mostly they do.
+        // The search starts before it is known whether the limits accept the usual weight, because they usually do.
         self.start(ctx, usual)?;
         let mut regained = Some(self.finish(ctx)?);
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
@@ -91,7 +89,7 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
 }
 
 impl<G: Gpu> PaperClose<G> {
-    /// Allocates what closes need, and starts filling the table through the pinned memory `by`.
+    /// Allocates the memory of closes, and starts writing the table through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, layout) = (ctx.gpu, CountsLayout::new(ctx.params));
         let params = *RsraFinder::params(ctx.params.finder());
@@ -106,7 +104,7 @@ impl<G: Gpu> PaperClose<G> {
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
             layout,
         };
-        // More hosts may be brought than were found.
+        // More hosts may be copied than were found.
         ctx.clear(close.counts.all())?;
         for (values, memory) in high_table(&params).iter().zip(&close.table) {
             ctx.send(by, values.as_bytes(), memory.all())?;
@@ -151,7 +149,6 @@ impl<G: Gpu> PaperClose<G> {
         })
     }
 
-    /// Waits for the search that was started.
     fn finish(&self, ctx: GpuCtx<'_, G>) -> Result<RegainedHosts, Error> {
         let layout = &self.layout;
         ctx.download(self.counts.part(layout.eager()), &self.counts_copy, 0)?;
@@ -162,7 +159,7 @@ impl<G: Gpu> PaperClose<G> {
         })
     }
 
-    /// Returns all `regained` hosts; `None` when there are more than the limit.
+    /// Returns all `regained` hosts, or `None` if there are more than the limit.
     fn all_hosts(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -182,16 +179,14 @@ impl<G: Gpu> PaperClose<G> {
     }
 }
 
-/// Where the counts of a search are in one memory, so that one copy brings them all: ranges of bytes that hold counts of 32
-/// bits, then the list of hosts.
+/// The layout of the counts of a search in one memory, so that they are copied together.
+///
+/// The ranges of bytes contain 32-bit counts, followed by the list of hosts.
 struct CountsLayout {
-    /// The hot rough estimators of each row, by weight.
+    /// Numbers of hot rough estimators of each row, by weight.
     weights: Range<usize>,
-    /// Lengths of the lists of hot columns.
     hot: [Range<usize>; 2],
-    /// Length of the list of hosts.
     found: Range<usize>,
-    /// The list of hosts.
     hosts: Range<usize>,
 }
 
@@ -212,12 +207,12 @@ impl CountsLayout {
         }
     }
 
-    /// Returns where all counts are, and the first hosts.
+    /// Returns the location of all counts and the first hosts.
     fn eager(&self) -> Range<usize> {
         0..self.hosts.end.min(self.hosts.start + EAGER_HOSTS * size_of::<u32>())
     }
 
-    /// Returns the hot rough estimators of each row by weight, in a copy of the counts.
+    /// Returns the numbers of hot rough estimators of each row by weight, from a copy of the counts.
     fn hot_weights(&self, bytes: &[u8]) -> Vec<[u32; WEIGHTS]> {
         values(&bytes[self.weights.clone()]).as_chunks().0.to_vec()
     }

@@ -1,4 +1,4 @@
-//! [`Questions`]: one question at a time about hosts that the host names, and the memory for it and its answer.
+//! [`Questions`]: questions about hosts that the host selects, one at a time, and the memory for their answers.
 
 use std::ops::Range;
 use std::slice::from_ref;
@@ -14,30 +14,29 @@ use super::scheme::{List, answer_bytes, start_count, start_tallies, tally};
 use super::threads::share;
 use crate::error::Error;
 
-/// Hosts whose tallies are brought back together.
+/// Number of hosts whose tallies are copied together.
 const HOSTS_PER_TRIP: usize = if cfg!(test) { 3 } else { 512 };
 
-/// Hosts that the device has a list of at once.
+/// Maximum number of hosts in a list on the device.
 pub(super) const LIST_ROOM: usize = if cfg!(test) { 12 } else { 8192 };
 
-/// Bytes that pass between host and device together, at least.
+/// Minimum number of bytes that are copied together between host and device.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 
-/// Bytes of answers on the device: the recorders of a delta of some 250,000 pairs are listed there at once.
+/// Size of answers on the device, in bytes. The recorders of a delta of about 250,000 pairs fit into it.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
-/// Memory for hosts that are asked about, and for answers.
+/// Memory for the hosts of a question and for answers.
 pub(super) struct Questions<G: Gpu> {
-    /// Tallies, or anything else that passes between host and device.
+    /// Tallies, or other data that are copied between host and device.
     pub(super) results: G::Memory,
     pub(super) results_copy: G::HostMemory,
     pub(super) hosts: HostBuffer<G>,
 }
 
 impl<G: Gpu> Questions<G> {
-    /// Allocates the memory.
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
-        // Echoes are as many ages old as a window has; where there are none, words are ages of slices.
+        // Ages of echoes cover a whole window. Without echoes, words are ages of slices.
         let longest = Span::whole(params.counter_sizes().echo_delay.max(1), 1);
         let answers = HOSTS_PER_TRIP * answer_bytes(params.counter(), longest);
         let trip = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
@@ -58,33 +57,41 @@ impl<G: Gpu> Questions<G> {
     ) -> Result<(), Error> {
         let regions: Vec<Range<u32>> = ctx.params.regions().collect();
         let (fine, coarse) = regions.split_first().expect("a fine region");
-        // Tallies of a trip's hosts at a time: there may be as many giants as hosts.
+        // Only the tallies of one trip are kept at a time, because all hosts may be giants.
         for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
             let giants = Mutex::new(Vec::new());
             self.tally(ctx, hosts, span, fine, &|number, tally| {
                 if ctx.params.needs_coarse(&tally, span) {
-                    giants.lock().expect("nobody panics with it").push((number, vec![tally]));
+                    giants
+                        .lock()
+                        .expect("no thread panics while it holds the lock")
+                        .push((number, vec![tally]));
                 } else {
                     each(first + number, from_ref(&tally));
                 }
             })?;
-            let giants = giants.into_inner().expect("nobody panics with it");
+            let giants = giants.into_inner().expect("no thread panics while it holds the lock");
             let of_giants: Vec<HostId> = giants.iter().map(|&(number, _)| hosts[number]).collect();
             let giants: Vec<_> = giants.into_iter().map(Mutex::new).collect();
             for region in coarse {
                 self.tally(ctx, &of_giants, span, region, &|giant, tally| {
-                    giants[giant].lock().expect("nobody panics with it").1.push(tally);
+                    giants[giant]
+                        .lock()
+                        .expect("no thread panics while it holds the lock")
+                        .1
+                        .push(tally);
                 })?;
             }
             for giant in giants {
-                let (number, tallies) = giant.into_inner().expect("nobody panics with it");
+                let (number, tallies) =
+                    giant.into_inner().expect("no thread panics while it holds the lock");
                 each(first + number, &tallies);
             }
         }
         Ok(())
     }
 
-    /// Calls `each` with the number and the tally of `positions` of each of `hosts`, as many as a trip has at most.
+    /// Calls `each` with the number and the tally of `positions` of each of `hosts`, which fit into one trip.
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -109,7 +116,7 @@ impl<G: Gpu> Questions<G> {
         })
     }
 
-    /// Returns how many recorders of each row of the counter are within `span`.
+    /// Returns the number of recorders within `span` for each row of the counter.
     pub(super) fn row_weights(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -119,7 +126,6 @@ impl<G: Gpu> Questions<G> {
         self.bring_row_weights(ctx)
     }
 
-    /// Starts counting for [`row_weights`](Self::row_weights).
     pub(super) fn start_row_weights(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -128,7 +134,6 @@ impl<G: Gpu> Questions<G> {
         start_count(ctx, span, self.results.part(0..sums_bytes(ctx.params)))
     }
 
-    /// Waits for what was started, and returns the [`row_weights`](Self::row_weights).
     pub(super) fn bring_row_weights(&mut self, ctx: GpuCtx<'_, G>) -> Result<Vec<u32>, Error> {
         let mut weights = Vec::new();
         let sums = self.results.part(0..sums_bytes(ctx.params));
@@ -149,7 +154,7 @@ impl<G: Gpu> HostBuffer<G> {
         Ok(Self { memory: gpu.allocate(numbers.end)?, copy: gpu.pin(numbers.end)? })
     }
 
-    /// Starts bringing `hosts` to the device.
+    /// Starts copying `hosts` to the device.
     pub(super) fn bring(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -173,19 +178,20 @@ impl<G: Gpu> HostBuffer<G> {
     }
 }
 
-/// Returns where the count of a list of `hosts` hosts is, with 4 bytes of padding behind it, their ids, and the numbers
-/// of all of them.
+/// Returns the locations of the count of a list of `hosts` hosts, of their ids, and of their numbers.
+///
+/// The count is followed by 4 bytes of padding.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {
     let ids = size_of::<u64>() + hosts * size_of::<HostId>();
     [0..size_of::<u64>(), size_of::<u64>()..ids, ids..ids + hosts * size_of::<u32>()]
 }
 
-/// Returns the bytes of the sums that [`start_count`] leaves.
+/// Returns the size of the sums of [`start_count`], in bytes.
 pub(super) fn sums_bytes(params: &Params) -> usize {
     params.counter_sizes().rows as usize * SUMS * size_of::<u32>()
 }
 
-/// Returns the weight of each row of the counter, of the sums that a kernel left.
+/// Returns the weight of each row of the counter, from the sums of a kernel.
 pub(super) fn row_weights(bytes: &[u8]) -> Vec<u32> {
     values(bytes).chunks_exact(SUMS).map(|sums| sums.iter().sum()).collect()
 }

@@ -1,4 +1,4 @@
-//! What comes back of hosts that may be super points: [`Totals`], then [`Records`], in [`Turn`]s.
+//! The results for hosts that may be super points: [`Totals`], followed by [`Records`], in [`Turn`]s.
 
 use std::ops::Range;
 
@@ -8,26 +8,25 @@ use srlg_core::finder::cells::SLOTS;
 
 use super::device::values;
 
-/// Hosts of a part.
+/// Number of hosts in a part.
 pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };
 
-/// A number that is counted on the device: a word each.
+/// A number that is counted on the device, in one word.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
     /// Hosts that the search listed.
     Listed,
     /// Cells of IPv6 hosts that the search listed.
     Held,
-    /// Hosts that the glimpses leave.
+    /// Hosts that the glimpses left.
     Left,
     /// Hosts of a part that may reach the threshold.
     Reached,
 }
 
-/// Bytes of all totals.
+/// Size of all totals in bytes.
 pub(super) const TOTALS_BYTES: usize = 4 * size_of::<u32>();
 
-/// The totals as they come back.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Totals {
     pub(super) listed: usize,
@@ -37,7 +36,6 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Reads the totals at the beginning of `bytes`.
     pub(super) fn new(bytes: &[u8]) -> Self {
         let count = |total: Total| values::<u32>(&bytes[..TOTALS_BYTES])[total as usize] as usize;
         Self {
@@ -49,19 +47,20 @@ impl Totals {
     }
 }
 
-/// A part of the hosts that the glimpses left, and a run of records of those of them that may be super points.
+/// A part of the hosts that the glimpses left, and a run of records of its possible super points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turn {
-    /// The first host of the part.
+    /// Number of the first host in the part.
     pub(super) skip: usize,
-    /// The first record.
+    /// Number of the first record.
     pub(super) first: usize,
-    /// Records that there is room for.
+    /// Number of records for which there is room.
     pub(super) records: usize,
 }
 
 impl Turn {
-    /// Returns the turn after this one, where glimpses left `left` hosts, and `reached` of its part may be super points.
+    /// Returns the turn after this one, if glimpses left `left` hosts and `reached` hosts of its part may be super
+    /// points.
     pub(super) fn next(self, left: usize, reached: usize) -> Option<Self> {
         let (first, skip) = (self.first + self.records, self.skip + PART);
         if first < reached {
@@ -71,55 +70,51 @@ impl Turn {
     }
 }
 
-/// Returns the bytes of the bins of one host.
+/// Returns the size of the bins of one host in bytes.
 pub(super) fn bin_bytes(grouping: Grouping) -> usize {
     grouping.bin_words() * size_of::<u32>()
 }
 
-/// Returns the bytes of `records` records over `span`, whole words of 8 bytes.
+/// Returns the size of `records` records over `span` in bytes, rounded up to whole words of 8 bytes.
 pub(super) fn record_bytes(span: Span, records: usize) -> usize {
     let [.., recorded] = record_parts(span, records);
     recorded.end.next_multiple_of(size_of::<u64>())
 }
 
-/// Returns where peers, tallies and numbers of `records` records over `span` are.
+/// Returns the locations of the peers, tallies and numbers of `records` records over `span`.
 pub(super) fn record_parts(span: Span, records: usize) -> [Range<usize>; 3] {
     let peers = records * SLOTS as usize * size_of::<u64>();
     let tallies = peers + records * bin_bytes(Grouping::of_ages(span));
     [0..peers, peers..tallies, tallies..tallies + records * size_of::<u32>()]
 }
 
-/// Returns where `records` records over `span` are in a copy.
+/// Returns the location of `records` records over `span` in a copy.
 pub(super) fn records_in(span: Span, records: usize) -> Range<usize> {
     TOTALS_BYTES..TOTALS_BYTES + record_bytes(span, records)
 }
 
-/// Records as they come back.
 pub(super) struct Records<'a> {
     peers: &'a [u64],
     tallies: &'a [u32],
     recorded: &'a [u32],
 }
 
-/// What comes back of one host.
 pub(super) struct HostRecord<'a> {
-    /// The number of the host in its list.
     pub(super) number: usize,
-    /// Its bins by age.
+    /// Bins of the host by age.
     pub(super) bins: &'a [u32],
-    /// The words of its cells.
+    /// Words of its cells.
     pub(super) words: &'a [u64],
 }
 
 impl<'a> Records<'a> {
-    /// Finds the records over `span` in `copy`, which has room for `records` of them.
+    /// Returns the records over `span` in `copy`, which has room for `records` of them.
     pub(super) fn new(copy: &'a [u8], span: Span, records: usize) -> Self {
         let bytes = &copy[records_in(span, records)];
         let [peers, tallies, recorded] = record_parts(span, records).map(|part| &bytes[part]);
         Self { peers: values(peers), tallies: values(tallies), recorded: values(recorded) }
     }
 
-    /// Returns the record of that number.
     pub(super) fn get(&self, record: usize) -> HostRecord<'a> {
         let (words, slots) = (self.tallies.len() / self.recorded.len(), SLOTS as usize);
         HostRecord {

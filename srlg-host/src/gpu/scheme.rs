@@ -1,5 +1,6 @@
-//! Which kernels a scheme starts, and what they leave: the only file of this folder that asks which scheme it is, but
-//! for the choice of a [`Close`](super::close::Close).
+//! The kernels of each scheme, and their results.
+//!
+//! Apart from the choice of a [`Close`](super::close::Close), only this file of the folder distinguishes schemes.
 
 use std::ops::Range;
 
@@ -14,13 +15,12 @@ use super::device::{Gpu, Part, values};
 use crate::error::Error;
 use crate::ingest::pairs::Family;
 
-/// Hosts in memory of a device: those whose numbers a list has from entry `skip` on.
+/// Hosts in memory of a device: those whose numbers are in a list, from entry `skip`.
 pub(super) struct List<'a, M> {
-    /// Ids of hosts.
     pub(super) hosts: Part<'a, M>,
-    /// Entries of the list: numbers of ids.
+    /// Entries of the list, which are indices of ids.
     pub(super) numbers: Part<'a, M>,
-    /// Number of entries, known to the device alone.
+    /// Number of entries, known only to the device.
     pub(super) count: Part<'a, M>,
     pub(super) skip: u32,
 }
@@ -51,7 +51,7 @@ macro_rules! for_array {
 }
 pub(super) use for_array;
 
-/// Starts updating the recorders of `pairs`, which were in contact `ages` ago.
+/// Starts updating the recorders of `pairs`, whose contacts were `ages` ago.
 pub(super) fn start_touches<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     family: Family,
@@ -75,7 +75,7 @@ pub(super) fn start_touches<G: Gpu>(
             }
         }
         CounterPart::Rows(counter) => {
-            assert_eq!(family, Family::V4, "the paper's scheme takes no other pairs");
+            assert_eq!(family, Family::V4, "the paper's scheme takes only IPv4 pairs");
             assert_eq!(ages.finder, ages.counter, "both arrays of the paper's scheme count slices");
             ctx.start(TouchPaper {
                 finder: *RsraFinder::params(ctx.params.finder()),
@@ -89,7 +89,7 @@ pub(super) fn start_touches<G: Gpu>(
     }
 }
 
-/// Returns the bytes that [`start_tallies`] leaves for one host.
+/// Returns the size of the result of [`start_tallies`] for one host, in bytes.
 pub(super) fn answer_bytes(counter: &CounterPart, span: Span) -> usize {
     match counter {
         CounterPart::Tagged(_) => Grouping::of_ages(span).bin_words() * size_of::<u32>(),
@@ -97,8 +97,9 @@ pub(super) fn answer_bytes(counter: &CounterPart, span: Span) -> usize {
     }
 }
 
-/// Starts counting `positions` of the linear estimators of the hosts of `list` over `span`, into `answers`, which are
-/// all 0.
+/// Starts counting `positions` of the linear estimators of the hosts of `list` over `span`.
+///
+/// The result goes to `answers`, which are all 0.
 pub(super) fn start_tallies<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,
@@ -113,7 +114,7 @@ pub(super) fn start_tallies<G: Gpu>(
         CounterPart::Rows(params) => ctx.start(Union {
             params,
             span,
-            // There is one region, which is counted whole.
+            // There is one region, which is counted as a whole.
             positions: positions.end,
             hosts: list.hosts.buffer(),
             linear: ctx.recorders(COUNTER).buffer(),
@@ -122,8 +123,9 @@ pub(super) fn start_tallies<G: Gpu>(
     }
 }
 
-/// Starts counting `positions` of the linear estimators of the tagged counter for the hosts of `list`, as many as there
-/// is room for in `bins`, which are all 0 and are grouped by `grouping`.
+/// Starts counting `positions` of the linear estimators of the tagged counter for hosts of `list`.
+///
+/// The result goes to `bins`, which are all 0 and are grouped by `grouping`. Their length limits the number of hosts.
 pub(super) fn start_bins<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,

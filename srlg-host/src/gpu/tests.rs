@@ -1,5 +1,4 @@
-//! The GPU backend, on a simulated device, equals the CPU backend bit for bit; and what happens
-//! when the device fails.
+//! Tests that the GPU backend on a simulated device equals the CPU backend bit for bit, and tests of failing devices.
 
 mod batches;
 mod equality;
@@ -17,7 +16,7 @@ use crate::device::Device;
 use crate::error::Error;
 use simulated::SimulatedGpu;
 
-/// A detector of few recorders, so that hosts and lists overflow.
+/// Returns the configuration of a detector with few recorders, so that hosts and lists overflow.
 fn small() -> Config {
     Config {
         threshold: 64,
@@ -28,10 +27,8 @@ fn small() -> Config {
     }
 }
 
-/// An RSRA as small.
 const ROUGH: RsraSizes = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
 
-/// The paper's scheme, as small.
 fn small_paper() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 3, columns: 40, stride: 8 };
     Config { scheme, linear_width: 128, ..small() }
@@ -47,7 +44,7 @@ fn cpu(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-/// `peers` opposite hosts of each host number below `hosts`.
+/// Returns contacts with `peers` peers for each of `hosts` hosts.
 fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),

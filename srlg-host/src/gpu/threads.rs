@@ -1,7 +1,7 @@
-//! [`share`]: the threads that make estimates of what a GPU counted.
+//! [`share`]: the threads that compute estimates from the counts of a GPU.
 //!
-//! They wait between closes. On a virtual machine, starting a thread takes as long as ten estimates, and the end of one
-//! holds up all others of the process.
+//! They wait between closes. On a virtual machine, starting a thread takes as long as ten estimates. The end of a
+//! thread delays all other threads of the process.
 
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
@@ -11,16 +11,17 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder, current_thread_index};
 
 use crate::share::{self, take};
 
-/// Fewer tallies are not worth a thread: each takes some ten microseconds, and waking a thread some fifty.
+/// Minimum number of tallies per thread. A tally takes about ten microseconds, and waking a thread about fifty.
 const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 8 };
 
-/// Threads that look at tallies, at most.
+/// Maximum number of threads that process tallies.
 const MOST_THREADS: usize = 16;
 
-/// The threads of all detectors of the process, which are never stopped; `None` where there is one processor, or where the
-/// system starts no threads.
+/// The threads of all detectors of the process, which never stop.
+///
+/// `None` if there is one processor, or if the system cannot start threads.
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
-    // The caller is one more.
+    // The calling thread also takes part.
     let mut threads = processors() - 1;
     while threads > 0 {
         let pool = ThreadPoolBuilder::new().num_threads(threads);
@@ -36,16 +37,15 @@ fn processors() -> usize {
     available_parallelism().map_or(1, |threads| threads.get().min(MOST_THREADS))
 }
 
-/// Starts the threads, if they do not wait yet.
 pub(super) fn start() {
     LazyLock::force(&THREADS);
 }
 
-/// Calls `each` for all numbers below `count`; many are shared out among the threads.
+/// Calls `each` for all numbers below `count`. A large number of calls is shared among the threads.
 pub(super) fn share(count: usize, each: impl Fn(usize) + Sync) {
     let threads = (count / TALLIES_PER_THREAD).max(1);
     if current_thread_index().is_some() {
-        // A thread of somebody's pool would do other work of that pool while it waits, beneath the locks that it holds.
+        // A thread of a user's pool would do other work of that pool while it waits, with locks held.
         return share::share(threads.min(processors()), count, each);
     }
     let next = AtomicUsize::new(0);
@@ -81,7 +81,7 @@ mod tests {
         let lock = Mutex::new(0);
         pool.scope(|scope| {
             let held = lock.lock().unwrap();
-            // Waits in the queue of the only thread, which would lock twice.
+            // This waits in the queue of the only thread, which would lock twice.
             scope.spawn(|_| *lock.lock().unwrap() += 1);
             share(100, |_| ());
             assert_eq!(*held, 0);

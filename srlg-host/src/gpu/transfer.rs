@@ -1,5 +1,6 @@
-//! Recorders as words, from a device and to it, for snapshots and deltas. Each method applies to the recorders of one
-//! array.
+//! Transfer of recorders as words to and from a device, for snapshots and deltas.
+//!
+//! Each method handles the recorders of one array.
 
 use srlg_core::{RecentRange, Recorder};
 use srlg_kernels::{Apply, Extract, Gather, KernelRecorder, Merge};
@@ -11,13 +12,12 @@ use super::questions::Questions;
 use crate::error::Error;
 use crate::state::{Coder, Section, StateWord, Words, code};
 
-/// A recorder that kernels, snapshots and deltas know.
+/// A recorder that kernels, snapshots and deltas support.
 pub(super) trait GpuRecorder: KernelRecorder + Recorder<Word: StateWord> {}
 
 impl<R: KernelRecorder + Recorder<Word: StateWord>> GpuRecorder for R {}
 
 impl<G: Gpu> Questions<G> {
-    /// Returns the words of `array`, whose recorders are `R`.
     pub(super) fn export<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -28,7 +28,6 @@ impl<G: Gpu> Questions<G> {
         Ok(R::Word::wrap(words))
     }
 
-    /// Returns the words of the recorders of `array` numbered `places`.
     pub(super) fn gather<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -48,7 +47,6 @@ impl<G: Gpu> Questions<G> {
         Ok(R::Word::wrap(all))
     }
 
-    /// Merges `words` into `array`, aged by `step`.
     pub(super) fn merge<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -57,7 +55,11 @@ impl<G: Gpu> Questions<G> {
         step: u64,
     ) -> Result<(), Error> {
         let words = R::Word::of(words);
-        assert_eq!(words.len(), ctx.params.arrays()[array].recorders, "one fingerprint, one size");
+        assert_eq!(
+            words.len(),
+            ctx.params.arrays()[array].recorders,
+            "equal fingerprints imply equal sizes"
+        );
         let mut first = 0;
         for run in words.chunks(self.results.bytes() / size_of::<R>()) {
             let part = self.results.part(0..size_of_val(run));
@@ -70,7 +72,6 @@ impl<G: Gpu> Questions<G> {
         Ok(())
     }
 
-    /// Writes to `coder` the recorders of `array` that `range` holds.
     pub(super) fn recent<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -92,11 +93,11 @@ impl<G: Gpu> Questions<G> {
         let mut found = 0;
         ctx.fetch(entries, &self.hosts.copy, |bytes| found = values::<u32>(bytes)[0] as usize)?;
         if found > room {
-            // The list has no room: from the whole array.
+            // The list is too small, so the whole array is copied.
             code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
             return Ok(());
         }
-        // Both come in as many runs as the copies take.
+        // Both are copied in several runs if necessary.
         let (mut found_places, mut found_words) = (Vec::<u32>::new(), Vec::<R::Word>::new());
         let part = Part { bytes: found * size_of::<u32>(), ..places };
         ctx.fetch_into(part, &self.results_copy, &mut found_places)?;
@@ -109,7 +110,6 @@ impl<G: Gpu> Questions<G> {
         Ok(())
     }
 
-    /// Merges the recorders in `section`, which are of `array`, aged by `step`.
     pub(super) fn apply<R: GpuRecorder>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -132,12 +132,12 @@ impl<G: Gpu> Questions<G> {
     }
 }
 
-/// Returns how many entries a list of recorders `R` may have in `memory`.
+/// Returns the maximum number of entries of a list of recorders `R` in `memory`.
 fn most_entries<R>(memory: &impl Memory) -> usize {
     memory.bytes() / (size_of::<R>() + size_of::<u32>()) - 1
 }
 
-/// Returns the words and the numbers of a list of that many recorders `R` in `memory`.
+/// Returns the words and the numbers of a list of `entries` recorders `R` in `memory`.
 fn list_in<R, M: Memory>(memory: &M, entries: usize) -> [Part<'_, M>; 2] {
     let words = entries * size_of::<R>();
     let places = words.next_multiple_of(size_of::<u32>());

@@ -1,9 +1,8 @@
-//! [`Uploads`]: the ways of pairs into a device.
+//! [`Uploads`]: buffers for pairs that are copied to a device.
 //!
-//! An upload buffer has pinned memory that threads fill, memory of the device, and a queue: its
-//! copy and its scan happen while threads fill other buffers. A few pairs wait in a buffer until it
-//! is full or a question is asked. Nothing is allocated after the start, and a thread waits
-//! only for the copy of what was in its buffer several buffers ago.
+//! An upload buffer has pinned memory that threads fill, memory of the device, and a queue. It is copied and scanned
+//! while threads fill other buffers. A few pairs stay in a buffer until it is full or a question is asked. No memory is
+//! allocated after the start. A thread waits only for an earlier copy from its buffer, several buffers ago.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,16 +15,18 @@ use super::scheme::start_touches;
 use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 
-/// Upload buffers: some are filled while others are copied and scanned.
+/// Number of upload buffers. Some are filled while others are copied and scanned.
 pub(super) const BUFFERS: usize = 4;
 
-/// Bytes of an upload buffer, whole pairs of either family: their copy takes much longer than what it costs to start it.
+/// Size of an upload buffer in bytes, a multiple of the pair sizes of both families.
+///
+/// Its copy takes much longer than the start of the copy.
 const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };
 
-/// Bytes of pairs of one scan, which counts pairs in 32 bits.
+/// Maximum size of the pairs of one scan, in bytes, because a scan counts pairs in 32 bits.
 const BYTES_PER_SCAN: usize = 1 << 30;
 
-/// Starts a scan of `pairs`, which were in contact `ages` ago.
+/// Starts a scan of `pairs`, whose contacts were `ages` ago.
 pub(super) fn scan<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     family: Family,
@@ -35,30 +36,28 @@ pub(super) fn scan<G: Gpu>(
     pairs.pieces(BYTES_PER_SCAN).try_for_each(|pairs| start_touches(ctx, family, pairs, ages))
 }
 
-/// All upload buffers of one detector.
 pub(super) struct Uploads<G: Gpu> {
     buffers: [Mutex<UploadBuffer<G>>; BUFFERS],
-    /// The buffer to fill next.
     next: AtomicUsize,
 }
 
-/// One upload buffer. Invariant: the pairs in it, the first `filled` bytes of `staging`, are all of `family` and have `ages`.
+/// An upload buffer. The first `filled` bytes of `staging` are pairs that all have the type `family` and the age
+/// `ages`.
 pub(super) struct UploadBuffer<G: Gpu> {
-    // Dropped in this order: memory before the queue whose work uses it.
+    // Fields are dropped in this order, so memory is freed before the queue whose work uses it.
     staging: G::HostMemory,
     filled: usize,
     family: Family,
     ages: Ages,
     pairs: G::Memory,
-    /// Behind the last scan that was joined.
+    /// A mark after the last joined scan.
     done: G::Mark,
-    /// Whether there was no scan after that.
+    /// Whether all scans have been joined.
     is_joined: bool,
     pub(super) queue: G::Queue,
 }
 
 impl<G: Gpu> Uploads<G> {
-    /// Allocates the buffers.
     pub(super) fn new(gpu: &G) -> Result<Self, Error> {
         let buffer = || -> Result<_, Error> {
             Ok(Mutex::new(UploadBuffer {
@@ -76,7 +75,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(Self { buffers, next: AtomicUsize::new(0) })
     }
 
-    /// Takes in `pairs`, which were in contact `ages` ago.
+    /// Copies `pairs`, whose contacts were `ages` ago, into buffers.
     pub(super) fn scan(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -95,7 +94,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Takes in the pairs of `family` in the first `bytes` of `pinned`, which the device reads there.
+    /// Uploads the pairs of `family` in the first `bytes` of `pinned`, which the device reads directly.
     pub(super) fn scan_pinned(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -113,7 +112,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Lends a buffer for work that does not wait in it; other threads continue with the next one.
+    /// Returns a buffer for work that does not stay in it. Other threads continue with the next buffer.
     pub(super) fn take(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let mut buffer = self.free();
         buffer.is_joined = false;
@@ -121,7 +120,7 @@ impl<G: Gpu> Uploads<G> {
         buffer
     }
 
-    /// Starts what waits in all buffers, and lets the queue of `ctx`, always the same one, wait for it.
+    /// Starts the work of all buffers, and makes the queue of `ctx`, which is always the same, wait for it.
     pub(super) fn join(&self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         self.buffers.iter().try_for_each(|buffer| {
             let mut buffer = lock(buffer);
@@ -135,12 +134,11 @@ impl<G: Gpu> Uploads<G> {
         })
     }
 
-    /// Lets all buffers wait for `mark`.
     pub(super) fn wait(&self, gpu: &G, mark: &G::Mark) -> Result<(), Error> {
         self.buffers.iter().try_for_each(|buffer| gpu.wait(&lock(buffer).queue, mark))
     }
 
-    /// Locks a buffer that no other thread fills, or else waits for the next one.
+    /// Locks a buffer that no other thread is filling, or else waits for the next one.
     fn free(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let next = self.next.load(Relaxed);
         let buffer = |number| &self.buffers[(next + number) % BUFFERS];
@@ -148,14 +146,14 @@ impl<G: Gpu> Uploads<G> {
         free.unwrap_or_else(|| lock(buffer(0)))
     }
 
-    /// Continues with the next buffer, while this one is copied.
+    /// Continues with the next buffer while this one is copied.
     fn turn(&self) {
         self.next.fetch_add(1, Relaxed);
     }
 }
 
 impl<G: Gpu> UploadBuffer<G> {
-    /// Takes as many of the bytes of `pairs` as there is room for, whole pairs, and returns the rest.
+    /// Copies as many of the bytes of `pairs` as there is room for, and returns the rest. Pairs are not split.
     fn fill<'p>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -174,7 +172,7 @@ impl<G: Gpu> UploadBuffer<G> {
         Ok(rest)
     }
 
-    /// Starts the copy and the scan of what is in the buffer.
+    /// Starts the copy and the scan of the pairs in the buffer.
     fn submit(&mut self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         if self.filled == 0 {
             return Ok(());
@@ -186,7 +184,7 @@ impl<G: Gpu> UploadBuffer<G> {
     }
 }
 
-/// Locks `buffer`. A thread that panicked with it left it whole, as its pairs are counted last.
+/// Locks `buffer`. After a panic, its data are consistent, because pairs are counted last.
 fn lock<T>(buffer: &Mutex<T>) -> MutexGuard<'_, T> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! [`PairBatch`]: pairs of any two addresses on their way to a detector.
+//! [`PairBatch`]: a batch of pairs of any two addresses.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -13,10 +13,10 @@ use crate::ingest::feed::{Arrival, Feed};
 use crate::ingest::pairs::Pair;
 use crate::ingest::pinned::PinnedPairs;
 
-/// Pairs of any two addresses that are ingested together, each as the type that is fastest for it.
+/// A batch of pairs of any two addresses, each stored as the type that is ingested fastest.
 ///
-/// One of [`SlidingDetector::pair_batch`] collects them where a GPU reads them by itself: [`ingest`](Self::ingest) then makes no
-/// copy on the host.
+/// A batch from [`SlidingDetector::pair_batch`] stores pairs where a GPU reads them directly. [`ingest`](Self::ingest)
+/// then makes no copy on the host.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -36,7 +36,7 @@ use crate::ingest::pinned::PinnedPairs;
 pub struct PairBatch {
     v4: FamilyBatch<IpPair>,
     v6: FamilyBatch<Ip6Pair>,
-    /// What the device reported during a push, until a call can return that.
+    /// Error of the device during a push, until a call can return it.
     failure: Mutex<Option<Error>>,
 }
 
@@ -47,7 +47,7 @@ impl Default for PairBatch {
 }
 
 impl PairBatch {
-    /// Returns a batch without any pair, in ordinary memory.
+    /// Returns an empty batch in ordinary memory.
     #[must_use]
     pub const fn new() -> Self {
         Self::of(FamilyBatch::new(), FamilyBatch::new())
@@ -57,7 +57,7 @@ impl PairBatch {
         Self { v4, v6, failure: Mutex::new(None) }
     }
 
-    /// Adds the pair of the inside host `inside` and its opposite host `opposite`.
+    /// Adds the pair of the host `inside` and its peer `opposite`.
     #[inline]
     pub fn push(&mut self, inside: IpAddr, opposite: IpAddr) {
         let pushed = match (inside.to_canonical(), opposite.to_canonical()) {
@@ -72,68 +72,68 @@ impl PairBatch {
         }
     }
 
-    /// Returns what the device reported during a push, once.
+    /// Returns an error of the device during a push, once.
     fn check(&self) -> Result<(), Error> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.take().map_or(Ok(()), Err)
     }
 
-    /// Ingests all pairs as contacts of the slice that `detector` runs.
+    /// Ingests all pairs as contacts of the running slice of `detector`.
     ///
     /// # Errors
-    /// As [`SlidingDetector::ingest`]. What the device reported during a [`push`](Self::push) is returned by the next call that
-    /// ingests or reads the pairs, all of which the batch still has.
+    /// Returns the errors of [`SlidingDetector::ingest`]. An error of the device during a [`push`](Self::push) is
+    /// returned by the next call that ingests or reads the pairs. The batch still contains all pairs.
     pub fn ingest(&self, detector: &SlidingDetector) -> Result<(), Error> {
         self.ingest_late(detector, 0)
     }
 
-    /// Ingests all pairs as contacts of `slices_late` slices before the one that `detector` runs.
+    /// Ingests all pairs as contacts `slices_late` slices before the running slice of `detector`.
     ///
     /// # Errors
-    /// As [`SlidingDetector::ingest_late`].
+    /// Returns the errors of [`SlidingDetector::ingest_late`].
     pub fn ingest_late(&self, detector: &SlidingDetector, slices_late: u32) -> Result<(), Error> {
         self.check()?;
-        // Those that may be refused come first: then none are ingested.
+        // Pairs that may be rejected come first, so that an error means that no pair was ingested.
         self.v6.ingest_late(detector, slices_late)?;
         self.v4.ingest_late(detector, slices_late)
     }
 
-    /// Ingests all pairs by way of `feed`.
+    /// Ingests all pairs through `feed`.
     ///
     /// # Errors
-    /// As [`Feed::ingest`].
+    /// Returns the errors of [`Feed::ingest`].
     pub fn feed(&self, feed: &mut Feed) -> Result<(), Error> {
         self.check()?;
         self.v6.runs(|pairs| feed.ingest(pairs))?;
         self.v4.runs(|pairs| feed.ingest(pairs))
     }
 
-    /// Ingests all pairs by way of `feed` as contacts of the slice of number `slice`; tells where that is.
+    /// Ingests all pairs through `feed` as contacts of slice number `slice`, and returns the position of that slice.
     ///
     /// # Errors
-    /// As [`Feed::ingest_at`].
-    #[expect(clippy::missing_panics_doc, reason = "either family has a run, if an empty one")]
+    /// Returns the errors of [`Feed::ingest_at`].
+    #[expect(clippy::missing_panics_doc, reason = "each family has at least one run")]
     pub fn feed_at(&self, feed: &mut Feed, slice: u64) -> Result<Arrival, Error> {
         self.check()?;
         let mut arrival = None;
         self.v6.runs(|pairs| put(feed, slice, pairs, &mut arrival))?;
         self.v4.runs(|pairs| put(feed, slice, pairs, &mut arrival))?;
-        Ok(arrival.expect("a run of either type"))
+        Ok(arrival.expect("there is at least one run"))
     }
 
-    /// Returns the pairs of two IPv4 hosts: a copy where a device reads them by itself.
+    /// Returns the pairs of two IPv4 hosts. They are copied if a device reads them directly.
     ///
     /// # Errors
-    /// What that device reports.
+    /// Returns an error if that device fails.
     pub fn v4(&self) -> Result<Cow<'_, [IpPair]>, Error> {
         self.check()?;
         self.v4.all()
     }
 
-    /// Returns all other pairs: a copy where a device reads them by itself.
+    /// Returns all other pairs. They are copied if a device reads them directly.
     ///
     /// # Errors
-    /// What that device reports.
+    /// Returns an error if that device fails.
     pub fn v6(&self) -> Result<Cow<'_, [Ip6Pair]>, Error> {
         self.check()?;
         self.v6.all()
@@ -145,7 +145,7 @@ impl PairBatch {
         self.v4.len() + self.v6.len()
     }
 
-    /// Returns whether there is no pair.
+    /// Returns whether the batch is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -159,9 +159,10 @@ impl PairBatch {
 }
 
 impl SlidingDetector {
-    /// Returns an empty batch that keeps up to `len` pairs of each type in page-locked memory, which the detector's GPU reads by
-    /// itself, and more in ordinary memory. The page-locked memory is of 80 bytes for each of the `len` pairs. On the CPU all of
-    /// the batch is in ordinary memory.
+    /// Returns an empty batch with room for `len` pairs of each type in memory that the detector's GPU reads directly.
+    ///
+    /// This page-locked memory takes 80 bytes for each of the `len` pairs. Further pairs go to ordinary memory. On the
+    /// CPU, the whole batch is in ordinary memory.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -170,12 +171,12 @@ impl SlidingDetector {
     /// let mut batch = detector.pair_batch(1 << 14)?;
     /// batch.push("10.0.0.1".parse()?, "192.0.2.7".parse()?);
     /// batch.ingest(&detector)?; // a GPU copies after the call has returned
-    /// batch.clear(); // the next pairs go to another memory meanwhile
+    /// batch.clear(); // meanwhile, the next pairs go to a second buffer
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::PinnedMemory`].
+    /// Returns [`Error::PinnedMemory`].
     pub fn pair_batch(&self, len: usize) -> Result<PairBatch, Error> {
         match self.device() {
             Device::Cpu => Ok(PairBatch::new()),
@@ -187,35 +188,34 @@ impl SlidingDetector {
     }
 }
 
-/// The pairs of one type in a batch, in the order in which they came: those in pinned memory, then those beyond.
+/// The pairs of one type in a batch, in order of arrival: first those in pinned memory, then the rest.
 #[derive(Debug)]
 struct FamilyBatch<P: Pair> {
     pinned: Option<PinnedBuffers<P>>,
     rest: Vec<P>,
 }
 
-/// Two buffers that a device reads by itself: while it reads one, the other is filled.
+/// Two buffers that a device reads directly. While it reads one, the other is filled.
 #[derive(Debug)]
 struct PinnedBuffers<P: Pair> {
     memories: [PinnedPairs<P>; 2],
-    /// The index of the buffer that is filled.
+    /// Index of the buffer that is being filled.
     filling: usize,
 }
 
 impl<P: Pair> FamilyBatch<P> {
-    /// No pairs, in ordinary memory.
     const fn new() -> Self {
         Self { pinned: None, rest: Vec::new() }
     }
 
-    /// No pairs, in the memory that `pin` returns twice, and beyond that in ordinary memory.
+    /// Returns an empty batch in two buffers from `pin`. Pairs that do not fit go to ordinary memory.
     fn pinned(mut pin: impl FnMut() -> Result<PinnedPairs<P>, Error>) -> Result<Self, Error> {
         let mut memories = [pin()?, pin()?];
         memories.iter_mut().for_each(PinnedPairs::clear);
         Ok(Self { pinned: Some(PinnedBuffers { memories, filling: 0 }), rest: Vec::new() })
     }
 
-    /// Adds `pair`, in any case; returns what the device reports that reads the memory.
+    /// Adds `pair`, even if the device that reads the memory fails. Returns its error.
     #[inline]
     fn push(&mut self, pair: P) -> Result<(), Error> {
         let mut pushed = Ok(());
@@ -232,7 +232,6 @@ impl<P: Pair> FamilyBatch<P> {
         pushed
     }
 
-    /// Removes all pairs.
     fn clear(&mut self) {
         if let Some(PinnedBuffers { memories, filling }) = &mut self.pinned {
             *filling = 1 - *filling;
@@ -241,12 +240,12 @@ impl<P: Pair> FamilyBatch<P> {
         self.rest.clear();
     }
 
-    /// Those in the memory that a device reads.
+    /// Returns the pairs in pinned memory.
     fn in_pinned(&self) -> Option<&PinnedPairs<P>> {
         self.pinned.as_ref().map(|PinnedBuffers { memories, filling }| &memories[*filling])
     }
 
-    /// Ingests all pairs as contacts of `slices_late` slices before the one that `detector` runs.
+    /// Ingests all pairs as contacts `slices_late` slices before the running slice of `detector`.
     fn ingest_late(&self, detector: &SlidingDetector, slices_late: u32) -> Result<(), Error> {
         if let Some(pinned) = self.in_pinned().filter(|pinned| !pinned.is_empty()) {
             detector.ingest_pinned_late(pinned, slices_late)?;
@@ -258,7 +257,7 @@ impl<P: Pair> FamilyBatch<P> {
         self.in_pinned().map_or(0, PinnedPairs::len) + self.rest.len()
     }
 
-    /// Calls `each` with runs of the pairs, in their order.
+    /// Calls `each` with runs of the pairs, in order.
     fn runs(&self, mut each: impl FnMut(&[P]) -> Result<(), Error>) -> Result<(), Error> {
         if let Some(pinned) = self.in_pinned() {
             pinned.read(&mut each)??;
@@ -266,7 +265,6 @@ impl<P: Pair> FamilyBatch<P> {
         each(&self.rest)
     }
 
-    /// All of them.
     fn all(&self) -> Result<Cow<'_, [P]>, Error> {
         let Some(pinned) = self.in_pinned() else { return Ok(Cow::Borrowed(&self.rest)) };
         let mut all = pinned.read(<[P]>::to_vec)?;
@@ -275,14 +273,14 @@ impl<P: Pair> FamilyBatch<P> {
     }
 }
 
-/// Ingests `pairs` by way of `feed`, as contacts of the slice of number `slice`, unless pairs before them were not ingested.
+/// Ingests `pairs` through `feed` as contacts of slice number `slice`, unless earlier pairs were not ingested.
 fn put<P: Pair>(
     feed: &mut Feed,
     slice: u64,
     pairs: &[P],
     arrival: &mut Option<Arrival>,
 ) -> Result<(), Error> {
-    // The first run may be empty: then the slice is found by that. What pairs have found stays.
+    // The first run may be empty. It then determines the position of the slice. A position found by pairs is kept.
     if arrival.is_none_or(|earlier| earlier.is_ingested() && !pairs.is_empty()) {
         *arrival = Some(feed.ingest_at(slice, pairs)?);
     }

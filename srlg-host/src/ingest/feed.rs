@@ -1,10 +1,10 @@
-//! [`Feed`]: the way in for a thread that receives packets while another closes slices.
+//! [`Feed`]: ingestion for a thread that receives packets while another closes slices.
 //!
-//! Feeds and the closing thread meet in a [`FeedSlot`] per feed, which has two locks.
-//! `share` holds a share of the backend (an [`Arc`]) while no slice is being closed; a feed locks it while it ingests.
-//! `buffer` holds the pairs that came during a close, and when they were in contact. IPv4 pairs of short calls wait beside
-//! both until they make a batch ([`FewPairs`](few::FewPairs)), which has a lock of its own for the threads that ingest them.
-//! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all know the [`RunningSlice`].
+//! Each feed shares a [`FeedSlot`] with the closing thread. A slot has two locks. `share` contains a share of the
+//! backend (an [`Arc`]) while no slice is being closed. A feed locks it while it ingests. `buffer` contains the pairs
+//! that arrive during a close, with their times. IPv4 pairs of short calls are stored separately until they fill a
+//! batch ([`FewPairs`](few::FewPairs)), which has its own lock for the threads that ingest it.
+//! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all of them share the [`RunningSlice`].
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -12,34 +12,35 @@
 //!    |  ^                                                                |
 //!    |  +------------- the closer has aged the recorders ----------------+
 //!    +--> Ended: the detector was dropped, or a close panicked     <-----+
-//!         (a close after that one opens it again; a panic of the caller's code ends nothing)
+//!         (the next close opens the slot again; a panic of the caller's code does not end it)
 //! ```
 //!
-//! A close, in this order:
-//! 1. The closer ingests the waiting and the buffered pairs of all feeds, while feeds continue, and notes in each `buffer`
-//!    which slice will run afterwards.
-//! 2. It sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer` while it is
-//!    set. So the closer waits only for the call that is under way: for [`PAIRS_PER_FEED_CALL`] pairs, and the same number
-//!    from the buffer.
-//! 3. It takes all shares back, until its own is the only one: `Arc::get_mut` yields the backend.
-//! 4. After its work it lends the shares again. It does not touch `buffer`.
+//! A close has these steps:
+//! 1. The closer ingests the waiting and the buffered pairs of all feeds, while feeds continue. It writes the number of
+//!    the next slice to each `buffer`.
+//! 2. It sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer` while it
+//!    is set. Thus the closer waits only for the current call of a feed. This call ingests at most
+//!    [`PAIRS_PER_FEED_CALL`] new pairs and the same number from the buffer.
+//! 3. It takes all shares back until its own is the only one. `Arc::get_mut` then returns the backend.
+//! 4. After its work, it lends the shares again. It does not touch `buffer`.
 //!
-//! Buffered pairs are ingested by the feed's own calls, up to [`PAIRS_PER_FEED_CALL`] with each, or when the feed is
-//! dropped; by step 1, for feeds that are idle; or by a thread that reads the recorders between closes
+//! Buffered pairs are ingested by later calls of the feed, up to [`PAIRS_PER_FEED_CALL`] per call, and when the feed is
+//! dropped. Step 1 ingests those of idle feeds. A thread that reads the recorders between closes also ingests them
 //! ([`settled`](lent::LentBackend::settled)).
 //!
 //! Invariants:
-//! - While a close has the backend no slot is open, and there is one reference to the backend.
-//! - Pairs of a call that returned before a close began are in the recorders when step 3 is over: either the call
-//!   ingested them, or they waited or were in `buffer` before step 1. Pairs that are buffered during a close are ingested after it,
-//!   while the slice runs that step 1 noted: step 1 of the next close is the last occasion. Pairs with a slice of their own
-//!   are placed by its number, and are ingested as late as they are at that moment.
-//! - A feed that must not wait takes only locks that are free, and never has a turn.
-//! - Waits are short. Any other feed waits when `buffer` is full, for one close: the next one takes the share of a waiting
-//!   feed only after the feed has had its turn. The closer waits for calls that are under way. `buffer` is locked to append,
-//!   and by the thread that ingests from it; a feed whose slot is open skips pairs that another thread ingests.
-//! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or buffers pairs that it could have ingested; they
-//!   are ingested like all others in the buffer.
+//! - While a close has the backend, no slot is open and only one reference to the backend exists.
+//! - After step 3, the recorders contain the pairs of all calls that returned before the close started. Either the call
+//!   ingested them, or step 1 did.
+//! - Pairs buffered during a close are ingested after it, at the latest by step 1 of the next close. Until then, the
+//!   slice from step 1 is running. The age of pairs with a slice number is determined when they are ingested.
+//! - A feed that must not wait takes only free locks and never gets a turn.
+//! - Waits are short. Any other feed waits for one close if `buffer` is full. The next close takes the share of a
+//!   waiting feed only after the feed has had its turn. The closer waits only for current calls.
+//! - `buffer` is locked by the thread that appends to it or ingests from it. A feed whose slot is open skips pairs that
+//!   another thread is ingesting.
+//! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or buffers pairs that it could have ingested.
+//!   These are ingested like all other buffered pairs.
 
 mod buffer;
 mod few;
@@ -61,29 +62,30 @@ pub use running::Arrival;
 use running::{RunningSlice, Time};
 use slot::{FeedSlot, FeedState, Share};
 
-/// Pairs that are ingested while a slot is locked, and as many from the buffer: some tenths of a
-/// millisecond, for which a close may have to wait.
+/// Maximum number of new pairs, and of buffered pairs, that a call ingests while its slot is locked.
+///
+/// A close may have to wait for them, which takes a few tenths of a millisecond.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
-/// Pairs of a call that may wait: in longer calls the locks are a small part of the time.
+/// Maximum number of pairs in a call that may wait. In longer calls, locking takes a small part of the time.
 const PAIRS_OF_SHORT_CALLS: usize = 16;
 
-/// A handle by which one thread ingests pairs, as long as the detector is there; see
+/// A handle through which one thread ingests pairs while the detector exists; see
 /// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
 ///
-/// Dropping a feed loses no pair: its buffer is ingested then. If a slice is being closed at that moment, it is ingested
-/// before the next slice closes or a query is answered.
+/// When a feed is dropped, its buffer is ingested, so no pair is lost. If a slice is being closed at that moment, the
+/// buffer is ingested before the next slice closes or a query is answered.
 pub struct Feed {
     slot: Arc<FeedSlot>,
     running: Arc<RunningSlice>,
     known: Known,
 }
 
-/// What a feed knows of its slot without a lock.
+/// The state of a slot that its feed knows without a lock.
 struct Known {
-    /// Whether some pairs may be in the buffer.
+    /// Whether the buffer may contain pairs.
     may_keep: bool,
-    /// Where the room for pairs of short calls ends.
+    /// The end of the room for pairs of short calls.
     few_end: FewEnd,
 }
 
@@ -99,27 +101,27 @@ impl Feed {
         Self { slot, running, known }
     }
 
-    /// Returns the bytes that a feed takes which keeps up to `capacity` pairs of each type during a close. The system gives memory
-    /// to what is used of it.
+    /// Returns the memory in bytes of a feed that buffers up to `capacity` pairs of each type.
+    ///
+    /// The system provides physical memory only for the part that is used.
     #[must_use]
     pub const fn memory_bytes(capacity: usize) -> usize {
         let run = size_of::<(Time, usize)>();
         capacity * (size_of::<IpPair>() + size_of::<Ip6Pair>() + 2 * run)
     }
 
-    /// Records that each of `pairs` was in contact in the running slice, as
-    /// [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) does.
+    /// Records a contact in the running slice for each of `pairs`, like
+    /// [`SlidingDetector::ingest`](crate::SlidingDetector::ingest).
     ///
-    /// While another thread closes a slice, pairs are buffered for the next slice; when the buffer
-    /// is full, the call blocks until the slice is closed. Later calls ingest what was buffered,
-    /// some of it with each.
+    /// While another thread closes a slice, pairs are buffered for the next slice. If the buffer is full, the call
+    /// blocks until the slice is closed. Each later call ingests some of the buffered pairs.
     ///
-    /// A call may have a single pair. IPv4 pairs of calls of up to 16 wait in the feed, and 64 of them are ingested together.
-    /// Closes, queries and the other readers of the detector ingest the waiting pairs first, and so does dropping the feed.
+    /// A call may have a single pair. IPv4 pairs of calls with up to 16 pairs wait in the feed, and up to 64 of them
+    /// are ingested together. Closes and queries ingest waiting pairs first, and so does dropping the feed.
     ///
     /// # Errors
-    /// [`Error::Ip6InPaper`], [`Error::DetectorDropped`], and what the device reports, perhaps about pairs of earlier calls; the
-    /// CPU reports nothing else.
+    /// Returns [`Error::Ip6InPaper`], [`Error::DetectorDropped`], or an error if a GPU fails, perhaps with pairs of
+    /// earlier calls.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
         if self.append_few(pairs) {
             return Ok(());
@@ -129,16 +131,17 @@ impl Feed {
         pieces.try_for_each(|pairs| self.put(Time::Running, pairs).map(drop))
     }
 
-    /// Records that each of `pairs` was in contact in the slice of number `slice`, and tells where that
-    /// is. As the number is absolute, a close just before or during the call shifts nothing.
+    /// Records a contact in slice number `slice` for each of `pairs`, and returns the position of that slice.
     ///
-    /// Pairs that are [`Late`](Arrival::Late) are recorded as
-    /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late) does. Those of a slice that
-    /// is being closed are late by one, and those of the next are [`Running`](Arrival::Running): both are
-    /// buffered as in [`ingest`](Self::ingest), and the call blocks where that does.
+    /// The number is absolute, so a close just before or during the call does not change the slice.
     ///
-    /// Where a close comes in the midst of many pairs, the answer is that of the last; nothing more is
-    /// ingested of pairs that have become [`TooLate`](Arrival::TooLate).
+    /// [`Late`](Arrival::Late) pairs are recorded like those of
+    /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late). While a slice is being closed, its pairs
+    /// are one slice late, and pairs of the next slice are [`Running`](Arrival::Running). Both are buffered as in
+    /// [`ingest`](Self::ingest), and the call blocks under the same condition.
+    ///
+    /// If a close happens during a call with many pairs, the returned position is that of the last pair. Once pairs
+    /// have become [`TooLate`](Arrival::TooLate), the rest are not ingested.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -151,12 +154,12 @@ impl Feed {
     /// assert_eq!(feed.ingest_at(998, &pairs)?, Arrival::Late { slices: 2 });
     /// assert_eq!(feed.ingest_at(1000, &pairs)?, Arrival::Running);
     /// assert_eq!(feed.ingest_at(940, &pairs)?, Arrival::TooLate); // of 60 slices, 941 is the oldest
-    /// assert_eq!(feed.ingest_at(1001, &pairs)?, Arrival::Future); // give them again when it runs
+    /// assert_eq!(feed.ingest_at(1001, &pairs)?, Arrival::Future); // ingest them again when slice 1001 is running
     /// # Ok::<(), srlg::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`ingest`](Self::ingest).
+    /// Returns the errors of [`ingest`](Self::ingest).
     pub fn ingest_at<P: Pair>(&mut self, slice: u64, pairs: &[P]) -> Result<Arrival, Error> {
         self.check::<P>(pairs)?;
         let mut rest = pairs;
@@ -170,12 +173,11 @@ impl Feed {
         }
     }
 
-    /// Ingests as many of `pairs` as it can without waiting, as [`ingest`](Self::ingest) does; returns
-    /// how many: all of them, unless the buffer is full during a close, or at that moment another
-    /// thread ingests what is in it.
+    /// Ingests as many of `pairs` as possible without waiting, like [`ingest`](Self::ingest), and returns their number.
     ///
-    /// The rest, `pairs[taken..]`, is the caller's, to drop and count or to give again. On a GPU the
-    /// call may wait for pairs on their way to it.
+    /// During a close, pairs are left over if the buffer is full or another thread is ingesting from it. The caller can
+    /// drop and count the rest, `pairs[taken..]`, or pass it again. On a GPU, the call may wait for pairs that are
+    /// being copied.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -191,8 +193,8 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// As [`ingest`](Self::ingest). Some pairs may have been ingested before; to give all of them again
-    /// does no harm.
+    /// Returns the errors of [`ingest`](Self::ingest). Some pairs may have been ingested. It is safe to pass all of
+    /// them again.
     pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<usize, Error> {
         if self.append_few(pairs) {
             return Ok(pairs.len());
@@ -200,11 +202,13 @@ impl Feed {
         self.try_all(Time::Running, pairs).map(|(_, taken)| taken)
     }
 
-    /// Ingests as many of `pairs`, of the slice of number `slice`, as it can without waiting, as
-    /// [`ingest_at`](Self::ingest_at) does; tells where they belong, and how many it took.
+    /// Ingests as many of `pairs` in slice number `slice` as possible without waiting, like
+    /// [`ingest_at`](Self::ingest_at).
+    ///
+    /// Returns the position of that slice and the number of ingested pairs.
     ///
     /// # Errors
-    /// As [`try_ingest`](Self::try_ingest).
+    /// Returns the errors of [`try_ingest`](Self::try_ingest).
     pub fn try_ingest_at<P: Pair>(
         &mut self,
         slice: u64,
@@ -213,15 +217,16 @@ impl Feed {
         self.try_all(Time::Slice(slice), pairs)
     }
 
-    /// Returns the number of the running slice, without any lock; while a slice is being closed, its
-    /// number still. Another may run when the caller looks at it: [`ingest_at`](Self::ingest_at) does not mind.
+    /// Returns the number of the running slice without locking. During a close, this is the slice that is being closed.
+    ///
+    /// The value may be out of date when the caller uses it. [`ingest_at`](Self::ingest_at) handles that correctly.
     #[must_use]
     #[inline]
     pub fn slice(&self) -> u64 {
         self.running.slice()
     }
 
-    /// Lets the pairs of a short call wait. Returns whether it did.
+    /// Stores the pairs of a short call for later ingestion. Returns false if that is not possible.
     #[inline]
     fn append_few<P: Pair>(&self, pairs: &[P]) -> bool {
         let Self { slot, known, .. } = self;
@@ -233,7 +238,7 @@ impl Feed {
         }
     }
 
-    // First of all: a buffered pair that cannot be ingested would fail every later query.
+    // This check comes first, because a buffered pair that cannot be ingested would make every later query fail.
     fn check<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
         P::slice(pairs).family().check(self.running.params())
     }
@@ -252,14 +257,14 @@ impl Feed {
         }
     }
 
-    /// Ingests `pairs`, of `time`, or buffers them; waits if there is no room for all of them.
+    /// Ingests or buffers `pairs` of `time`. Waits if the buffer is full.
     fn put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<Arrival, Error> {
         let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {
             let done = scan(slot, running, &share, known, time, pairs);
             drop(share);
             if slot.is_wanted() {
-                // The closer waits for this call: where cores are few, for this core, too.
+                // The closer waits for this call to finish and, if there are few cores, for this core.
                 thread::yield_now();
             }
             return done;
@@ -274,7 +279,7 @@ impl Feed {
         }
     }
 
-    /// Ingests or buffers as many of `pairs` as it can without waiting. Returns how many.
+    /// Ingests or buffers as many of `pairs` as possible without waiting. Returns their number.
     fn try_put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<(Arrival, usize), Error> {
         let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {
@@ -290,7 +295,8 @@ impl Feed {
     }
 }
 
-/// Ingests what waits of short calls, some of the buffer of `slot`, and `pairs`, of `time`, if they belong to the window.
+/// Ingests waiting pairs of short calls, some pairs from the buffer of `slot`, and `pairs` of `time` if they are in the
+/// window.
 fn scan<P: Pair>(
     slot: &FeedSlot,
     running: &RunningSlice,
@@ -307,7 +313,7 @@ fn scan<P: Pair>(
                 buffer.hand_in(&**backend, running, PAIRS_PER_FEED_CALL)?;
                 !buffer.is_empty()
             }
-            None => false, // another thread ingests all of it
+            None => false, // Another thread is ingesting all of them.
         };
     }
     let arrival = running.arrival(time, running.slice());
@@ -318,8 +324,8 @@ fn scan<P: Pair>(
 }
 
 impl Drop for Feed {
-    // Pairs that stay in the buffer, because a slice is being closed or the device fails, are ingested by the thread
-    // that next reads the recorders, which gets the error as well.
+    // Pairs may remain in the buffer because a slice is being closed or the device fails. The next thread that reads
+    // the recorders ingests them and gets the error.
     fn drop(&mut self) {
         let Self { slot, running, known } = self;
         let nothing: &[IpPair] = &[];

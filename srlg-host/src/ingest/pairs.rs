@@ -1,4 +1,4 @@
-//! Pairs of either type, as detectors take them.
+//! The types of pairs that detectors ingest.
 
 use std::net::IpAddr;
 
@@ -7,15 +7,15 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 
-/// A type of pairs that detectors ingest: [`IpPair`], and [`Ip6Pair`] of any two addresses.
+/// A type of pair that detectors ingest: [`IpPair`], or [`Ip6Pair`] for any two addresses.
 ///
-/// This trait cannot be implemented elsewhere.
+/// This trait is sealed and cannot be implemented outside this crate.
 pub trait Pair: Sealed {}
 
 impl Pair for IpPair {}
 impl Pair for Ip6Pair {}
 
-/// The supertrait that keeps [`Pair`] from being implemented elsewhere.
+/// The supertrait that seals [`Pair`].
 pub trait Sealed:
     Copy + Default + FromBytes + IntoBytes + Immutable + Send + Sync + 'static
 {
@@ -47,17 +47,17 @@ impl Sealed for Ip6Pair {
     }
 }
 
-/// The address family of pairs.
+/// The type of pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// [`IpPair`].
+    /// The type [`IpPair`].
     V4,
-    /// [`Ip6Pair`].
+    /// The type [`Ip6Pair`].
     V6,
 }
 
 impl Family {
-    /// Bytes of a pair.
+    /// Returns the size of a pair in bytes.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) const fn pair_bytes(self) -> usize {
         match self {
@@ -66,13 +66,13 @@ impl Family {
         }
     }
 
-    /// The type of so many pairs of this one: none at all are none of IPv4, which every detector takes.
+    /// Returns the type of `count` pairs. Without pairs, this is IPv4, which every detector accepts.
     #[inline]
     pub(crate) const fn of(self, count: usize) -> Self {
         if count == 0 { Self::V4 } else { self }
     }
 
-    /// The type that pairs of `host` need.
+    /// Returns the type of pair that `host` needs.
     pub(crate) const fn of_host(host: IpAddr) -> Self {
         match host.to_canonical() {
             IpAddr::V4(_) => Self::V4,
@@ -80,7 +80,7 @@ impl Family {
         }
     }
 
-    /// Refuses pairs that detectors with `params` do not take.
+    /// Returns an error if detectors with `params` do not accept this type of pair.
     #[inline]
     pub(crate) fn check(self, params: &Params) -> Result<(), Error> {
         match self {
@@ -93,17 +93,17 @@ impl Family {
 /// Pairs of either type in ordinary memory.
 #[derive(Clone, Copy, Debug)]
 pub enum PairSlice<'a> {
-    /// Of IPv4.
+    /// Pairs of two IPv4 addresses.
     V4(&'a [IpPair]),
-    /// Of any two addresses.
+    /// Pairs of any two addresses.
     V6(&'a [Ip6Pair]),
 }
 
 impl<'a> PairSlice<'a> {
-    /// The pairs of `family` in `bytes`.
+    /// Interprets `bytes` as pairs of `family`.
     ///
     /// # Panics
-    /// When `bytes` are no whole pairs, or not aligned to 4 bytes.
+    /// Panics if `bytes` do not contain whole pairs or are not aligned to 4 bytes.
     pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
         match family {
             Family::V4 => Self::V4(<[IpPair]>::ref_from_bytes(bytes).expect("whole pairs")),
@@ -111,7 +111,6 @@ impl<'a> PairSlice<'a> {
         }
     }
 
-    /// Which type the pairs are of.
     #[inline]
     pub(crate) const fn family(self) -> Family {
         match self {
@@ -120,7 +119,6 @@ impl<'a> PairSlice<'a> {
         }
     }
 
-    /// The pairs as bytes.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn as_bytes(self) -> &'a [u8] {
         match self {

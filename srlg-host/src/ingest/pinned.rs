@@ -1,4 +1,4 @@
-//! [`PinnedPairs`]: pairs in memory that a GPU reads by itself.
+//! [`PinnedPairs`]: pairs in memory that a GPU reads directly.
 
 use std::any::Any;
 use std::fmt;
@@ -10,30 +10,29 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::Error;
 use crate::ingest::pairs::{Family, Pair, PairSlice};
 
-/// Pairs where the detector's device reads them fastest: in page-locked memory for a GPU, in
-/// ordinary memory for a CPU.
+/// Pairs in the memory that the detector's device reads fastest: page-locked memory for a GPU, ordinary memory for a
+/// CPU.
 ///
-/// Filling it waits until the device has read what was ingested from it before; so does its drop.
-/// Two of them in turn keep a device busy.
+/// Filling or dropping the buffer waits until the device has read the pairs ingested from it. Two buffers, used in
+/// turn, keep a device busy.
 pub struct PinnedPairs<P = IpPair> {
     memory: PinnedMemory,
     of: PhantomData<P>,
 }
 
-/// Memory that holds pairs of a family.
+/// Memory for pairs of one type.
 pub(crate) struct PinnedMemory {
     memory: Box<dyn PairMemory>,
     family: Family,
-    /// Bytes of pairs, which the memory begins with.
+    /// Number of bytes of pairs, at the start of the memory.
     bytes: usize,
 }
 
 /// The memory of one kind of device, aligned to 4 bytes.
 pub(crate) trait PairMemory: Any + Send + Sync {
-    /// Looks at it.
     fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
-    /// Lends it, to be changed.
+    /// Returns the bytes for changes.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
@@ -50,20 +49,19 @@ impl PairMemory for Vec<u64> {
 }
 
 impl PinnedMemory {
-    /// Which type the pairs are of.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) const fn family(&self) -> Family {
         self.family
     }
 
-    /// The memory, when it is of that kind, and the bytes of pairs that it begins with.
+    /// Returns the memory, if it is of the kind `M`, and the number of bytes of pairs at its start.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn memory<M: PairMemory>(&self) -> Option<(&M, usize)> {
         let memory = (&*self.memory as &dyn Any).downcast_ref()?;
         Some((memory, self.bytes))
     }
 
-    /// Does with the pairs what an `ingest` of ordinary memory does.
+    /// Passes the pairs to `scan`, like pairs in ordinary memory.
     pub(crate) fn scan(
         &self,
         mut scan: impl FnMut(PairSlice<'_>) -> Result<(), Error>,
@@ -77,7 +75,7 @@ impl PinnedMemory {
 }
 
 impl<P: Pair> PinnedPairs<P> {
-    /// `len` pairs, in what `pin` returns for as many bytes.
+    /// Creates a buffer of `len` pairs in memory from `pin`.
     pub(crate) fn new(
         len: usize,
         pin: impl FnOnce(usize) -> Result<Box<dyn PairMemory>, Error>,
@@ -92,10 +90,10 @@ impl<P: Pair> PinnedPairs<P> {
         &self.memory
     }
 
-    /// Calls `change` with all pairs, zeros at first, to fill in new ones.
+    /// Calls `change` with all pairs, which are zeros at first, to replace them.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Returns an error only if a GPU fails.
     #[expect(clippy::missing_panics_doc, reason = "the bytes are aligned whole pairs")]
     pub fn fill(&mut self, change: impl FnOnce(&mut [P])) -> Result<(), Error> {
         let PinnedMemory { memory, bytes, .. } = &mut self.memory;
@@ -104,7 +102,7 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(())
     }
 
-    /// Adds `pair` behind the others, in the memory that there is for `len` pairs when it is made; whether there was room.
+    /// Appends `pair`. Returns false if the memory is full. It has room for the number of pairs given at creation.
     #[inline]
     pub(crate) fn push(&mut self, pair: P) -> Result<bool, Error> {
         let PinnedMemory { memory, family, bytes } = &mut self.memory;
@@ -116,12 +114,11 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(true)
     }
 
-    /// Leaves no pair, but the memory of all.
+    /// Removes all pairs but keeps the memory.
     pub(crate) const fn clear(&mut self) {
         (self.memory.family, self.memory.bytes) = (Family::V4, 0);
     }
 
-    /// Looks at all pairs.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&[P]) -> T) -> Result<T, Error> {
         let PinnedMemory { memory, bytes, .. } = &self.memory;
         let (mut look, mut looked) = (Some(look), None);
@@ -129,7 +126,7 @@ impl<P: Pair> PinnedPairs<P> {
             let pairs = <[P]>::ref_from_bytes(&all[..*bytes]).expect("aligned whole pairs");
             looked = look.take().map(|look| look(pairs));
         })?;
-        Ok(looked.expect("a look at memory that could be read"))
+        Ok(looked.expect("the memory was read"))
     }
 
     /// Returns the number of pairs.
@@ -138,7 +135,7 @@ impl<P: Pair> PinnedPairs<P> {
         self.memory.bytes / size_of::<P>()
     }
 
-    /// Returns whether there is no pair.
+    /// Returns whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.memory.bytes == 0

@@ -1,9 +1,10 @@
-//! [`Checkpoints`]: snapshots in a folder, of which the last complete one survives whatever
-//! happens to the process or the machine.
+//! [`Checkpoints`]: snapshots in a folder.
 //!
-//! A checkpoint is written under another name, brought to disk, and renamed: a file that has the
-//! name of a checkpoint is a whole one. The newest two stay, so that one that the disk damages
-//! later leaves another. Numbers ascend and are never used again. Files of other names are left alone.
+//! The last complete one survives a crash of the process or the machine.
+//!
+//! A checkpoint is written under another name, synced and renamed, so a file with the name of a checkpoint is complete.
+//! The newest two are kept, in case the disk later damages one. Numbers ascend and are never reused. Files with other
+//! names are not touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -14,7 +15,7 @@ use srlg_core::Params;
 use crate::error::Error;
 use crate::state::Snapshot;
 
-/// Checkpoints that stay.
+/// Number of checkpoints that are kept.
 const KEPT: usize = 2;
 
 const PREFIX: &str = "checkpoint-";
@@ -22,7 +23,7 @@ const WHOLE: &str = "srlg";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
 
-/// A folder of checkpoints, which no other program uses as long as the value lives.
+/// A folder of checkpoints, locked against other processes while this value exists.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -39,43 +40,42 @@ const DAMAGED: &str = "damaged";
 /// if let Some(snapshot) = latest.snapshot {
 ///     detector.restore(&snapshot)?;
 /// }
-/// checkpoints.save(&detector.snapshot()?)?; // now and then
+/// checkpoints.save(&detector.snapshot()?)?; // at regular intervals
 /// # std::fs::remove_dir_all(folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Checkpoints {
     folder: PathBuf,
-    /// Locked until this is dropped, or whatever ends the process closes it.
+    /// Lock file, unlocked when this value is dropped or the process ends.
     lock: File,
     next: u64,
 }
 
-/// The checkpoints that a folder has.
+/// The newest checkpoint of a folder, and the damaged ones.
 #[derive(Debug)]
 pub struct LatestCheckpoint {
-    /// The newest checkpoint that is whole, if there is any.
+    /// The newest complete checkpoint, if there is one.
     pub snapshot: Option<Snapshot>,
-    /// Newer ones that are not.
+    /// Newer checkpoints that are damaged.
     pub damaged: Vec<DamagedCheckpoint>,
 }
 
 /// A checkpoint that cannot be read.
 #[derive(Debug)]
 pub struct DamagedCheckpoint {
-    /// Where it is kept, out of the way.
+    /// New path of the damaged file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The error that occurred when it was read.
     pub why: Error,
 }
 
 impl Checkpoints {
-    /// Opens `folder` for checkpoints, and makes it where there is none. Files of checkpoints that
-    /// were never finished are removed.
+    /// Opens `folder` for checkpoints, and creates it if necessary. Unfinished checkpoints are removed.
     ///
     /// # Errors
-    /// [`Error::CheckpointsInUse`] as long as another process has the folder,
-    /// [`Error::Checkpoint`] where it cannot be used.
+    /// Returns [`Error::CheckpointsInUse`] if another process uses the folder, and [`Error::Checkpoint`] if it cannot
+    /// be used.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
         make(&folder)?;
@@ -91,22 +91,23 @@ impl Checkpoints {
         Ok(Self { folder, lock, next })
     }
 
-    /// Saves `snapshot` as a checkpoint, which is on disk when the call returns. All but the newest two are removed.
+    /// Saves `snapshot` as a checkpoint and removes all but the newest two. The checkpoint is durable when the call
+    /// returns.
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] where the checkpoint cannot be written: the older ones are as they were.
-    /// The same error where an old one cannot be removed: then the new one is there as well.
+    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written, in which case the older ones are unchanged.
+    /// The same error is returned if an old one cannot be removed. The new one is then stored.
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
         let torn = path.with_extension(TORN);
         let renamed = || fs::rename(&torn, &path).map_err(cannot("rename", &torn));
         if let Err(error) = write(&torn, &bytes).and_then(|()| renamed()) {
-            // What cannot be removed now is removed by the next `open`.
+            // If the file cannot be removed now, the next `open` removes it.
             let _left = fs::remove_file(&torn);
             return Err(error);
         }
-        // The number is taken, whether or not the name comes to disk.
+        // The number is used even if the name does not become durable.
         self.next += 1;
         sync_folder(&self.folder)?;
         for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
@@ -115,13 +116,14 @@ impl Checkpoints {
         Ok(path)
     }
 
-    /// Returns the newest checkpoint that can be read, for a detector with `params`. Newer ones that
-    /// are damaged are renamed, and listed in [`LatestCheckpoint::damaged`].
+    /// Returns the newest checkpoint that can be read, for a detector with `params`.
+    ///
+    /// Newer ones that are damaged are renamed and listed in [`LatestCheckpoint::damaged`].
     ///
     /// # Errors
-    /// [`Error::Checkpoint`] where a file cannot be read or renamed. A checkpoint of other sizes,
-    /// another seed or another version is not damaged: [`Error::OtherSizes`], [`Error::OtherSeed`],
-    /// [`Error::Version`], [`Error::FormerVersion`].
+    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint with other sizes, another seed
+    /// or another version is not damaged. It causes [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::Version`] or
+    /// [`Error::FormerVersion`].
     pub fn latest(&mut self, params: &Params) -> Result<LatestCheckpoint, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {
@@ -134,7 +136,7 @@ impl Checkpoints {
                 Err(error) => return Err(error),
             }
         }
-        // Not before: an error would hide which they were.
+        // Files are renamed only now, because an earlier error would hide which ones are damaged.
         for damaged in &mut damaged {
             damaged.path = self.put_aside(&damaged.path)?;
         }
@@ -143,7 +145,7 @@ impl Checkpoints {
 
     fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {
         let mut aside = path.with_extension(DAMAGED);
-        // One that somebody put back under its old name may be damaged again.
+        // A file that a user renamed back may be found damaged again.
         for again in 2.. {
             if !aside.try_exists().map_err(cannot("look for", &aside))? {
                 break;
@@ -155,7 +157,6 @@ impl Checkpoints {
         Ok(aside)
     }
 
-    /// All checkpoints, with their numbers.
     fn newest_first(&self) -> Result<Vec<(u64, PathBuf)>, Error> {
         let paths = paths(&self.folder)?.into_iter().filter(|path| has_extension(path, WHOLE));
         let mut all: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
@@ -166,8 +167,8 @@ impl Checkpoints {
 
 impl Drop for Checkpoints {
     fn drop(&mut self) {
-        // To close it is not enough: a child that was forked and has not yet begun has it too. What
-        // cannot be unlocked is closed all the same.
+        // Closing the file does not suffice, because a forked child that has not called exec also has it open. If
+        // unlocking fails, the file is still closed.
         let _closed = self.lock.unlock();
     }
 }
@@ -177,9 +178,9 @@ fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
     Snapshot::from_bytes(&bytes, params)
 }
 
-/// Whether a checkpoint, which cannot be loaded for that reason, is damaged.
+/// Returns whether the error `why` means that a checkpoint is damaged.
 fn is_damage(why: &Error) -> bool {
-    // EIO on every Unix: the disk cannot give what it was given. The standard library has no name for it.
+    // This is EIO on every Unix: the disk failed to read. The standard library has no name for it.
     const DISK_FAILED: i32 = 5;
     match why {
         Error::Format(_) => true,
@@ -192,14 +193,14 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// The number of a checkpoint, whatever became of it. The largest is none: no other could follow.
+/// Returns the number of a checkpoint with any extension. The largest number is not valid, because no other could
+/// follow.
 fn number(path: &Path) -> Option<u64> {
     let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
     (number < u64::MAX).then_some(number)
 }
 
-/// Makes `folder` where there is none, and brings its name to disk, and those of all folders on the
-/// way that were not there either.
+/// Creates `folder` and its missing parents, and makes their names durable.
 fn make(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());
@@ -210,14 +211,13 @@ fn make(folder: &Path) -> Result<(), Error> {
     };
     make(parent)?;
     match fs::create_dir(folder) {
-        // Another process was faster.
+        // Another process created the folder first.
         Err(_) if folder.is_dir() => {}
-        made => made.map_err(cannot("make the folder", folder))?,
+        made => made.map_err(cannot("create the folder", folder))?,
     }
     sync_folder(parent)
 }
 
-/// The lock of `folder`.
 fn lock(folder: &Path) -> Result<File, Error> {
     let path = folder.join("lock");
     let mut options = File::options();
@@ -236,26 +236,26 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     paths.collect::<io::Result<_>>().map_err(cannot("read the folder", folder))
 }
 
-/// Writes a file, down to the disk.
+/// Writes a file and syncs it to disk.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    // Whatever has the name goes, so that a link leads to no file of another program.
+    // Any existing file is removed first, so that a link does not lead to a file of another program.
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             return Err(cannot("remove", path)(error));
         }
         _ => {}
     }
-    let mut file = File::create_new(path).map_err(cannot("make", path))?;
+    let mut file = File::create_new(path).map_err(cannot("create", path))?;
     file.write_all(bytes).map_err(cannot("write", path))?;
-    file.sync_all().map_err(cannot("bring to disk", path))
+    file.sync_all().map_err(cannot("sync", path))
 }
 
-/// Brings the names of files to disk.
+/// Makes the names of files in `folder` durable.
 fn sync_folder(folder: &Path) -> Result<(), Error> {
-    // Elsewhere a folder is no file that can be opened, and a rename is its own.
+    // On other systems, a folder cannot be opened as a file, and a rename needs no sync.
     if cfg!(unix) {
         let opened = File::open(folder).and_then(|folder| folder.sync_all());
-        opened.map_err(cannot("bring to disk", folder))?;
+        opened.map_err(cannot("sync", folder))?;
     }
     Ok(())
 }
@@ -274,7 +274,7 @@ mod tests {
         let name = format!("srlg-{}-free", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let first = Checkpoints::open(&folder).unwrap();
-        // As a child has it between fork and exec.
+        // This is the state of a child between fork and exec.
         let of_child = first.lock.try_clone().unwrap();
         assert!(matches!(Checkpoints::open(&folder), Err(Error::CheckpointsInUse { .. })));
         drop(first);

@@ -1,7 +1,7 @@
-//! [`Coder`]: writes a section, recorder by recorder.
+//! [`Coder`]: a writer of a section, recorder by recorder.
 //!
-//! Recorders come in runs, in their order, and go at once into what will be written: gaps, as long as
-//! these are no longer than the largest bitmap of the array would be, and planes of words.
+//! Recorders arrive in runs, in ascending order, and are encoded at once as gaps and planes of words. If the gaps
+//! become longer than the largest bitmap of the array, they are converted to a bitmap.
 
 use srlg_core::{ArrayShape, RecentRange, Word};
 use zerocopy::IntoBytes;
@@ -15,11 +15,12 @@ use crate::vectors::for_wider_vectors;
 pub(crate) struct Coder {
     shape: ArrayShape,
     fold: Fold,
-    /// The first recorder and the last one, if there is any.
+    /// The first and the last recorder, if there are any.
     ends: Option<(u32, u32)>,
     count: u32,
     places: Places,
-    /// Plane `i` has the bytes of the words that count `256^i`, or nothing as long as all are 0.
+    /// Bytes of the words, where plane `i` has those with place value `256^i`. A plane is empty while all its bytes are
+    /// 0.
     planes: [Vec<u8>; MOST_PLANES],
 }
 
@@ -30,20 +31,20 @@ enum Places {
 }
 
 impl Coder {
-    /// A section without any recorder, for those of an array whose words are in `range`.
+    /// Creates an empty section for recorders of an array whose words are in `range`.
     pub(crate) fn for_range(shape: ArrayShape, range: RecentRange) -> Self {
         Self::new(shape, Fold::of(shape.width, range))
     }
 
-    /// A section without any recorder, of an array of that shape.
+    /// Creates an empty section of an array with this shape.
     pub(super) fn new(shape: ArrayShape, fold: Fold) -> Self {
         let (places, planes) = (Places::Gaps(Vec::new()), Default::default());
         Self { shape, fold, ends: None, count: 0, places, planes }
     }
 
-    /// Appends recorders behind the last one: their numbers, ascending, and as many words.
+    /// Appends recorders after the last one: their numbers, in ascending order, and their words.
     pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
-        assert_eq!(W::WIDTH, self.shape.width, "words of the array");
+        assert_eq!(W::WIDTH, self.shape.width, "the words have another width than the array");
         let ([new_first, ..], [.., new_last]) = (places, places) else { return };
         let (first, last) = self.ends.unwrap_or((*new_first, *new_first));
         match &mut self.places {
@@ -78,7 +79,6 @@ impl Coder {
         self.count += words.len() as u32;
     }
 
-    /// Appends the section to `body`.
     pub(super) fn finish(self, body: &mut Vec<u8>) {
         let (first, last) = self.ends.unwrap_or_default();
         let dense = if self.count == 0 { 0 } else { dense(first, last) };
@@ -105,12 +105,12 @@ impl Coder {
     }
 }
 
-/// The bit of recorder `place` in a bitmap, whose first byte has the bit of recorder `first`.
+/// Returns the bit of recorder `place` in a bitmap whose first byte contains the bit of recorder `first`.
 fn bit_of(first: u32, place: u32) -> usize {
     (place - first / 8 * 8) as usize
 }
 
-/// Bytes of a bitmap of recorders from `first` to `last`.
+/// Returns the size of a bitmap of recorders `first` to `last`, in bytes.
 fn dense(first: u32, last: u32) -> usize {
     bit_of(first, last) / 8 + 1
 }
@@ -120,7 +120,7 @@ fn set_bit(bits: &mut [u8], first: u32, place: u32) {
     bits[bit / 8] |= 1 << (bit % 8);
 }
 
-/// The bitmap of `first` and of what is behind it by `gaps`, up to `last`.
+/// Returns the bitmap of recorders from `first` to `last`, decoded from `gaps`.
 fn bits_of(first: u32, last: u32, gaps: &[u8]) -> Vec<u8> {
     let (mut bits, mut place, mut gaps) = (vec![0; dense(first, last)], first, gaps.iter());
     set_bit(&mut bits, first, place);
@@ -132,7 +132,7 @@ fn bits_of(first: u32, last: u32, gaps: &[u8]) -> Vec<u8> {
 }
 
 for_wider_vectors! {
-    /// The bits that any of `words` has, as it is written.
+    /// Returns the bits that are set in any of `words` after folding.
     fn ones<W: Word>(words: &[W], fold: Fold) -> W {
         let (folded, mut ones) = (fold.folded(), W::default());
         for &word in words {
@@ -141,7 +141,7 @@ for_wider_vectors! {
         ones
     }
 
-    /// Appends that byte of each of `words`, as it is written.
+    /// Appends byte number `byte` of each of `words` after folding.
     fn append_plane<W: Word>(words: &[W], fold: Fold, byte: usize, plane: &mut Vec<u8>) {
         let (folded, start) = (fold.folded(), plane.len());
         plane.resize(start + words.len(), 0);

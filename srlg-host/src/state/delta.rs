@@ -1,4 +1,4 @@
-//! [`Delta`]: what the last slices of a detector touched.
+//! [`Delta`]: the recorders touched in the last slices of a detector.
 
 use std::ops::Range;
 
@@ -11,26 +11,26 @@ use super::words::{StateWord, Words, with_width};
 use super::{Fingerprints, StateKind};
 use crate::error::{Error, FormatError, wrong};
 
-/// What the last slices of a detector touched: the recorders and their words.
+/// The recorders touched in the last slices of a detector, and their words.
 ///
-/// A detector that merges the deltas of all slices of another one, each in its slice or later,
-/// has the recorders that it would have had it merged the snapshots. One that begins with a later slice estimates
-/// alike once it has two windows, each in whole epochs: a touch of the window before this one still hides echoes, and
-/// what is older hides none that is read.
-/// What the other one reported is not in a delta: a detector keeps the super points of its own reports.
+/// A detector may merge the deltas of all slices of another one, each in its slice or later. Its recorders then equal
+/// those after merging snapshots. A detector that joins late gives the same estimates after two full windows, each in
+/// whole epochs. Until then, older touches that it has not merged may hide echoes.
 ///
-/// A delta has what was touched, by whatever came in: pairs, and deltas and snapshots that
-/// were merged. So nodes that merge each other's deltas do this in every slice:
+/// Super points of reports are not part of a delta. A detector keeps those of its own reports.
+///
+/// A delta contains all recent touches, from pairs, deltas and snapshots. To exchange only their own touches, nodes do
+/// the following in every slice:
 ///
 /// ```text
-/// ingest         what the node sees
-/// delta(1)       its own touches, to be sent
-/// merge_delta    those of the others
-/// close_slice    all of them are a slice older
+/// ingest         pairs of this node
+/// delta(1)       own touches, to be sent
+/// merge_delta    touches of the other nodes
+/// close_slice    all touches become one slice older
 /// ```
 ///
-/// In another order, with deltas of more slices, or where an epoch has several slices, a node forwards what the
-/// others sent, as collectors of collectors do on purpose.
+/// In another order, with deltas of several slices, or if an epoch has several slices, a node also forwards touches of
+/// other nodes. Collectors that feed other collectors do this on purpose.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -52,12 +52,12 @@ pub struct Delta {
     slice: u64,
     slices: u32,
     shapes: [ArrayShape; ARRAYS],
-    /// A section per array, which was walked over without a fault.
+    /// A section for each array, which has been checked.
     body: Vec<u8>,
 }
 
 impl Delta {
-    /// The delta of what the last `slices`, up to `slice`, touched of each array.
+    /// Creates the delta of the recorders `touched` in the last `slices` up to `slice`, for each array.
     pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
@@ -71,7 +71,7 @@ impl Delta {
         self.slice
     }
 
-    /// Returns the number of slices that the delta has, the last of which is [`slice`](Self::slice).
+    /// Returns the number of slices in the delta, the last of which is [`slice`](Self::slice).
     #[must_use]
     pub fn slices(&self) -> u32 {
         self.slices
@@ -83,51 +83,52 @@ impl Delta {
         self.sections().iter().map(Section::len).sum()
     }
 
-    /// Returns the number of bytes in memory that hold its recorders.
+    /// Returns the memory used for the recorders, in bytes.
     #[must_use]
     pub fn body_bytes(&self) -> usize {
         self.body.len()
     }
 
-    /// Its recorders of each array.
     pub(crate) fn sections(&self) -> [Section<'_>; ARRAYS] {
-        sections(&self.body, self.shapes).expect("a body that was read or written before").0
+        sections(&self.body, self.shapes).expect("the body has been checked before").0
     }
 
-    /// Writes the delta as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of them.
+    /// Writes the delta as bytes for [`from_bytes`](Self::from_bytes). The format is documented in docs/format.md.
     ///
     /// # Errors
-    /// [`Error::Compress`] where there is no memory to compress them.
+    /// Returns [`Error::Compress`] if there is not enough memory for compression.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let Self { fingerprints, slice, slices, .. } = *self;
         let kind = StateKind::Delta;
         Contents { kind, fingerprints, slice, slices, sizes: &[], attachment: &[] }.seal(&self.body)
     }
 
-    /// Returns the [`slice`](Self::slice) of the delta in `bytes`, without reading its recorders.
+    /// Returns the [`slice`](Self::slice) of the delta in `bytes` without reading its recorders.
     ///
     /// # Errors
-    /// As [`from_bytes`](Self::from_bytes), but for errors of the body.
+    /// Returns the errors of [`from_bytes`](Self::from_bytes), except those of the body.
     pub fn slice_of(bytes: &[u8], params: &Params) -> Result<u64, Error> {
         Ok(open(bytes, StateKind::Delta, params)?.contents.slice)
     }
 
-    /// Reads the delta in `bytes`, for a detector with `params`. Allocates no more than
-    /// docs/format.md says, whatever the bytes are.
+    /// Reads the delta in `bytes` for a detector with `params`.
+    ///
+    /// Memory use is limited for any `bytes`, see docs/format.md.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`], [`Error::OtherSeed`].
+    /// Returns [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`] or
+    /// [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Delta, params)?;
         let shapes = params.arrays();
         let body = opened.body(shapes.map(section::most).iter().sum())?;
         let Contents { fingerprints, slice, slices, attachment, .. } = opened.contents;
         if slices == 0 || !attachment.is_empty() {
-            return Err(wrong("a delta has no slice, or an attachment").into());
+            return Err(wrong("the delta has no slices or has an attachment").into());
         }
         let (sections, rest) = sections(&body, shapes)?;
         if !rest.is_empty() {
-            return Err(wrong("a delta has more than two sections").into());
+            return Err(wrong("the delta has more than two sections").into());
         }
         for section in sections {
             with_width!(section.shape().width, W => section.walk(|_, _: W| ()))?;
@@ -135,12 +136,13 @@ impl Delta {
         Ok(Self { fingerprints, slice, slices, shapes, body })
     }
 
-    /// Returns the delta as bytes of deltas, each of which has a range of its recorders and no more than
-    /// `max_bytes`: merging all of them, in any order, is merging the whole. Where the whole fits
-    /// it is the only one.
+    /// Splits the delta into deltas of at most `max_bytes` each, and returns them as bytes.
+    ///
+    /// Merging all parts, in any order, has the same effect as merging the whole. If the whole delta fits, it is the
+    /// only part.
     ///
     /// # Errors
-    /// [`Error::PartSize`] where not even a single recorder fits, and as [`to_bytes`](Self::to_bytes).
+    /// Returns [`Error::PartSize`] if a single recorder does not fit, and the errors of [`to_bytes`](Self::to_bytes).
     pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
         let bytes = self.to_bytes()?;
         if bytes.len() <= max_bytes {
@@ -154,12 +156,11 @@ impl Delta {
     }
 }
 
-/// Recorders of an array, and their words.
 type List = (Vec<u32>, Words);
 
-/// A delta on its way to parts that are small enough for a message, each a delta like any other.
+/// A delta that is being split into parts small enough for a message. Each part is a complete delta.
 ///
-/// Recorders are numbered over all arrays, in the order of the sections. A part is a range of these numbers.
+/// Recorders are numbered across all arrays, in the order of the sections. A part is a range of these numbers.
 struct Parts<'a> {
     whole: &'a Delta,
     lists: [List; ARRAYS],
@@ -168,12 +169,13 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Splits a `range` of the recorders of the whole, whose `bytes` are too many.
+    /// Splits a `range` of the recorders, which takes too many `bytes`.
     fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
         if range.len() < 2 {
             return Err(Error::PartSize { max_bytes: self.max_bytes, least: bytes });
         }
-        // As many as it takes if all recorders take as many bytes, and more where they do not.
+        // The number of pieces is right if all recorders take the same number of bytes. Otherwise, pieces are split
+        // again.
         let pieces = bytes.div_ceil(self.max_bytes.max(1)).clamp(2, range.len());
         let len = range.len().div_ceil(pieces);
         for first in range.clone().step_by(len) {
@@ -187,7 +189,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// The delta of a range of recorders.
+    /// Returns the delta of a range of recorders.
     fn part(&self, range: Range<usize>) -> Delta {
         let (mut body, mut first) = (Vec::new(), 0);
         for (section, (places, words)) in self.whole.sections().iter().zip(&self.lists) {
@@ -211,7 +213,7 @@ fn list(section: Section<'_>) -> Result<List, FormatError> {
     })
 }
 
-/// The sections that `body` begins with, and the rest.
+/// Returns the sections at the start of `body`, and the rest.
 pub(super) fn sections(
     body: &[u8],
     [finder, counter]: [ArrayShape; ARRAYS],

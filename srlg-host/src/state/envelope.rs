@@ -1,7 +1,7 @@
-//! The envelope of a snapshot and of a delta: header, body, attachment, checksum.
+//! The envelope of a snapshot or delta: header, body, attachment and checksum.
 //!
-//! No length is trusted: each is compared with the bytes that are there, or with what `Params`
-//! allow, before anything is allocated for it.
+//! Lengths in the data are not trusted. Each is compared with the available bytes, or with the limits of `Params`,
+//! before memory is allocated.
 
 use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -12,13 +12,12 @@ use crate::error::{Error, FormatError, wrong};
 
 const MAGIC: [u8; 4] = *b"SRLG";
 
-/// The version that is written, and the newest that is read.
+/// The format version that is written, which is also the newest that can be read.
 const VERSION: u16 = 2;
 
-/// zstd's fastest level that still codes bytes by their frequency.
+/// The fastest level of zstd that still uses entropy coding.
 const LEVEL: i32 = 1;
 
-/// The first bytes.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct Header {
@@ -36,22 +35,22 @@ pub(super) struct Header {
     attachment: U64,
 }
 
-/// What an envelope says and holds, but for its body.
+/// The contents of an envelope, except its body.
 pub(super) struct Contents<'a> {
     pub(super) kind: StateKind,
     pub(super) fingerprints: Fingerprints,
     pub(super) slice: u64,
     pub(super) slices: u32,
-    /// Of a snapshot; nothing in a delta.
+    /// Sizes of the detector in a snapshot. Empty in a delta.
     pub(super) sizes: &'a [u8],
     pub(super) attachment: &'a [u8],
 }
 
-/// Bytes of the checksum, which is the end.
+/// Size of the checksum at the end, in bytes.
 const CHECKSUM: usize = size_of::<U32>();
 
 impl Contents<'_> {
-    /// All bytes, with `body` compressed.
+    /// Returns the envelope as bytes, with `body` compressed.
     pub(super) fn seal(&self, body: &[u8]) -> Result<Vec<u8>, Error> {
         let start = size_of::<Header>() + self.sizes.len();
         let mut bytes = vec![0; start + zstd::zstd_safe::compress_bound(body.len())];
@@ -85,14 +84,14 @@ impl Contents<'_> {
     }
 }
 
-/// A snapshot or a delta in bytes whose checksum is right.
+/// A snapshot or delta in bytes whose checksum is right.
 pub(super) struct Envelope<'a> {
     pub(super) contents: Contents<'a>,
     body_len: u64,
     frame: &'a [u8],
 }
 
-/// Opens an envelope of `kind` that belongs to `params`.
+/// Opens an envelope of `kind` for a detector with `params`.
 pub(super) fn open<'a>(
     bytes: &'a [u8],
     kind: StateKind,
@@ -114,7 +113,7 @@ pub(super) fn open<'a>(
     let (sizes, rest) = rest.split_at(sizes_len);
     let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
     fingerprints.check(kind, Sizes::read(sizes).ok(), params)?;
-    // Its length, like all others, is below that of `bytes`.
+    // All lengths in the header are below that of `bytes`.
     let (frame, attachment) = rest.split_at(header.frame.get() as usize);
     let (slice, slices) = (header.slice.get(), header.slices.get());
     let contents = Contents { kind, fingerprints, slice, slices, sizes, attachment };
@@ -140,16 +139,16 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     if theirs == VERSION {
         return Ok(());
     }
-    // Whether it is another version, or a damaged number.
+    // The checksum shows whether this is another version or a damaged number.
     check_sum(bytes)?;
     match theirs {
-        0 => Err(wrong("there is no version 0").into()),
+        0 => Err(wrong("the format version is 0").into()),
         1..VERSION => Err(Error::FormerVersion { theirs, oldest: VERSION }),
         _ => Err(Error::Version { theirs, newest: VERSION }),
     }
 }
 
-/// Compares the checksum of `bytes` with their last ones, which name it in every version.
+/// Checks the checksum of `bytes`, which is at the end in every version.
 fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
     let (bytes, named) = bytes.split_last_chunk().ok_or(length(bytes, CHECKSUM as u64))?;
     let (found, named) = (crc32fast::hash(bytes), u32::from_le_bytes(*named));
@@ -157,20 +156,20 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
 }
 
 impl Envelope<'_> {
-    /// The body, which may have no more than `most` bytes.
+    /// Returns the body, which may have at most `most` bytes.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow").into());
         }
         if zstd::zstd_safe::find_frame_compressed_size(self.frame) != Ok(self.frame.len()) {
-            return Err(wrong("the body is not one zstd frame").into());
+            return Err(wrong("the body is not a single zstd frame").into());
         }
         let mut body = vec![0; self.body_len as usize];
         let found = zstd::bulk::decompress_to_buffer(self.frame, &mut body);
         match found {
             Ok(found) if found == body.len() => Ok(body),
-            Ok(_) => Err(wrong("the body is shorter than its length").into()),
-            Err(_) => Err(wrong("the body is no zstd frame of its length").into()),
+            Ok(_) => Err(wrong("the body is shorter than the given length").into()),
+            Err(_) => Err(wrong("the body is not a zstd frame of the given length").into()),
         }
     }
 }

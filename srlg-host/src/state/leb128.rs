@@ -1,13 +1,13 @@
-//! Gaps between ascending numbers, less 1, as LEB128: seven bits a byte, the lowest first, and the
-//! top bit where more follow.
+//! Gaps between ascending numbers, minus 1, encoded as LEB128.
+//!
+//! Each byte has seven bits, lowest first. The top bit is set if more bytes follow.
 
 use crate::vectors::for_wider_vectors;
 
-/// Gaps that are tried at once: most gaps of a dense list take one byte.
+/// Number of gaps that are encoded together if possible. Most gaps of a dense list take one byte.
 const GAPS_PER_RUN: usize = 32;
 
 for_wider_vectors! {
-    /// Appends all gaps.
     pub(super) fn write_gaps(places: &[u32], bytes: &mut Vec<u8>) {
         let mut at = 0;
         while let Some(run) = places.get(at..at + GAPS_PER_RUN + 1) {
@@ -27,7 +27,7 @@ for_wider_vectors! {
     }
 }
 
-/// The same, one by one.
+/// Appends the gaps one by one.
 pub(super) fn write_all(places: &[u32], bytes: &mut Vec<u8>) {
     let next = places.iter().skip(1);
     places.iter().zip(next).for_each(|(one, next)| write(next - one - 1, bytes));
@@ -41,7 +41,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// The next gap; `None` where there is none of 32 bits.
+/// Returns the next gap, or `None` if there is no valid one of 32 bits.
 #[inline(always)]
 pub(super) fn read<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> {
     let mut value = 0;
@@ -61,7 +61,7 @@ mod tests {
     use crate::vectors::on_all_levels;
     use proptest::prelude::*;
 
-    // The examples of the DWARF standard, and the ends of 32 bits.
+    // These are the examples of the DWARF standard and the limits of 32 bits.
     #[test]
     fn values_have_the_bytes_of_leb128() {
         for (value, expected) in [

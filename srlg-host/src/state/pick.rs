@@ -1,8 +1,7 @@
-//! Picks the recorders of an array that were touched recently, in a pass over all of it.
+//! Selection of recently touched recorders in one pass over an array.
 //!
-//! Recorders become bits, line by line, and lines without a touch, which have nothing recent, are left
-//! out, without a branch; then there is a step per bit that is set. Where few are, the pass is as
-//! fast as the memory.
+//! Each line of recorders is converted to bits, without branches. Lines without a touch have no recent recorders and
+//! are skipped. A loop then visits the set bits. If few bits are set, the pass is as fast as the memory.
 
 use srlg_core::counter::tagged::LINE;
 use srlg_core::{RecentRange, Word};
@@ -10,7 +9,7 @@ use srlg_core::{RecentRange, Word};
 use super::coder::Coder;
 use crate::vectors::for_wider_vectors;
 
-/// Writes those recorders of an array with these `words` that `range` holds.
+/// Writes the recorders within `range` of an array with these `words`.
 pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) {
     let mut buffer = PickBuffer::new();
     let runs = words.chunks(RECORDERS_PER_RUN).zip((0..).step_by(RECORDERS_PER_RUN));
@@ -21,18 +20,18 @@ pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) 
     }
 }
 
-/// Recorders that are picked before any of them is written: they stay in the second cache.
+/// Number of recorders that are picked before they are written. They fit into the second-level cache.
 const RECORDERS_PER_RUN: usize = 1 << 16;
 
-/// Recorders that are looked at together, with a bit for each. Arrays without lines are cut alike.
+/// Number of recorders that are examined together, with a bit for each. Arrays without lines are split in the same way.
 const RECORDERS_PER_LINE: usize = LINE as usize;
 
-/// Recorders that are picked without asking whether there are as many.
+/// Number of recorders that are copied together, even if fewer remain.
 const RECORDERS_PER_STEP: usize = 4;
 
-/// Recorders on their way from an array to a section: no more than [`RECORDERS_PER_RUN`] at once.
+/// Recorders that are copied from an array to a section, at most [`RECORDERS_PER_RUN`] at a time.
 struct PickBuffer<W> {
-    /// Lines with a recent touch: their numbers in the run, and a bit for each recorder.
+    /// Numbers of the lines with a recent touch, within the run. `bits` has a bit for each recorder of these lines.
     lines: Vec<u32>,
     bits: Vec<u32>,
     places: Vec<u32>,
@@ -41,8 +40,9 @@ struct PickBuffer<W> {
 }
 
 for_wider_vectors! {
-    /// Picks the recorders that `range` holds; `words` begin with a line, the first recorder of which is
-    /// number `first` of the array.
+    /// Picks the recorders within `range`.
+    ///
+    /// The `words` start at the beginning of a line, and the first recorder has number `first` in the array.
     fn pick<W: Word>(
         words: &[W],
         range: RecentRange<W>,
@@ -51,7 +51,7 @@ for_wider_vectors! {
     ) {
         let (lines, rest) = words.as_chunks();
         buffer.pick_lines(lines, range, first);
-        // The largest word is not recent.
+        // The rest of the line is filled with the largest word, which is not recent.
         let mut last = [W::MAX; RECORDERS_PER_LINE];
         last[..rest.len()].copy_from_slice(rest);
         buffer.pick_lines(&[last], range, first + (words.len() - rest.len()) as u32);
@@ -66,7 +66,7 @@ impl<W: Word> PickBuffer<W> {
         Self { lines, bits, places: vec![0; room], words: vec![W::default(); room], len: 0 }
     }
 
-    /// Picks the recorders of `lines` that `range` holds; the first is number `first`.
+    /// Picks the recorders of `lines` within `range`. The first recorder has number `first`.
     #[inline(always)]
     fn pick_lines(&mut self, lines: &[[W; RECORDERS_PER_LINE]], range: RecentRange<W>, first: u32) {
         let mut found = 0;
@@ -74,7 +74,7 @@ impl<W: Word> PickBuffer<W> {
         for (number, line) in (0..).zip(lines) {
             numbers[found] = number;
             bits[found] = bits_of(line, range);
-            // No branch: it could not be foreseen.
+            // There is no branch, because it could not be predicted.
             found += usize::from(range.has_touch(line));
         }
         for at in 0..found {
@@ -83,14 +83,14 @@ impl<W: Word> PickBuffer<W> {
         }
     }
 
-    /// Picks those recorders of `line` whose bits are set; the first is number `first`.
+    /// Picks the recorders of `line` whose bits are set. The first recorder has number `first`.
     #[inline(always)]
     fn pick_bits(&mut self, line: &[W; RECORDERS_PER_LINE], mut bits: u32, first: u32) {
         let places = &mut self.places[self.len..self.len + RECORDERS_PER_LINE];
         let words = &mut self.words[self.len..self.len + RECORDERS_PER_LINE];
         let count = bits.count_ones() as usize;
         self.len += count;
-        // What is behind the last one is written over.
+        // Entries after the last one are overwritten later.
         for i in (0..count).step_by(RECORDERS_PER_STEP) {
             for i in i..i + RECORDERS_PER_STEP {
                 let at = bits.trailing_zeros();
@@ -102,7 +102,7 @@ impl<W: Word> PickBuffer<W> {
     }
 }
 
-/// Bit i for word i: whether it is recent, if the line has a touch.
+/// Returns a bit for each word, set if the word looks recent. The bits are valid only if the line has a touch.
 #[inline(always)]
 fn bits_of<W: Word>(line: &[W; RECORDERS_PER_LINE], range: RecentRange<W>) -> u32 {
     let mut bits = 0;

@@ -1,8 +1,8 @@
-//! [`Section`]: some recorders of one array, as the bytes of a body.
+//! [`Section`]: some recorders of one array, as part of a body.
 //!
-//! Which they are is written as gaps or as a bitmap, whichever is shorter; then their words, a plane
-//! of bytes after the other, all lowest bytes first, as bytes of equal meaning compress best side by
-//! side. What is read is checked as it is walked over: places ascend, and are within the array.
+//! The positions of recorders are written as gaps or as a bitmap, whichever is shorter. Their words follow in planes of
+//! bytes, lowest bytes first, because bytes of equal place value compress best together. A reader checks that positions
+//! ascend and are within the array.
 
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width, Word};
 use zerocopy::little_endian::{U16, U32};
@@ -11,25 +11,25 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::leb128;
 use crate::error::{FormatError, wrong};
 
-/// The first bytes of a section.
+/// The header at the start of a section.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(super) struct SectionHeader {
-    /// Recorders in the section.
     pub(super) count: U32,
-    /// The first of them.
     pub(super) first: U32,
-    /// Bytes that say which the others are.
+    /// Size of the gaps or the bitmap, in bytes.
     pub(super) places: U32,
     pub(super) fold: Fold,
     pub(super) layout: u8,
-    /// Bit i: the bytes that count `256^i` are there; all are 0 otherwise.
+    /// Planes that are present, where bit i is for the bytes of place value `256^i`. The bytes of other planes are 0.
     pub(super) planes: u8,
     pub(super) reserved: U16,
 }
 
-/// How words of 16 bits in two ranges become numbers in one: a word from `split + shift` on is
-/// written as the word less `shift`. Touches and echoes of a few slices then need no high bytes.
+/// A mapping of 16-bit words in two ranges to one range of numbers.
+///
+/// A word from `split + shift` is written as the word minus `shift`. Touches and echoes of a few slices then need no
+/// high bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -39,8 +39,7 @@ pub(crate) struct Fold {
 }
 
 impl Fold {
-    /// Of words in `range`, of an array of that width; other words than those of 16 bits are
-    /// written as they are.
+    /// Returns the fold for words in `range`, in an array of this width. Only 16-bit words are changed.
     pub(crate) fn of(width: Width, range: RecentRange) -> Self {
         let RecentRange { recent, echo } = range.of_width::<u16>();
         match echo.checked_sub(recent) {
@@ -64,19 +63,19 @@ impl Fold {
     }
 }
 
-/// `layout`: gaps between recorders, less 1, as LEB128.
+/// The value of `layout` for gaps between recorders, minus 1, as LEB128.
 pub(super) const SPARSE: u8 = 0;
-/// `layout`: a bit for each recorder, from the byte of the first to that of the last.
+/// The value of `layout` for a bitmap, from the byte of the first recorder to that of the last.
 pub(super) const DENSE: u8 = 1;
-/// Planes of the widest words.
+/// Number of planes of the widest words.
 pub(super) const MOST_PLANES: usize = 8;
 
-/// The most bytes that a section can have.
+/// Returns the maximum size of a section in bytes.
 pub(super) fn most(shape: ArrayShape) -> usize {
     size_of::<SectionHeader>() + shape.recorders.div_ceil(8) + shape.bytes()
 }
 
-/// A section whose lengths are right.
+/// A section whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'a> {
     header: SectionHeader,
@@ -86,28 +85,28 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Takes the section of an array of that shape off `body`.
+    /// Takes the section of an array with this shape from the start of `body`.
     pub(super) fn take(body: &mut &'a [u8], shape: ArrayShape) -> Result<Self, FormatError> {
         let (header, rest) = SectionHeader::read_from_prefix(body).map_err(|_| CUT)?;
         *body = rest;
         let has_planes = u32::from(header.planes) >> shape.width.bytes() == 0;
         if !has_planes || (shape.width != Width::W16 && header.fold != Fold::default()) {
-            return Err(wrong("a section has words that its array has not"));
+            return Err(wrong("a section has words that do not fit its array"));
         }
         if header.reserved != 0 || header.layout > DENSE {
-            return Err(wrong("a section has a layout that is neither 0 nor 1, or reserved bytes"));
+            return Err(wrong("a section has an unknown layout or reserved bytes"));
         }
         if header.count.get() as usize > shape.recorders {
             return Err(wrong("a section has more recorders than its array"));
         }
-        // No writer makes these, and they would stay in memory for no recorder.
+        // A writer never produces these, and they would use memory without containing recorders.
         if header.places.get() as usize > shape.recorders.div_ceil(8) {
-            return Err(wrong("a section has more bytes of places than a bitmap of its array"));
+            return Err(wrong("a section needs more bytes for positions than a bitmap would"));
         }
         let mut take = |len: u32| body.split_off(..len as usize).ok_or(CUT);
         let places = take(header.places.get())?;
         if header.layout == DENSE && (header.count == 0 || places.last() == Some(&0)) {
-            return Err(wrong("a section has a bitmap that is longer than its recorders"));
+            return Err(wrong("a section has a bitmap that is too long"));
         }
         let mut planes = [None; MOST_PLANES];
         for (bit, plane) in planes.iter_mut().enumerate() {
@@ -118,35 +117,32 @@ impl<'a> Section<'a> {
         Ok(Self { header, shape, places, planes })
     }
 
-    /// The array that it is of.
     pub(super) fn shape(&self) -> ArrayShape {
         self.shape
     }
 
-    /// Recorders in it.
     pub(crate) fn len(&self) -> usize {
         self.header.count.get() as usize
     }
 
-    /// How its words are written.
     pub(super) fn fold(&self) -> Fold {
         self.header.fold
     }
 
-    /// Calls `each` with every recorder and its word, ascending, up to what is wrong.
+    /// Calls `each` with every recorder and its word, in ascending order, until an error is found.
     ///
     /// # Panics
-    /// When its array has other words.
+    /// Panics if the array has words of another width.
     #[inline]
     pub(crate) fn walk<W: Word>(&self, mut each: impl FnMut(usize, W)) -> Result<(), FormatError> {
-        assert_eq!(W::WIDTH, self.shape.width, "words of the array");
+        assert_eq!(W::WIDTH, self.shape.width, "the words have another width than the array");
         match self.header.layout {
             SPARSE => self.walk_gaps(&mut each),
             _ => self.walk_bits(&mut each),
         }
     }
 
-    /// Calls `each` with the recorder `place` and its word, which is word number `at`.
+    /// Calls `each` with the recorder `place` and word number `at`.
     #[inline(always)]
     fn visit<W: Word>(
         self,
@@ -156,9 +152,9 @@ impl<'a> Section<'a> {
     ) -> Result<(), FormatError> {
         let number = W::of_bytes(|byte| self.planes[byte].map_or(0, |bytes| bytes[at]));
         let word = W::try_from(self.header.fold.unfolded(number.into()));
-        let word = word.map_err(|_| wrong("a section has a word that its array cannot have"))?;
+        let word = word.map_err(|_| wrong("a section has a word too large for its array"))?;
         if place >= self.shape.recorders {
-            return Err(wrong("a section has a recorder beyond its array"));
+            return Err(wrong("a section has a recorder outside its array"));
         }
         each(place, word);
         Ok(())
@@ -171,7 +167,8 @@ impl<'a> Section<'a> {
         for at in 0..self.len() {
             if at > 0 {
                 let gap = leb128::read(&mut gaps).ok_or(GAPS)?;
-                // Less than 2^32 recorders each time, as the sum is checked each time.
+                // The sum cannot overflow, because it is checked against the array each time and a gap has at most 32
+                // bits.
                 place += 1 + gap as usize;
             }
             self.visit(at, place, each)?;
@@ -184,7 +181,7 @@ impl<'a> Section<'a> {
         let first = self.header.first.get() as usize;
         let bits = |byte: &u8| byte.count_ones() as usize;
         if self.places.iter().map(bits).sum::<usize>() != self.len() {
-            return Err(wrong("a section has not as many bits as recorders"));
+            return Err(wrong("a section has different numbers of bits and recorders"));
         }
         let mut at = 0;
         for (bytes, place) in self.places.chunks(8).zip((first / 8 * 8..).step_by(64)) {
@@ -200,7 +197,6 @@ impl<'a> Section<'a> {
         Ok(())
     }
 
-    /// All its recorders, and their words.
     pub(crate) fn list<W: Word>(&self) -> Result<(Vec<u32>, Vec<W>), FormatError> {
         let (mut places, mut words) = (Vec::new(), Vec::new());
         self.walk(|place, word| {
@@ -211,5 +207,5 @@ impl<'a> Section<'a> {
     }
 }
 
-const CUT: FormatError = wrong("a section is cut");
-const GAPS: FormatError = wrong("a section has not as many gaps as recorders");
+const CUT: FormatError = wrong("a section is truncated");
+const GAPS: FormatError = wrong("a section has the wrong number of gaps for its recorders");

@@ -1,4 +1,4 @@
-//! [`Snapshot`]: everything that a detector has seen.
+//! [`Snapshot`]: the whole state of a detector.
 
 use srlg_core::{ARRAYS, ArrayShape, Params, RecentRange};
 use zerocopy::IntoBytes;
@@ -14,28 +14,26 @@ use super::{Fingerprints, StateKind};
 use crate::error::{Error, FormatError, wrong};
 use crate::kept::{self, KeptHosts};
 
-/// Everything that a detector has seen: its recorders, slice, sizes and the fingerprint of its
-/// seed, and the super points of its last report; and an attachment, bytes that the application keeps with it.
+/// The whole state of a detector.
 ///
-/// Merging keeps the more recent of two recorders. It is commutative, associative and
-/// idempotent, so the snapshots of any number of nodes, in any order and any number of
-/// times, give the recorders of one node that saw everything, and the super points of all last reports as
-/// candidates of the next one.
+/// It consists of the recorders, the running slice, the sizes, the fingerprint of the seed, and the super points of the
+/// last report. The application can add an attachment.
+///
+/// Merging keeps the more recent of two recorders, so order and repetition do not matter. The result has the recorders
+/// of one detector that saw all the traffic. The super points of all last reports become candidates of the next report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
     pub(crate) sizes: Sizes,
     slice: u64,
     shapes: [ArrayShape; ARRAYS],
-    /// Of each array.
     pub(crate) words: [Words; ARRAYS],
-    /// Of the last report.
     pub(crate) kept: KeptHosts,
     attachment: Vec<u8>,
 }
 
 impl Snapshot {
-    /// The snapshot of a detector that has these `words` and reported the hosts in `kept`, without an
+    /// Creates the snapshot of a detector with these `words` and the hosts `kept` from its last report, without an
     /// attachment.
     pub(crate) fn new(
         params: &Params,
@@ -60,23 +58,22 @@ impl Snapshot {
         self.slice
     }
 
-    /// Returns the bytes that the application keeps with the snapshot; none at first.
+    /// Returns the attachment of the application, which is empty by default.
     #[must_use]
     pub fn attachment(&self) -> &[u8] {
         &self.attachment
     }
 
-    /// Sets the bytes that the application keeps with the snapshot to `attachment`.
+    /// Sets the attachment of the application.
     #[must_use]
     pub fn with_attachment(self, attachment: Vec<u8>) -> Self {
         Self { attachment, ..self }
     }
 
-    /// Writes the snapshot as bytes, for [`from_bytes`](Self::from_bytes); docs/format.md has each of
-    /// them.
+    /// Writes the snapshot as bytes for [`from_bytes`](Self::from_bytes). The format is documented in docs/format.md.
     ///
     /// # Errors
-    /// [`Error::Compress`] where there is no memory to compress them.
+    /// Returns [`Error::Compress`] if there is not enough memory for compression.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let Self { fingerprints, sizes, slice, shapes, words, kept, attachment } = self;
         let mut body = Vec::new();
@@ -95,11 +92,13 @@ impl Snapshot {
         contents.seal(&body)
     }
 
-    /// Reads the snapshot in `bytes`, for a detector with `params`. Allocates no more than
-    /// docs/format.md says, whatever the bytes are.
+    /// Reads the snapshot in `bytes` for a detector with `params`.
+    ///
+    /// Memory use is limited for any `bytes`, see docs/format.md.
     ///
     /// # Errors
-    /// [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`], [`Error::OtherSeed`].
+    /// Returns [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`] or
+    /// [`Error::OtherSeed`].
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Snapshot, params)?;
         let shapes = params.arrays();
@@ -107,7 +106,7 @@ impl Snapshot {
         let body = opened.body(most + kept::MOST_BYTES)?;
         let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
         if slices != 0 {
-            return Err(wrong("a snapshot counts slices").into());
+            return Err(wrong("the snapshot has a number of slices").into());
         }
         let read =
             |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));
@@ -119,14 +118,14 @@ impl Snapshot {
     }
 }
 
-/// Appends the section of all recorders that were ever touched, of an array with these `words`.
+/// Appends a section with all recorders that were ever touched, from an array with these `words`.
 fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
     let mut touched = Coder::new(shape, Fold::default());
     code(words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut touched);
     touched.finish(body);
 }
 
-/// The words of an array; those that are not in its section were never touched.
+/// Returns the words of an array. Recorders that are not in its section were never touched.
 fn read<W: StateWord>(section: Section<'_>) -> Result<Words, FormatError> {
     let mut words = vec![W::MAX; section.shape().recorders];
     section.walk(|place, word| words[place] = word)?;

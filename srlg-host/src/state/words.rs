@@ -1,4 +1,4 @@
-//! [`Words`]: all words of an array, as plain integers of its own width.
+//! [`Words`]: all words of an array, as plain integers of its width.
 
 use srlg_core::Word;
 
@@ -11,15 +11,14 @@ pub(crate) enum Words {
     W64(Vec<u64>),
 }
 
-/// A word that [`Words`] have.
+/// An integer type of [`Words`].
 pub(crate) trait StateWord: Word {
-    /// Makes `words` the words of an array.
     fn wrap(words: Vec<Self>) -> Words;
 
-    /// The integers in `words`.
+    /// Returns the integers in `words`.
     ///
     /// # Panics
-    /// When they have another width: arrays of equal fingerprints have equal ones.
+    /// Panics if they have another width. Arrays with equal fingerprints have equal widths.
     fn of(words: &Words) -> &[Self];
 }
 
@@ -33,7 +32,7 @@ macro_rules! state_words {
             fn of(words: &Words) -> &[Self] {
                 match words {
                     Words::$width(words) => words,
-                    _ => panic!("equal fingerprints, equal widths"),
+                    _ => panic!("the words have another width, although the fingerprints are equal"),
                 }
             }
         })*
@@ -42,7 +41,7 @@ macro_rules! state_words {
 
 state_words!(u8: W8, u16: W16, u32: W32, u64: W64);
 
-/// Does `$work`, in which `$word` is the integer of `$width`: a loop per width, and one choice before it.
+/// Expands to one copy of `$work` for each width, in which `$word` is the integer type of `$width`.
 macro_rules! with_width {
     ($width:expr, $word:ident => $work:expr) => {
         with_width!($width, $word => $work; u8: W8, u16: W16, u32: W32, u64: W64)

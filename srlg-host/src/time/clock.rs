@@ -1,19 +1,17 @@
-//! [`SliceClock`]: timestamps to slices.
+//! [`SliceClock`]: assignment of timestamps to slices.
 //!
-//! Slices are aligned to the epoch of the timestamps: slice = floor(time / length), so
-//! that all nodes number them alike. Time only moves forward; what comes late still
-//! lands in its own slice while the tolerance allows, and what cannot be true is
-//! rejected. Both are counted, never lost in silence.
+//! Slices are aligned to the epoch of the timestamps: slice = floor(time / length). Thus all nodes use the same
+//! numbers. Time only moves forward. A late timestamp is assigned to its own slice, within the tolerance. A timestamp
+//! that cannot be right is rejected. Both kinds are counted.
 //!
-//! With a grace the running slice lags behind: it is the one that was `grace` before the newest time
-//! that the clock was told.
+//! With a grace period, the running slice lags behind the newest timestamp by that period.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use crate::error::Error;
 
-/// The place of a timestamp among slices.
+/// The position of a timestamp relative to the running slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
@@ -22,32 +20,35 @@ pub enum Placement {
         /// Number of the slice.
         slice: u64,
     },
-    /// In the running slice.
+    /// The timestamp is in the running slice.
     Running,
-    /// In an earlier slice, within the tolerance.
+    /// The timestamp is in an earlier slice, within the tolerance.
     Late {
-        /// How many slices before the running one, at least 1.
+        /// Number of slices before the running one, at least 1.
         slices: u32,
     },
-    /// Time has moved on to `slice`, which is now running: close slices up to it first. The timestamp
-    /// is in it where the clock has no grace; with a grace, place it again.
+    /// Time has moved on to `slice`, which is now running. Close slices up to it first.
+    ///
+    /// Without a grace period, the timestamp is in this slice. With one, place it again.
     Ahead {
-        /// Number of the slice that runs.
+        /// Number of the slice that is now running.
         slice: u64,
     },
-    /// In a later slice, for which it is too early: the grace of the running one is not over. Keep the
-    /// record, and place it again when another slice runs. A clock without a grace never says so.
+    /// The timestamp is in a later slice, and the grace period of the running one has not ended.
+    ///
+    /// Keep the record, and place it again when another slice is running. A clock without a grace period never returns
+    /// this.
     Early {
-        /// Number of the slice that the timestamp is in.
+        /// Number of the slice of the timestamp.
         slice: u64,
     },
-    /// Later than the tolerance allows: dropped and counted.
+    /// The timestamp is later than the tolerance allows. It is dropped and counted.
     TooLate,
-    /// Too far in the future to be believed: rejected and counted.
+    /// The timestamp is too far in the future. It is rejected and counted.
     Future,
 }
 
-/// A clock that places timestamps in slices.
+/// A clock that assigns timestamps to slices.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -65,33 +66,36 @@ pub enum Placement {
 /// # Ok::<(), srlg::Error>(())
 /// ```
 ///
-/// [`Slicer`](crate::time::Slicer) does with pairs what their placement asks for.
+/// [`Slicer`](crate::time::Slicer) processes pairs according to their placement.
 #[derive(Clone, Debug)]
 pub struct SliceClock {
     length: u64,
     late_slices: u32,
     max_ahead: u64,
-    /// How long after its end a slice runs on, in nanoseconds.
+    /// Time that a slice remains running after its end, in nanoseconds.
     grace: u64,
-    /// How far a timestamp may be ahead of the system clock, in nanoseconds, if that is bounded.
+    /// Largest accepted distance of a timestamp ahead of the system clock, in nanoseconds, if limited.
     skew: Option<u64>,
-    /// Timestamps up to this one need no look at the system clock. With a skew, it is looked up once per slice.
+    /// Timestamps up to this one are accepted without reading the system clock. With a skew, the clock is read once per
+    /// slice.
     latest: u64,
-    /// The running slice, as `[start, end)` in nanoseconds; empty before the first timestamp.
+    /// The running slice as `[start, end)` in nanoseconds. `None` before the first timestamp.
     running: Option<(u64, u64)>,
     too_late: u64,
     future: u64,
 }
 
 impl SliceClock {
-    /// Makes a clock of slices of `length` that accepts timestamps up to `late_slices` slices
-    /// late, and at most `max_ahead` after the end of the running slice and its grace.
+    /// Creates a clock with slices of `length`.
     ///
-    /// The very first timestamp is believed whatever it is, unless [`with_skew`](Self::with_skew) bounds it: one from the far
-    /// future would make all that follow too late.
+    /// It accepts timestamps up to `late_slices` slices late, and up to `max_ahead` after the end of the running slice
+    /// and its grace period.
+    ///
+    /// The first timestamp is always accepted, unless [`with_skew`](Self::with_skew) limits it. A first timestamp in
+    /// the far future would make all later ones too late.
     ///
     /// # Errors
-    /// [`Error::SliceLength`] when `length` is zero or beyond 584 years.
+    /// Returns [`Error::SliceLength`] if `length` is zero or more than 584 years.
     pub fn new(length: Duration, late_slices: u32, max_ahead: Duration) -> Result<Self, Error> {
         let nanoseconds = nanoseconds(length);
         if nanoseconds == 0 || nanoseconds == u64::MAX {
@@ -110,26 +114,27 @@ impl SliceClock {
         })
     }
 
-    /// Rejects every timestamp that is more than `skew` ahead of the system clock, as [`Placement::Future`]. This is the only
-    /// guard for the very first timestamp. A day is a good bound.
+    /// Rejects timestamps more than `skew` ahead of the system clock, as [`Placement::Future`].
+    ///
+    /// Only this limits the first timestamp. A day is a good limit.
     #[must_use]
     pub fn with_skew(self, skew: Duration) -> Self {
         Self { skew: Some(nanoseconds(skew)), latest: 0, ..self }
     }
 
-    /// Lets every slice run on for `grace` after its end, so that records which are late by no more find
-    /// it running; n slices of grace are n times the length of one.
+    /// Keeps every slice running for a `grace` period after its end, so that late records still reach it.
     ///
-    /// Records of later slices are [`Placement::Early`] meanwhile, and the caller's to keep: as many as
-    /// come in that time. Reports come later by `grace`. Without it a record of the next slice ends a slice
-    /// at once, and what comes late is in later reports only.
+    /// The grace period may be longer than a slice. Meanwhile, records of later slices are [`Placement::Early`], and
+    /// the caller must keep them. Reports are delayed by the grace period. Without a grace period, a record of the next
+    /// slice closes a slice at once, and late records appear only in later reports.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace: nanoseconds(grace), ..self }
     }
 
-    /// Places the timestamp `time_ns`, nanoseconds since the epoch, and moves on when the grace of the
-    /// running slice is over by then.
+    /// Places the timestamp `time_ns`, in nanoseconds since the epoch.
+    ///
+    /// Moves on to a later slice if the grace period of the running one has ended by that time.
     #[inline]
     pub fn place(&mut self, time_ns: u64) -> Placement {
         match self.running {
@@ -139,33 +144,34 @@ impl SliceClock {
         }
     }
 
-    /// Lets time pass until `now_ns`, the time of day in nanoseconds since the epoch, with no record;
-    /// returns the slice that runs now, if it is another: close slices up to it.
+    /// Lets time pass until `now_ns`, in nanoseconds since the epoch, without a record.
     ///
-    /// The caller's clock is believed, whatever the bounds for timestamps are. Before the first timestamp
-    /// nothing runs, and nothing passes.
+    /// If another slice is now running, returns its number. Close slices up to it. The time is accepted without any
+    /// check. Before the first timestamp, the call has no effect.
     pub fn pass(&mut self, now_ns: u64) -> Option<u64> {
         let (_, end) = self.running?;
         let newest = now_ns.saturating_sub(self.grace);
         (newest >= end).then(|| self.begin(newest))
     }
 
-    /// Returns the number of the slice that `time_ns` is in, for
-    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at) by threads that do not have the clock.
+    /// Returns the number of the slice that contains `time_ns`.
+    ///
+    /// Threads without the clock can pass it to [`Feed::ingest_at`](crate::ingest::Feed::ingest_at).
     #[must_use]
     pub fn slice_of(&self, time_ns: u64) -> u64 {
         time_ns / self.length
     }
 
-    /// Returns the time of the slice numbered `slice`, `[start, end)` in nanoseconds since the epoch: when the slice of a
-    /// report began and ended. Slices beyond the last nanosecond that has a number end there.
+    /// Returns the start and end of slice number `slice`, `[start, end)` in nanoseconds since the epoch.
+    ///
+    /// Values are limited to the largest number.
     #[must_use]
     pub fn bounds(&self, slice: u64) -> Range<u64> {
         let start = slice.saturating_mul(self.length);
         start..start.saturating_add(self.length)
     }
 
-    /// Lets the slice of `time_ns` run; its number.
+    /// Makes the slice of `time_ns` the running one. Returns its number.
     fn begin(&mut self, time_ns: u64) -> u64 {
         let slice = self.slice_of(time_ns);
         let Range { start, end } = self.bounds(slice);
@@ -212,20 +218,20 @@ impl SliceClock {
         self.running.is_some()
     }
 
-    /// Returns the number of timestamps that were dropped for being later than the tolerance.
+    /// Returns the number of timestamps dropped because they were later than the tolerance.
     #[must_use]
     pub fn too_late(&self) -> u64 {
         self.too_late
     }
 
-    /// Returns the number of timestamps that were rejected for being too far in the future.
+    /// Returns the number of timestamps rejected because they were too far in the future.
     #[must_use]
     pub fn future(&self) -> u64 {
         self.future
     }
 }
 
-/// The system clock, nanoseconds since the epoch; 0 before that.
+/// Returns the system time in nanoseconds since the epoch, or 0 before the epoch.
 fn system_time() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, nanoseconds)
 }

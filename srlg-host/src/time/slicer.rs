@@ -1,8 +1,8 @@
-//! [`Slicer`]: contacts by their time, into the slices that they are of.
+//! [`Slicer`]: distribution of pairs to slices by their time.
 //!
-//! Shape: a [`SliceClock`], a batch per slice that has pairs which wait, and a [`SliceSink`] that takes them.
-//! Invariant: a slice has all pairs that were placed in it before the clock moved on, when the sink hears that
-//! it ends; and pairs that came too early are the first ones of their slice.
+//! It consists of a [`SliceClock`], a batch for each slice with waiting pairs, and a [`SliceSink`]. When the sink
+//! closes a slice, it has received all pairs that were placed in it by then. Early pairs are the first ones of their
+//! slice.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,32 +10,33 @@ use std::net::IpAddr;
 use super::clock::{Placement, SliceClock};
 use crate::ingest::batch::PairBatch;
 
-/// A receiver of pairs, slice by slice, from a [`Slicer`].
+/// A receiver of pairs from a [`Slicer`], slice by slice.
 pub trait SliceSink {
-    /// What may fail.
+    /// The error of the receiver.
     type Error;
 
-    /// Begins with `slice`, the first one.
+    /// Starts with `slice`, the first one.
     ///
     /// # Errors
-    /// Whatever it likes; the slicer hands it on.
+    /// Returns any error. The slicer passes it to its caller.
     fn start(&mut self, slice: u64) -> Result<(), Self::Error>;
 
     /// Takes `pairs` of the slice that is `slices_late` before the running one.
     ///
     /// # Errors
-    /// Whatever it likes; the slicer hands it on.
+    /// Returns any error. The slicer passes it to its caller.
     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Self::Error>;
 
-    /// Ends the running slice, and all up to `slice`, which runs then.
+    /// Closes the running slice and all later ones before `slice`, which is then running.
     ///
     /// # Errors
-    /// Whatever it likes; the slicer hands it on.
+    /// Returns any error. The slicer passes it to its caller.
     fn advance_to(&mut self, slice: u64) -> Result<(), Self::Error>;
 }
 
-/// A sorter of pairs into slices by their time, as a [`SliceClock`] places them: late ones into their own slice, early
-/// ones when theirs runs.
+/// A distributor of pairs to slices, by the placements of a [`SliceClock`].
+///
+/// Late pairs go to their own slice. Early pairs wait until their slice is running.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -70,14 +71,14 @@ pub trait SliceSink {
 /// let detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
 /// let mut reports = Reports { detector, slices: Vec::new() };
 /// let clock = SliceClock::new(Duration::from_secs(1), 5, Duration::from_secs(3600))?;
-/// // Records come up to two seconds late, and the first report of their slice shall count them.
+/// // Records may be up to two seconds late and still count in the first report of their slice.
 /// let mut slicer = Slicer::new(clock.with_grace(Duration::from_secs(2)));
 /// let (host, second): (IpAddr, _) = ("10.0.0.1".parse()?, 1_000_000_000);
 /// for (time, peer) in [(100, "192.0.2.1"), (101, "192.0.2.2"), (100, "192.0.2.3"), (103, "192.0.2.4")] {
 ///     slicer.take(time * second, [(host, peer.parse()?)], &mut reports)?;
 /// }
 /// assert_eq!(reports.slices, [100]);
-/// // Where no record comes the time of day ends slices; those of silence have no report.
+/// // Without records, the system clock closes slices. Silent slices have no report.
 /// slicer.pass(105 * second, &mut reports)?;
 /// slicer.flush(&mut reports)?;
 /// assert_eq!(reports.slices, [100, 101]);
@@ -86,45 +87,48 @@ pub trait SliceSink {
 #[derive(Debug)]
 pub struct Slicer {
     clock: SliceClock,
-    /// The running slice; 0 before the first.
+    /// The running slice. 0 before the first timestamp.
     slice: u64,
     running: PairBatch,
-    /// Pairs of other slices, earlier and later ones.
+    /// Pairs of earlier and later slices.
     others: BTreeMap<u64, PairBatch>,
-    /// Of those the pairs of earlier slices.
+    /// Number of waiting pairs of earlier slices.
     late: usize,
 }
 
 impl Slicer {
-    /// Pairs wait until there are this many of them, or until their slice ends.
+    /// Number of waiting pairs at which they are passed on, unless their slice closes earlier.
     pub const BATCH: usize = 1 << 14;
 
-    /// Makes a slicer that places pairs by `clock`, which has placed nothing yet.
+    /// Creates a slicer with a `clock` that has not placed any timestamps.
     #[must_use]
     pub fn new(clock: SliceClock) -> Self {
         Self::with_batch(clock, PairBatch::new())
     }
 
-    /// Makes a slicer that places pairs by `clock`, which has placed nothing yet, and collects those of the running slice in
-    /// `batch`, which is cleared first. One of [`SlidingDetector::pair_batch`](crate::SlidingDetector::pair_batch) with room for
-    /// [`BATCH`](Self::BATCH) pairs spares a copy where the detector is on a GPU.
+    /// Creates a slicer that collects pairs of the running slice in `batch`, which is cleared first.
+    ///
+    /// The `clock` must not have placed any timestamps. A batch from
+    /// [`SlidingDetector::pair_batch`](crate::SlidingDetector::pair_batch) with room for [`BATCH`](Self::BATCH) pairs
+    /// avoids a copy if the detector is on a GPU.
     #[must_use]
     pub fn with_batch(clock: SliceClock, mut batch: PairBatch) -> Self {
         batch.clear();
         Self { clock, slice: 0, running: batch, others: BTreeMap::new(), late: 0 }
     }
 
-    /// Returns the clock, which counts the timestamps that it has refused.
+    /// Returns the clock, which counts the rejected timestamps.
     #[must_use]
     pub const fn clock(&self) -> &SliceClock {
         &self.clock
     }
 
-    /// Takes `pairs` of inside and opposite hosts that were in contact at `time_ns`, nanoseconds since the epoch,
-    /// and returns their placement. Pairs that are too late, or from the future, are dropped.
+    /// Takes `pairs` of hosts and peers in contact at `time_ns`, in nanoseconds since the epoch.
+    ///
+    /// Returns their placement. Pairs that are too late or in the future are dropped.
     ///
     /// # Errors
-    /// What `sink` reports.
+    /// Returns an error if `sink` does.
     #[inline]
     pub fn take<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
@@ -144,7 +148,7 @@ impl Slicer {
         Ok(placement)
     }
 
-    /// Takes pairs that are not simply of the running slice.
+    /// Takes pairs whose placement is not the running slice.
     fn take_other<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         placement: Placement,
@@ -174,11 +178,12 @@ impl Slicer {
         Ok(())
     }
 
-    /// Starts the slice that runs at `now_ns`, the time of day in nanoseconds since the epoch, if none runs yet: pairs
-    /// of an earlier time are late then, even the first ones.
+    /// Starts the slice at `now_ns`, in nanoseconds since the epoch, if no slice is running.
+    ///
+    /// Earlier pairs are then late, even the first ones.
     ///
     /// # Errors
-    /// What `sink` reports.
+    /// Returns an error if `sink` does.
     pub fn start<S: SliceSink>(&mut self, now_ns: u64, sink: &mut S) -> Result<(), S::Error> {
         if self.clock.is_running() {
             return Ok(());
@@ -186,11 +191,12 @@ impl Slicer {
         self.take::<_, IpAddr>(now_ns, [], sink).map(drop)
     }
 
-    /// Lets time pass until `now_ns`, the time of day in nanoseconds since the epoch: slices end that have ended by
-    /// then. Before the first timestamp nothing runs, and nothing passes.
+    /// Lets time pass until `now_ns`, in nanoseconds since the epoch, and closes slices that have ended by then.
+    ///
+    /// Before the first timestamp, the call has no effect.
     ///
     /// # Errors
-    /// What `sink` reports.
+    /// Returns an error if `sink` does.
     pub fn pass<S: SliceSink>(&mut self, now_ns: u64, sink: &mut S) -> Result<(), S::Error> {
         match self.clock.pass(now_ns) {
             Some(slice) => self.advance_to(slice, sink),
@@ -198,10 +204,10 @@ impl Slicer {
         }
     }
 
-    /// Hands on all pairs that wait, but for those of slices that do not run yet.
+    /// Passes all waiting pairs to `sink`, except those of slices that are not running yet.
     ///
     /// # Errors
-    /// What `sink` reports.
+    /// Returns an error if `sink` does.
     pub fn flush<S: SliceSink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         if !self.running.is_empty() {
             sink.ingest(&self.running, 0)?;
@@ -210,23 +216,23 @@ impl Slicer {
         self.late = 0;
         while let Some(entry) = self.others.first_entry().filter(|entry| *entry.key() < self.slice)
         {
-            // No more than the clock lets pairs be late, which is a number of 32 bits.
+            // The clock limits lateness to a 32-bit number of slices.
             let late = (self.slice - entry.key()) as u32;
             sink.ingest(&entry.remove(), late)?;
         }
         Ok(())
     }
 
-    /// Hands on all pairs that wait; slices end up to the last one of them, which runs then.
+    /// Passes all waiting pairs to `sink`. Closes slices up to the last one with pairs, which remains running.
     ///
     /// # Errors
-    /// What `sink` reports.
+    /// Returns an error if `sink` does.
     pub fn finish<S: SliceSink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         let last = self.others.last_key_value().map_or(self.slice, |(slice, _)| *slice);
         self.advance_to(last.max(self.slice), sink)
     }
 
-    /// Ends slices up to `slice`, each with the pairs that waited for it.
+    /// Closes slices up to `slice`, each with its waiting pairs.
     fn advance_to<S: SliceSink>(&mut self, slice: u64, sink: &mut S) -> Result<(), S::Error> {
         self.flush(sink)?;
         while let Some(entry) = self.others.first_entry().filter(|entry| *entry.key() <= slice) {

@@ -1,8 +1,8 @@
-//! Integers at fixed places of a header, in the byte order that its file declares.
+//! Integers at fixed offsets of a header, in the byte order that the file declares.
 //!
-//! Invariant: callers pass a slice that holds the field; only checked record slices get here.
+//! Invariant: the slice contains the field, because callers pass only checked record slices.
 
-/// Byte order of a pcap file or of a pcapng section.
+/// The byte order of a pcap file or a pcapng section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
     #[default]
@@ -11,7 +11,7 @@ pub(crate) enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order in which the first four bytes of `bytes` read as `magic`, if either does.
+    /// Returns the byte order in which the first four bytes of `bytes` are `magic`, if there is one.
     pub(crate) fn of_magic(bytes: &[u8], magic: u32) -> Option<Self> {
         [Self::Little, Self::Big].into_iter().find(|order| order.u32(bytes, 0) == magic)
     }
@@ -33,7 +33,7 @@ impl ByteOrder {
         }
     }
 
-    /// A pcapng option value of eight bytes, `if_tsoffset`.
+    /// Reads the eight-byte value of the pcapng option `if_tsoffset`.
     pub(crate) fn i64(self, field: [u8; 8]) -> i64 {
         match self {
             Self::Little => i64::from_le_bytes(field),

@@ -1,4 +1,4 @@
-//! What became of every packet of a capture.
+//! Counters of the packets of a capture, by outcome.
 //!
 //! Invariant: `packets == contacts + sum of skips`; only [`PacketCounts::record`] changes a count.
 
@@ -11,10 +11,10 @@ use crate::reason::write_counts;
 /// Counters of the packets that a reader has seen so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// Whole frames, messages or rows, skipped ones included; blank lines are none. Each direction of a logged conversation is a row of its
-    /// own.
+    /// Complete frames, messages or rows, including skipped ones but not blank lines. Each direction of a logged
+    /// conversation counts as a row.
     pub packets: u64,
-    /// Packets that were delivered, as contacts or as datagrams.
+    /// Packets that were delivered as contacts or datagrams.
     pub contacts: u64,
     skips: [u64; Skip::ALL.len()],
 }
@@ -25,7 +25,7 @@ impl PacketCounts {
         self.skips[reason as usize]
     }
 
-    /// Counts one packet and hands its outcome on.
+    /// Counts one packet and returns its result.
     #[inline(always)]
     pub(crate) fn record<T>(&mut self, outcome: Result<T, Skip>) -> Option<T> {
         self.packets += 1;
@@ -37,7 +37,7 @@ impl PacketCounts {
     }
 }
 
-/// Adds those of another reader.
+/// Adds the counters of another reader.
 impl AddAssign<&Self> for PacketCounts {
     fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;
@@ -48,7 +48,7 @@ impl AddAssign<&Self> for PacketCounts {
     }
 }
 
-/// One line: totals, then the reasons that occurred.
+/// Writes one line: the totals, then the reasons that occurred.
 impl fmt::Display for PacketCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, contacts, .. } = self;

@@ -1,10 +1,11 @@
-//! CSV: the header `time_ms,src,dst`, then one contact a line. The header may add the columns `protocol`, `dst_port` and
-//! `initiated`, in any order; their fields may be empty.
+//! CSV with the header `time_ms,src,dst` and one contact per line. The header may add the columns `protocol`,
+//! `dst_port` and `initiated` in any order. Their fields may be empty.
 //!
-//! Shape: lines end in LF or CR LF, the last one may end with the input; fields are bare, as many
-//! to a line as in the header. A byte order mark before the header is passed over. Time is in milliseconds and may have a decimal fraction. A host is an address of IPv4
-//! or IPv6, the latter with or without brackets; each field may be of another family.
-//! Invariant: no line is held beyond [`MAX_LINE`] bytes, however long it is in the input.
+//! Lines end with LF or CR LF, and the last one may end with the input. Fields are unquoted, and each line has as many
+//! as the header. A byte order mark before the header is skipped. Times are in milliseconds and may have a decimal
+//! fraction. Hosts are IPv4 or IPv6 addresses, and IPv6 addresses may be in brackets.
+//!
+//! Invariant: at most [`MAX_LINE`] bytes of a line are buffered, however long it is.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -15,19 +16,19 @@ use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
 const HEADER: &[u8] = b"time_ms,src,dst";
-/// What some programs write before a text in UTF-8.
+/// UTF-8 byte order mark, which some programs write at the start of a text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Longest line that is parsed, many times the longest sensible one.
+/// Longest line that is parsed, in bytes.
 const MAX_LINE: usize = 1024;
 
-/// A column behind those of every contact list.
+/// An optional column of a contact list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
-    /// Number of the IP protocol.
+    /// IP protocol number.
     Protocol,
-    /// Port of the receiver.
+    /// Destination port.
     DestinationPort,
-    /// Whether the source began the conversation, `true` or `false`.
+    /// Whether the source initiated the conversation, `true` or `false`.
     Initiated,
 }
 
@@ -41,7 +42,7 @@ impl Column {
         }
     }
 
-    /// Reads the `field` of this column into `contact`. An empty field is a value that is not known.
+    /// Parses the `field` of this column into `contact`. An empty field means that the value is unknown.
     fn read(self, field: &str, contact: &mut Contact) -> Result<(), Skip> {
         match self {
             Self::Protocol => contact.protocol = value(field)?,
@@ -57,15 +58,15 @@ fn value<T: std::str::FromStr>(field: &str) -> Result<Option<T>, Skip> {
     value.transpose()
 }
 
-/// Decoder of one contact list.
+/// A decoder of one contact list.
 pub(crate) struct Csv {
     columns: Vec<Column>,
-    /// Whether the header has been passed.
+    /// Whether the header has been read.
     is_headed: bool,
 }
 
 impl Csv {
-    /// The decoder, if the first `line` is the header of a contact list.
+    /// Returns the decoder if the first `line` is the header of a contact list.
     pub(crate) fn detect(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let more = line.strip_prefix(HEADER)?;
@@ -113,7 +114,7 @@ fn parse_row(line: &[u8], columns: &[Column]) -> Result<Contact, Skip> {
     if fields.next().is_some() { Err(Skip::BadRow) } else { Ok(contact) }
 }
 
-/// An address without a zone: `fe80::1%eth0` is a host only to the one that wrote it.
+/// Parses an address without a zone, because `fe80::1%eth0` has a meaning only on the machine that wrote it.
 #[inline]
 pub(crate) fn parse_host(field: &str) -> Result<Host, Skip> {
     let in_brackets = field.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
@@ -128,7 +129,8 @@ fn parse_time(field: &str) -> Result<u64, Skip> {
     decimal_ns(field, 6)
 }
 
-/// A number of units of 10^`digits` nanoseconds, with an optional fraction; digits beyond nanoseconds are cut off.
+/// Parses a number of units of 10^`digits` nanoseconds, with an optional fraction. Digits below a nanosecond are
+/// truncated.
 pub(crate) fn decimal_ns(field: &str, digits: usize) -> Result<u64, Skip> {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

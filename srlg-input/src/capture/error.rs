@@ -1,48 +1,48 @@
-//! How reading ends other than well.
+//! Errors and truncations of captures.
 //!
-//! Shape: [`CaptureError`] when the caller must act (wrong file, failing disk), [`Truncation`]
-//! when the capture itself stops early, which is worth one warning.
+//! [`CaptureError`] means that the user must act (wrong file, failing disk). [`Truncation`] means that the capture
+//! itself stops early, which deserves one warning.
 
 use std::io;
 
-/// Tells why a capture cannot be read, or cannot be read to its end.
+/// The reason why a capture cannot be read, or cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
-    /// There is not a single byte, or a gzip stream unpacks to none.
-    #[error("the input is empty: expected {FORMATS}")]
+    /// The input is empty, or a gzip stream decompresses to nothing.
+    #[error("empty input: expected {FORMATS}")]
     Empty,
-    /// The first bytes belong to no known format.
-    #[error("unknown format, the content starts with {first_bytes}: expected {FORMATS}{MISSING}")]
+    /// The first bytes do not match any known format.
+    #[error("unknown format, starting with bytes {first_bytes}: expected {FORMATS}{MISSING}")]
     UnknownFormat {
         /// Up to eight bytes, in hexadecimal.
         first_bytes: String,
     },
-    /// The content is text, but the first line is that of no list or log.
+    /// The content is text, but its first line does not match any list or log.
     #[error(
-        "first line is {found:?}: give a contact list (first line time_ms,src,dst), a Zeek conn.log, an AWS VPC flow log, or JSON lines \
-         of Zeek or Suricata{MISSING}"
+        "unknown text format, with the first line {found:?}: expected a contact list (first line time_ms,src,dst), a Zeek conn.log, \
+         an AWS VPC flow log, or JSON lines from Zeek or Suricata{MISSING}"
     )]
     UnknownText {
-        /// The first line, at most 64 characters of it.
+        /// At most 64 characters of the first line.
         found: String,
     },
-    /// Datagrams were asked of a contact list or a log.
+    /// Datagrams were requested from a contact list or a log.
     #[error(
-        "a contact list or log holds no datagrams: exports of flows are read from a pcap or pcapng capture, or an IPFIX file"
+        "a contact list or log contains no flow exports: use a pcap or pcapng capture, or an IPFIX file"
     )]
     NoPackets,
-    /// Contacts were asked of an IPFIX file.
-    #[error("an IPFIX file holds exports of flows, no packets: decode its messages as exports")]
+    /// Contacts were requested from an IPFIX file.
+    #[error("an IPFIX file contains flow exports, not packets: decode its messages as exports")]
     Exports,
     /// A gzip stream is damaged before the first bytes of its content.
-    #[error("gzip stream without content ({cause}): fetch the file again")]
+    #[error("cannot decompress the gzip stream ({cause}): fetch the file again")]
     Gzip {
-        /// What the inflater found.
+        /// Error of the inflater.
         cause: String,
     },
-    /// The source failed; all records that were whole by then have been delivered.
-    #[error("reading the capture failed: {0}")]
+    /// The source failed. All records that were complete by then have been delivered.
+    #[error("cannot read the capture: {0}")]
     Read(io::Error),
 }
 
@@ -52,30 +52,29 @@ impl From<io::Error> for CaptureError {
     }
 }
 
-const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or gzip of any";
+const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or any of these compressed by gzip";
 
-/// The formats among [`FORMATS`] that this program was built without.
+/// A note about the [`FORMATS`] that this program was built without.
 const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {
     (true, true) => "",
-    (true, false) => " (logs need the feature logs of srlg-input, which this program lacks)",
-    (false, true) => " (gzip needs the feature gzip of srlg-input, which this program lacks)",
+    (true, false) => " (logs need the feature logs of srlg-input, which is not built in)",
+    (false, true) => " (gzip needs the feature gzip of srlg-input, which is not built in)",
     (false, false) => {
-        " (logs and gzip need the features logs and gzip of srlg-input, which this program lacks)"
+        " (logs and gzip need the features logs and gzip of srlg-input, which are not built in)"
     }
 };
 
-/// Tells where and why a capture stopped early.
+/// The place and the reason of an early end of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("stopped at byte {offset} of the unpacked capture: {cause}")]
+#[error("stopped at byte {offset} of the decompressed capture: {cause}")]
 pub struct Truncation {
-    /// First byte of the record that is incomplete or damaged, counted from 0 in the
-    /// decompressed stream: as many bytes are sound.
+    /// Offset of the incomplete or damaged record in the decompressed stream, in bytes. All bytes before it are valid.
     pub offset: u64,
-    /// What is wrong with the record.
+    /// Defect of the record.
     pub cause: Cause,
 }
 
-/// Tells what ended a capture early.
+/// The reason why a capture ended early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
@@ -85,44 +84,45 @@ pub enum Cause {
     /// A pcap record claims more captured bytes than any capture tool writes.
     #[error("the record claims {0} captured bytes, more than 262144")]
     CapturedLength(u32),
-    /// A pcapng block length is no multiple of 4, too small for its type, or beyond the bound
-    /// (512 KiB for packets and interfaces, 16 MiB for blocks that are passed over).
+    /// A pcapng block length is invalid: not a multiple of 4, too small for the block type, or too large. The limit is
+    /// 512 KiB for packets and interfaces, and 16 MiB for skipped blocks.
     #[error("block of type {kind:#x} claims an impossible length of {length} bytes")]
     BlockLength {
         /// Block type.
         kind: u32,
-        /// Total length that its head claims.
+        /// Total length that the block header claims.
         length: u32,
     },
     /// The two copies of a pcapng block length differ.
-    #[error("block lengths at head ({head}) and tail ({tail}) differ")]
+    #[error("the block lengths before ({head}) and after ({tail}) the body differ")]
     BlockTail {
         /// Length before the body.
         head: u32,
         /// Length after the body.
         tail: u32,
     },
-    /// A pcapng section header without a known byte-order magic, or of a version other than 1.
+    /// A pcapng section header has an unknown byte order or a version other than 1.
     #[error("the section header has an unknown byte order or version")]
     Section,
-    /// A message of an IPFIX file is of another version, or shorter than its header.
+    /// A message of an IPFIX file has another version, or is shorter than its header.
     #[error(
-        "an IPFIX message has version 10 and at least 16 bytes, this one claims version {version} and {length} bytes"
+        "an IPFIX message must have version 10 and at least 16 bytes, got version {version} and {length} bytes"
     )]
     MessageHeader {
-        /// Version that its header claims.
+        /// Version that the header claims.
         version: u16,
-        /// Length that its header claims.
+        /// Length that the header claims.
         length: u16,
     },
-    /// The gzip stream around the capture is cut or damaged. Of a damaged one, packets shortly
-    /// before this place may be wrong, as the checksum that would tell comes last; and up to
-    /// 48 KiB of sound content before the damage may be missing.
-    #[error("the gzip stream is cut or damaged ({0})")]
+    /// The gzip stream around the capture is incomplete or damaged.
+    ///
+    /// If it is damaged, packets shortly before this place may be wrong, because the checksum comes last. Up to 48 KiB
+    /// of valid content before the damage may be missing.
+    #[error("the gzip stream is incomplete or damaged ({0})")]
     Gzip(String),
 }
 
-/// The reason why a decoder stops: the one error type between the decoders of files.
+/// The reason why a decoder stops; the error type of all file decoders.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Failed(CaptureError),
@@ -134,7 +134,7 @@ impl Halt {
         Self::Truncated(Truncation { offset, cause })
     }
 
-    /// The same stop, blamed on the record that starts at `offset`.
+    /// Returns the same reason for the record that starts at `offset`.
     pub(crate) fn moved_to(self, offset: u64) -> Self {
         match self {
             Self::Truncated(Truncation { cause, .. }) => Self::damaged(offset, cause),

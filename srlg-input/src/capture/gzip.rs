@@ -1,4 +1,4 @@
-//! The inflater of a gzip stream, which tells damage in the data from a source that fails.
+//! The inflater of a gzip stream, which distinguishes damaged data from a failing source.
 
 use std::io::{self, Chain, Cursor, Read};
 
@@ -6,17 +6,17 @@ use flate2::read::MultiGzDecoder;
 
 use crate::capture::stream::ByteSource;
 
-/// Bytes asked of the inflater at once: what it has ready when it meets damage is lost, and that
-/// is at most this and its window of 32 KiB.
+/// Number of bytes requested from the inflater at once. When the inflater meets damage, its pending output is lost, at
+/// most this amount plus its window of 32 KiB.
 const INFLATE_STEP: usize = 16 * 1024;
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// An inflater over a source that began with [`MAGIC`].
+/// An inflater over a source that starts with [`MAGIC`].
 pub(crate) struct Gzip(MultiGzDecoder<CompressedSource>);
 
-/// The compressed source. It remembers that it failed itself: an error that comes out of the
-/// inflater while it did not is damage in the data.
+/// The compressed source, which remembers its own failure. An error of the inflater without such a failure means
+/// damaged data.
 struct CompressedSource {
     inner: Chain<Cursor<Vec<u8>>, ByteSource>,
     failed: bool,
@@ -31,13 +31,13 @@ impl Read for CompressedSource {
 }
 
 impl Gzip {
-    /// An inflater of `peeked` and what follows it in `source`.
+    /// Creates an inflater of `peeked` and the rest of `source`.
     pub(crate) fn new(peeked: &[u8], source: ByteSource) -> Self {
         let inner = Cursor::new(peeked.to_vec()).chain(source);
         Self(MultiGzDecoder::new(CompressedSource { inner, failed: false }))
     }
 
-    /// Reads once into `free`. The outer error is that of the source, the inner one is damage in the data.
+    /// Reads once into `free`. The outer error comes from the source, the inner one from damaged data.
     pub(crate) fn read(&mut self, free: &mut [u8]) -> io::Result<Result<usize, String>> {
         let step = free.len().min(INFLATE_STEP);
         match self.0.read(&mut free[..step]) {

@@ -1,9 +1,12 @@
-//! IPFIX files (RFC 5655): messages one after another, as they went over the wire.
+//! IPFIX files (RFC 5655): messages in sequence, in the format of the wire.
 //!
-//! Shape: a message has a header of 16 bytes, which tells its length, and sets. Sets are left to a decoder of exports.
-//! Invariant: a message is consumed only when it is whole, so that the offset of a truncation is that of its first byte.
+//! A message consists of a 16-byte header, which contains its length, and of sets. A decoder of exports reads the sets.
 //!
-//! There is no magic number: what a file is, its first message tells, by its version, its length and the header of its first set.
+//! Invariant: a message is consumed only when it is complete, so that the offset of a truncation is that of its first
+//! byte.
+//!
+//! There is no magic number. A file is recognised by the version and length of its first message, and by the header of
+//! its first set.
 
 use std::io;
 
@@ -18,7 +21,8 @@ const SET_HEADER: usize = 4;
 const VERSION: u16 = 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Whether the stream begins with a message. No more is asked of a pipe than the version, unless that is right.
+/// Returns whether the stream starts with a message. It reads more than the version from a pipe only if the version is
+/// right.
 pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
     if !input.window(2)?.starts_with(&VERSION.to_be_bytes()) {
         return Ok(false);
@@ -29,7 +33,8 @@ pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
         .is_some_and(|(header, rest)| is_first(header, rest)))
 }
 
-/// Whether a file may begin with a message of this header and `rest` behind it: a set, or another message behind one without sets.
+/// Returns whether a file may start with a message of this header, followed by `rest`. After the header comes a set, or
+/// another message if this one has no sets.
 fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     let Some(content) = length(header).and_then(|length| length.checked_sub(HEADER)) else {
         return false;
@@ -38,18 +43,18 @@ fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
         return rest.is_empty() || rest.starts_with(&VERSION.to_be_bytes());
     }
     let Some(set) = rest.first_chunk::<SET_HEADER>() else { return false };
-    // Other ids are not used, or reserved (RFC 7011, section 3.3.2).
+    // Other set IDs are unused or reserved (RFC 7011, section 3.3.2).
     let has_known_id = matches!(ByteOrder::Big.u16(set, 0), 2 | 3 | 256..);
     has_known_id && (SET_HEADER..=content).contains(&ByteOrder::Big.u16(set, 2).into())
 }
 
-/// Length of the message of this header, which is part of it; nothing where the header is of none.
+/// Returns the length of the message, including `header`. `None` if the header is invalid.
 fn length(header: &[u8]) -> Option<usize> {
     let length = usize::from(ByteOrder::Big.u16(header, 2));
     (ByteOrder::Big.u16(header, 0) == VERSION && length >= HEADER).then_some(length)
 }
 
-/// Copies the next message to `payload`; returns it without that.
+/// Copies the next message to `payload`, and returns the datagram without it.
 pub(crate) fn next_message(
     input: &mut Stream,
     payload: &mut Vec<u8>,

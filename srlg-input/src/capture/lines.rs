@@ -1,18 +1,19 @@
-//! Lines of text, in constant memory however long they are in the input.
+//! Lines of text, read in constant memory.
 //!
-//! Shape: lines end in LF or CR LF, the last one may end with the input.
-//! Invariant: no line is held beyond the length that a decoder allows.
+//! Lines end with LF or CR LF, and the last one may end with the input.
 //!
-//! The crate csv is not used: its records grow with the longest line, and it cannot tell a last
-//! line without an end from one that a damaged gzip stream has cut.
+//! Invariant: a line is never buffered beyond the length that a decoder allows.
+//!
+//! The crate csv is not used, because its records grow with the longest line. It also cannot distinguish a last line
+//! without a line end from one that a damaged gzip stream has truncated.
 
 use std::io;
 
 use crate::capture::error::Halt;
 use crate::capture::stream::Stream;
 
-/// What `parse` makes of the next line that is anything to it; `Some(None)` for one longer than `longest`, `None` at
-/// the end.
+/// Returns the result of `parse` for the next line that is not ignored. `Some(None)` for a line longer than `longest`,
+/// `None` at the end.
 #[inline]
 pub(crate) fn next<T>(
     input: &mut Stream,
@@ -33,8 +34,8 @@ pub(crate) fn next<T>(
     Ok(None)
 }
 
-/// The lines up to the first that does not begin with `comment`, or the first `longest` bytes of them; nothing is consumed, and
-/// no more is asked of a pipe than these lines.
+/// Returns the lines up to the first that does not start with `comment`, limited to the first `longest` bytes. Consumes
+/// nothing, and does not read further than these lines from a pipe.
 pub(crate) fn peek(input: &mut Stream, longest: usize, comment: u8) -> io::Result<Vec<Vec<u8>>> {
     let (mut lines, mut start, mut seen) = (Vec::new(), 0, 0);
     loop {
@@ -61,8 +62,8 @@ pub(crate) fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Length of the line at the front of the input, without its end and with it; `None` when it is too long. Asks for more bytes only while
-/// the line has no end, so that rows from a pipe are not held back.
+/// Returns the length of the next line, without and with its line end; `None` if it is too long. Reads more bytes only
+/// while the line has no end, so that rows from a pipe are not delayed.
 #[inline]
 fn find(input: &mut Stream, longest: usize) -> Result<Option<(usize, usize)>, Halt> {
     let mut seen = 0;
@@ -80,7 +81,7 @@ fn find(input: &mut Stream, longest: usize) -> Result<Option<(usize, usize)>, Ha
         }
         seen = head.len();
     }
-    // Half a row can look whole: a damaged gzip stream makes this last line a truncation.
+    // Half a row can look complete. A damaged gzip stream makes this last line a truncation.
     if input.damage().is_some() {
         input.need(seen + 1)?;
     }
@@ -90,7 +91,7 @@ fn find(input: &mut Stream, longest: usize) -> Result<Option<(usize, usize)>, Ha
 /// Consumes a line of any length in constant memory.
 #[cold]
 fn discard(input: &mut Stream) -> Result<(), Halt> {
-    // What is consumed in parts is not looked at again.
+    // Bytes that are consumed in parts cannot be read again.
     input.hold(false);
     let offset = input.offset();
     while !input.is_finished().map_err(|stop| stop.moved_to(offset))? {

@@ -1,8 +1,9 @@
-//! Logs of conversations and flows: Zeek's conn.log, flow logs of an AWS VPC, flow records of Suricata.
+//! Logs of conversations and flows: Zeek's conn.log, AWS VPC flow logs, and Suricata's flow records.
 //!
-//! Shape: a decoder per kind makes a [`Row`] of a line; a row is one direction, or both of a conversation, of which each counts as
-//! a record of its own.
-//! Invariant: a direction that is known to have no packets is no contact.
+//! The decoder of each kind turns a line into a [`Row`]. A row is one direction of a conversation or both, and each
+//! direction counts as a record.
+//!
+//! Invariant: a direction that is known to have no packets is not a contact.
 
 mod eve;
 mod row;
@@ -23,25 +24,25 @@ pub(crate) use row::{protocol, time_ns};
 use vpc::Vpc;
 use zeek::Zeek;
 
-/// Longest line that is parsed: records of Suricata may carry a few kilobytes.
+/// Longest line that is parsed; Suricata records may have a few kilobytes.
 const MAX_LINE: usize = 64 * 1024;
 
-/// Decoder of one log.
+/// A decoder of one log.
 pub(crate) struct Logs {
     kind: Kind,
-    /// The other direction of the last row.
+    /// Second direction of the last row.
     waiting: Option<Result<Contact, Skip>>,
 }
 
 enum Kind {
     Zeek(Zeek),
     Vpc(Vpc),
-    /// A line says itself what it is.
+    /// JSON lines, each of which shows its kind.
     Json,
 }
 
 impl Logs {
-    /// The decoder that the first `lines` ask for: one, unless it begins with #.
+    /// Returns the decoder for the first `lines`. There is more than one line only if the first starts with #.
     pub(crate) fn detect(lines: &[Vec<u8>]) -> Option<Self> {
         let line = lines.first()?;
         let kind = match line.first()? {
@@ -62,7 +63,7 @@ impl Logs {
         }
     }
 
-    /// The next direction of a row.
+    /// Returns the next direction of a row.
     pub(crate) fn next_contact(
         &mut self,
         input: &mut Stream,
@@ -83,7 +84,7 @@ impl Logs {
 }
 
 impl Kind {
-    /// What a line tells; `None` of one that is about the log itself.
+    /// Parses a line. `None` for a line that describes the log itself.
     fn row(&mut self, line: &[u8]) -> Option<Result<Row, Skip>> {
         if line.is_empty() {
             return None;
@@ -97,7 +98,7 @@ impl Kind {
     }
 }
 
-/// A line of JSON: Zeek's where it has an originator, else Suricata's.
+/// Parses a JSON line, Suricata's if it has an event type and Zeek's otherwise.
 fn json(line: &str) -> Result<Row, Skip> {
     let record: Value = serde_json::from_str(line).map_err(|_| Skip::BadRow)?;
     if record.get("event_type").is_some() { eve::row(&record) } else { zeek::json_row(&record) }

@@ -1,11 +1,11 @@
-//! Classic pcap: a file header, then records of a 16 byte header and a frame.
+//! Classic pcap: a file header, then records of a 16-byte header and a frame.
 //!
-//! Invariant: a record is consumed only when it is whole, so that the offset of a truncation is
-//! that of its first byte.
+//! Invariant: a record is consumed only when it is complete, so that the offset of a truncation is that of its first
+//! byte.
 //!
-//! The crate pcap-parser would read this format too, and the tests compare with it. Its streaming
-//! readers are not used because they drop the cause of a failed read, and do not tell an absurd
-//! length from a buffer that is too small.
+//! The crate pcap-parser also reads this format, and the tests compare with it. Its streaming readers are not used,
+//! because they drop the cause of a failed read. They also do not distinguish an absurd length from a buffer that is
+//! too small.
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
@@ -19,21 +19,21 @@ const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// `MAXIMUM_SNAPLEN` of libpcap. Not the snap length of the file: tools write frames beyond it,
-/// and libpcap accepts them.
+/// Largest captured length of a frame, `MAXIMUM_SNAPLEN` of libpcap. The snap length of the file is not used, because
+/// tools write longer frames, and libpcap accepts them.
 const MAX_CAPTURED: u32 = 262_144;
 
 /// Decoder of one pcap file.
 pub(crate) struct Pcap {
     order: ByteOrder,
-    /// Length of the unit that record headers count fractions of a second in.
+    /// Unit of the fractional seconds in record headers, in nanoseconds.
     tick_ns: u32,
-    /// Set once the file header has been read.
+    /// Link type, once the file header has been read.
     link_type: Option<u16>,
 }
 
 impl Pcap {
-    /// A decoder when the first bytes are one of the four magic numbers.
+    /// Returns a decoder if the file starts with one of the four magic numbers.
     pub(crate) fn detect(start: &[u8]) -> Option<Self> {
         let magic = start.get(..4)?;
         [(MICROSECOND_MAGIC, 1_000), (NANOSECOND_MAGIC, 1)].into_iter().find_map(
@@ -69,7 +69,7 @@ impl Pcap {
 
     #[cold]
     fn read_file_header(&mut self, input: &mut Stream) -> Result<u16, Halt> {
-        // The upper half holds the length of a frame check sequence, which follows all headers.
+        // The upper half is the length of a frame check sequence, which comes after all headers.
         let link_type = self.order.u32(input.need(FILE_HEADER)?, 20) as u16;
         input.consume(FILE_HEADER);
         self.link_type = Some(link_type);

@@ -1,13 +1,13 @@
-//! pcapng: sections of blocks; packet blocks refer to the interface blocks of their section.
+//! pcapng: sections of blocks, where packet blocks refer to the interface blocks of their section.
 //!
-//! Shape: a block is a type, a total length, a body and the length again. Blocks that matter are
-//! looked at as a whole; others are passed over without being held.
-//! Invariant: a block takes effect only after both copies of its length agree.
+//! A block consists of a type, a total length, a body and the length again. Relevant blocks are decoded as a whole, and
+//! others are skipped without being buffered.
 //!
-//! The crate pcap-parser would read most of this, and the tests compare with it. Version 0.17 is
-//! not used here because it refuses every binary time resolution, reads the time offset of
-//! big-endian sections as little-endian, knows no obsolete packet blocks, and reports a packet
-//! that overruns its block as if the input were incomplete.
+//! Invariant: a block takes effect only if both copies of its length agree.
+//!
+//! The crate pcap-parser reads most of this format, and the tests compare with it. Version 0.17 is not used, because it
+//! rejects all binary time resolutions and does not know obsolete packet blocks. It also reads the time offset of
+//! big-endian sections as little-endian, and reports a packet that overruns its block as incomplete input.
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
@@ -16,7 +16,7 @@ use crate::capture::stream::{CAPACITY, Stream};
 use crate::packet::Skip;
 use crate::packet::frame;
 
-/// The same in both byte orders, so that it can be found before the order is known.
+/// Block type of a section header. It is the same in both byte orders, so that it is found before the order is known.
 const SECTION: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
@@ -26,26 +26,26 @@ const ENHANCED_PACKET: u32 = 6;
 
 const BLOCK_HEAD: usize = 8;
 const BLOCK_TAIL: usize = 4;
-/// Start of the frame in enhanced and obsolete packet blocks, counted from the block.
+/// Offset of the frame in enhanced and obsolete packet blocks, from the start of the block.
 const FRAME: usize = 28;
 
-/// Interfaces of one section that are kept: 16 bytes each, so 1 MiB at most.
+/// Maximum number of interfaces stored for a section, which take at most 1 MiB.
 const MAX_INTERFACES: usize = 65_536;
-/// Bound of Wireshark for any block.
+/// Maximum length of a skipped block; Wireshark has the same limit for all blocks.
 const MAX_PASSED_OVER: usize = 16 * 1024 * 1024;
 
 const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_OFFSET: u16 = 14;
-/// Microseconds, when no option says otherwise.
+/// Resolution of microseconds, which applies without an option.
 const DEFAULT_RESOLUTION: u8 = 6;
-/// In a resolution: the exponent is of 2, not of 10.
+/// Bit of a resolution that marks an exponent of 2 instead of 10.
 const BINARY: u8 = 0x80;
 
-/// Decoder of one pcapng file.
+/// A decoder of one pcapng file.
 #[derive(Default)]
 pub(crate) struct PcapNg {
-    /// Byte order of the section being read; the first section sets it before any use.
+    /// Byte order of the current section; the first section sets it before any use.
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
@@ -108,7 +108,7 @@ impl PcapNg {
 
     fn pass_over(&self, head: &Head, input: &mut Stream) -> Result<(), Halt> {
         let (offset, is_held) = (input.offset(), input.is_held());
-        // What is consumed in parts is not looked at again.
+        // Bytes that are consumed in parts cannot be read again.
         input.hold(false);
         input.skip(head.length - BLOCK_TAIL).map_err(|stop| stop.moved_to(offset))?;
         let tail = input.need(BLOCK_TAIL).map_err(|stop| stop.moved_to(offset))?;
@@ -128,7 +128,7 @@ impl PcapNg {
         Ok(())
     }
 
-    /// Takes one whole block in; `body` is all of it but the tail. The interface of a packet, if it is one.
+    /// Applies one complete block; `body` is the block without its tail. Returns the interface of a packet block.
     #[inline]
     fn apply(&mut self, kind: u32, body: &[u8]) -> Option<Result<usize, Skip>> {
         match kind {
@@ -148,7 +148,7 @@ impl PcapNg {
         }
     }
 
-    /// Enhanced and obsolete packet blocks differ only in how wide the interface number is.
+    /// Decodes an enhanced or obsolete packet block, which differ only in the width of the interface number.
     #[inline]
     fn packet<T>(&self, interface: usize, body: &[u8], see: impl See<T>) -> Result<T, Skip> {
         let interface = self.interfaces.get(interface).ok_or(Skip::NoInterface)?;
@@ -161,7 +161,7 @@ impl PcapNg {
 }
 
 impl Head {
-    /// Whether blocks of this type are looked at.
+    /// Returns whether blocks of this type are decoded.
     fn is_held(&self) -> bool {
         matches!(self.kind, SECTION | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET)
     }
@@ -179,20 +179,20 @@ impl Head {
     }
 }
 
-/// One interface description block: what its packets look like and how its clock ticks. A time is exact to the nanosecond (finer
-/// ticks are cut off) or it is none.
+/// An interface description block: link type and clock resolution. Times are exact to the nanosecond, and finer ticks
+/// are truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interface {
     link_type: u16,
-    /// Ticks per second as a negative exponent of 10 or 2.
+    /// Ticks per second, as a negative exponent of 10 or 2.
     resolution: u8,
-    /// Added to every time stamp.
+    /// Offset added to every time stamp, in seconds.
     offset_s: i64,
 }
 
 impl Interface {
-    /// Reads the body of a block: link type, reserved, snap length, options. `body` holds at
-    /// least the first eight bytes. Options that overrun the block end the list.
+    /// Parses the body of a block: link type, reserved field, snap length and options. `body` has at least eight bytes.
+    /// An option that overruns the block ends the list.
     fn parse(order: ByteOrder, body: &[u8]) -> Self {
         let link_type = order.u16(body, 0);
         let mut interface = Self { link_type, resolution: DEFAULT_RESOLUTION, offset_s: 0 };
@@ -213,17 +213,17 @@ impl Interface {
         interface
     }
 
-    /// Nanoseconds since the Unix epoch of a time stamp; `None` before it, or beyond 64 bit.
+    /// Returns the time of `ticks` in nanoseconds since the Unix epoch. `None` if it is earlier, or exceeds 64 bits.
     #[inline]
     fn time_ns(&self, ticks: u64) -> Option<u64> {
         let exponent = u32::from(self.resolution & !BINARY);
         let unshifted = if self.resolution & BINARY != 0 {
-            // At most 2^64 * 10^9: far below 2^127.
+            // The product is at most 2^64 * 10^9, far below 2^127.
             (i128::from(ticks) * 1_000_000_000) >> exponent
         } else if exponent <= 9 {
             i128::from(ticks) * i128::from(10_u64.pow(9 - exponent))
         } else {
-            // A divisor beyond 64 bit is larger than any tick count.
+            // A divisor beyond 64 bits is larger than any tick count.
             10_u64.checked_pow(exponent - 9).map_or(0, |finer| (ticks / finer).into())
         };
         u64::try_from(unshifted + i128::from(self.offset_s) * 1_000_000_000).ok()

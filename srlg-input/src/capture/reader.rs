@@ -1,8 +1,8 @@
-//! The reader: finds the format, drives its decoder, keeps the counts.
+//! A reader, which detects the format, drives its decoder and counts packets.
 //!
-//! Shape: decoders turn a [`Stream`] into packets and know nothing of counts; this module is the
-//! only one that counts and that remembers how reading ended.
-//! Invariant: once reading has ended, well or not, no further byte is read.
+//! Decoders turn a [`Stream`] into packets and count nothing. Only this module counts and records how reading ended.
+//!
+//! Invariant: after reading has ended, for whatever reason, no further byte is read.
 
 use std::fmt;
 use std::io::Read;
@@ -24,59 +24,60 @@ use crate::options::Tunnels;
 use crate::packet::ip::Headers;
 use crate::packet::{Skip, Transport};
 
-/// Bytes at the front of a text that decide on its format.
+/// Number of bytes at the start of a text that decide its format.
 const HEAD: usize = 4096;
 
-/// Names the format of a capture, list, log or file of exports, found by content.
+/// The format of a capture, contact list, log or IPFIX file, detected by content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Classic pcap of any byte order and time unit.
+    /// Classic pcap in any byte order and time unit.
     Pcap,
     /// pcapng.
     PcapNg,
-    /// IPFIX messages one after another (RFC 5655): exports of flows, no packets.
+    /// IPFIX messages in sequence (RFC 5655), which are flow exports rather than packets.
     IpfixFile,
-    /// Lines of `time_ms,src,dst`.
+    /// Contact list with the header `time_ms,src,dst`.
     Csv,
-    /// Zeek's conn.log of fields between separators.
+    /// Zeek's conn.log with separated fields.
     Zeek,
     /// Flow log of an AWS VPC.
     VpcFlowLog,
-    /// JSON lines: Zeek's conn.log, Suricata's EVE log.
+    /// JSON lines: Zeek's conn.log or Suricata's EVE log.
     JsonLines,
 }
 
-/// Holds a whole UDP datagram: when and between whom it went, and what was in it; or a message of an IPFIX file, which does not
-/// tell who sent it.
+/// A complete UDP datagram with its time and endpoints, or a message of an IPFIX file, which does not name its
+/// exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
-    /// Nanoseconds since the Unix epoch. Of a message of an IPFIX file: the time of export in its header, in whole seconds.
+    /// Time in nanoseconds since the Unix epoch. A message of an IPFIX file has the export time of its header, in whole
+    /// seconds.
     pub time_ns: u64,
-    /// Sender; `0.0.0.0:0` of a message of an IPFIX file.
+    /// Source address and port; `0.0.0.0:0` for a message of an IPFIX file.
     pub source: SocketAddr,
-    /// Receiver; `0.0.0.0:0` of a message of an IPFIX file.
+    /// Destination address and port; `0.0.0.0:0` for a message of an IPFIX file.
     pub destination: SocketAddr,
-    /// At most 65,535 bytes.
+    /// Payload of at most 65,535 bytes.
     pub payload: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// A message of an IPFIX file that was exported at `time_ns`, before its payload is known.
+    /// Returns a message of an IPFIX file that was exported at `time_ns`, with an empty payload.
     pub(crate) const fn of_file(time_ns: u64) -> Self {
         let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Self { time_ns, source: nowhere, destination: nowhere, payload: &[] }
     }
 }
 
-/// What a decoder makes of one packet's time, in nanoseconds since the Unix epoch, and headers.
+/// A function that decodes a packet from its time, in nanoseconds since the Unix epoch, and its headers.
 pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
 
 impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
 
-/// Adds the contact of a packet to `contacts`, or those of a packet and of the one that it carries. The outcome of the former is yet to
-/// be counted.
+/// Adds the contact of a packet to `contacts`, or those of the packet and of the one that it carries. The caller counts
+/// the outcome of the outer packet.
 #[inline(always)]
 pub(crate) fn push_packet(
     time_ns: u64,
@@ -101,7 +102,7 @@ pub(crate) fn push_packet(
     Ok(())
 }
 
-/// Makes the contact of a packet.
+/// Returns the contact of a packet.
 #[inline(always)]
 fn packet_contact(time_ns: u64, headers: Headers<'_>) -> Contact {
     let Transport { protocol, tcp_flags, destination_port } = headers.transport();
@@ -128,37 +129,37 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
-/// Contacts that are read at once, of some 24 KB.
+/// Number of contacts that are read at once, about 24 KB.
 const BLOCK: usize = 256;
 
-/// Streams the contacts or the datagrams of one capture.
+/// A reader of the contacts or the datagrams of one capture.
 pub struct Reader {
     decoder: Decoder,
     progress: Progress,
     contacts: Vec<Contact>,
     tunnels: Tunnels,
-    /// Of the last datagram.
+    /// Payload of the last datagram.
     payload: Vec<u8>,
 }
 
-/// How far the input has been read.
+/// The progress of reading the input.
 struct Progress {
     input: Stream,
     counts: PacketCounts,
     ended: bool,
     truncation: Option<Truncation>,
-    /// An error that came after contacts, which come first.
+    /// Error that occurred after contacts were read, which are delivered first.
     failure: Option<CaptureError>,
 }
 
 impl Reader {
-    /// Starts reading `input`: peeks at the content, unwraps gzip, decides on the format.
+    /// Opens `input`: peeks at the content, starts the inflater for gzip, and detects the format.
     ///
-    /// A header that is cut short is no error here but a [`Truncation`] at the first
+    /// An incomplete header is not an error here, but a [`Truncation`] at the first
     /// [`next_contacts`](Self::next_contacts).
     ///
     /// # Errors
-    /// [`CaptureError`] when the input is empty, of no known format, or cannot be read.
+    /// [`CaptureError`] if the input is empty, has an unknown format, or cannot be read.
     pub fn new(input: impl Read + Send + 'static) -> Result<Self, CaptureError> {
         let mut input = Stream::open(Box::new(input))?;
         let decoder = Decoder::detect(&mut input)?;
@@ -172,13 +173,13 @@ impl Reader {
         })
     }
 
-    /// Takes the hosts of packets in tunnels as `tunnels` says.
+    /// Selects the hosts of tunnelled packets by `tunnels`.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
     }
 
-    /// Returns the format of the capture, inside gzip if there is any.
+    /// Returns the format of the capture, after decompression.
     pub fn format(&self) -> Format {
         match &self.decoder {
             Decoder::Packets(Packets::Pcap(_)) => Format::Pcap,
@@ -190,17 +191,18 @@ impl Reader {
         }
     }
 
-    /// Reads the next contacts in file order: those of some 256 packets, of a pipe those that have come; `None` at the end, and ever after.
+    /// Reads the next contacts in file order: those of about 256 packets, or those that a pipe has ready. Returns
+    /// `None` at the end and from then on.
     ///
-    /// What is no contact is counted and passed over; a capture that stops early ends with its last contact, no error
-    /// and a [`truncation`](Self::truncation).
+    /// Packets and rows that are not contacts are counted and skipped. If the capture stops early, reading ends after
+    /// its last contact without an error, and [`truncation`](Self::truncation) returns the reason.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] when the source fails, [`CaptureError::Exports`] of an IPFIX file; reading ends there.
+    /// [`CaptureError::Read`] if the source fails, and [`CaptureError::Exports`] for an IPFIX file. Reading then ends.
     pub fn next_contacts(&mut self) -> Result<Option<&[Contact]>, CaptureError> {
         let Self { decoder, progress, contacts, tunnels, .. } = self;
         contacts.clear();
-        // A loop for each format, as most of the time of a packet is spent here.
+        // Each format has its own loop, because most of the time per packet is spent here.
         match decoder {
             Decoder::Packets(Packets::Pcap(pcap)) => {
                 progress.fill(contacts, |input, contacts, counts| {
@@ -234,19 +236,23 @@ impl Reader {
         Ok((!contacts.is_empty()).then_some(contacts))
     }
 
-    /// Returns the contacts that were read last.
+    /// Returns the contacts of the last read.
     pub(crate) fn contacts(&self) -> &[Contact] {
         &self.contacts
     }
 
-    /// Returns the next whole UDP datagram in file order, its payload included; `None` at the end, and ever after.
-    /// Exports of flows are such, in a capture of what a collector receives. The messages of an IPFIX file are datagrams from and to
-    /// `0.0.0.0:0`, as the file does not tell who exported them, at the times of export in their headers.
+    /// Returns the next complete UDP datagram in file order, with its payload. Returns `None` at the end and from then
+    /// on.
     ///
-    /// What is no datagram is counted and passed over. Fragments are not put together.
+    /// A capture of a collector's traffic contains flow exports as datagrams. The messages of an IPFIX file are
+    /// datagrams from and to `0.0.0.0:0`, because the file does not name the exporter. Their time is the export time of
+    /// their headers.
+    ///
+    /// Packets that are not datagrams are counted and skipped. Fragments are not reassembled.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] when the source fails, [`CaptureError::NoPackets`] of a contact list or a log; reading ends there.
+    /// [`CaptureError::Read`] if the source fails, and [`CaptureError::NoPackets`] for a contact list or a log. Reading
+    /// then ends.
     pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
         let Self { decoder, progress, payload, .. } = self;
         progress.check()?;
@@ -269,19 +275,19 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns the counts of the packets read so far.
+    /// Returns the counters of the packets read so far.
     pub fn counts(&self) -> &PacketCounts {
         &self.progress.counts
     }
 
-    /// Returns where and why the capture stopped early; `None` while reading and after a good end.
+    /// Returns where and why the capture stopped early. `None` while reading, and after a regular end.
     pub fn truncation(&self) -> Option<&Truncation> {
         self.progress.truncation.as_ref()
     }
 }
 
 impl Progress {
-    /// Reads contacts by `next` until there is a block of them, or until more would be read of the source, which may wait.
+    /// Reads contacts with `next` until there is a block of them, or until a further read from the source might block.
     #[inline(always)]
     fn fill(
         &mut self,
@@ -307,12 +313,12 @@ impl Progress {
         if contacts.is_empty() { self.check() } else { Ok(()) }
     }
 
-    /// Returns the error that came after contacts, once.
+    /// Returns the error that occurred after contacts, but only once.
     fn check(&mut self) -> Result<(), CaptureError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Counts what came, or remembers how reading ended.
+    /// Counts a packet, or records how reading ended.
     #[inline(always)]
     fn record<T>(
         &mut self,
@@ -346,7 +352,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Decoder {
-    /// The decoder that claims the first bytes. Texts are known by their first line.
+    /// Returns the decoder for the first bytes. Texts are recognised by their first line.
     fn detect(input: &mut Stream) -> Result<Self, CaptureError> {
         let start = input.window(8)?;
         if let Some(pcap) = Pcap::detect(start) {
@@ -367,7 +373,7 @@ impl Decoder {
         }
     }
 
-    /// The decoder that claims the first `lines` of a text.
+    /// Returns the decoder for the first `lines` of a text.
     fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
         let line = &lines[0];
         let decoder = Csv::detect(line).map(Self::Csv);
@@ -380,7 +386,7 @@ impl Decoder {
     }
 }
 
-/// Copies what the datagram at `headers` holds to `payload`; returns the datagram without it.
+/// Copies the payload of the datagram at `headers` to `payload`, and returns the datagram without it.
 fn copy_datagram(
     time_ns: u64,
     headers: &Headers<'_>,
@@ -396,7 +402,7 @@ fn copy_datagram(
     Ok(Datagram { time_ns, source, destination, payload: &[] })
 }
 
-/// Whether the first bytes are text, so that the first line is worth a look.
+/// Returns whether the first bytes are text, so that the first line is worth parsing.
 fn is_text(start: &[u8]) -> bool {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))

@@ -1,7 +1,7 @@
-//! The one refilled buffer between a source of bytes and the decoders; unwraps gzip.
+//! The buffer between a source of bytes and the decoders, which also decompresses gzip.
 //!
-//! Invariant: [`Stream::window`] returns fewer bytes than asked only at the end of the stream, and
-//! no window is larger than [`CAPACITY`].
+//! Invariant: [`Stream::window`] returns fewer bytes than requested only at the end of the stream. A window is never
+//! larger than [`CAPACITY`].
 
 use std::io::{self, Read};
 
@@ -9,11 +9,11 @@ use crate::capture::error::{Cause, Halt};
 #[cfg(feature = "gzip")]
 use crate::capture::gzip::{self, Gzip};
 
-/// Size of the buffer, and so the largest record that can be looked at as a whole.
-// Twice the largest pcap record, and small enough for a second-level cache.
+/// Size of the buffer, and therefore of the largest record that can be decoded as a whole.
+// It is twice the size of the largest pcap record and fits into a second-level cache.
 pub(crate) const CAPACITY: usize = 512 * 1024;
 
-/// Bytes of a file, a pipe or memory.
+/// Bytes from a file, a pipe or memory.
 pub(crate) type ByteSource = Box<dyn Read + Send>;
 
 enum Source {
@@ -25,20 +25,20 @@ enum Source {
 pub(crate) struct Stream {
     source: Source,
     buffer: Box<[u8]>,
-    /// `buffer[start..end]` has been read and not yet consumed.
+    /// The unconsumed bytes are `buffer[start..end]`.
     start: usize,
     end: usize,
     /// Offset of `buffer[0]` in the decompressed stream.
     base: u64,
     ended: bool,
-    /// Whether nothing may be read, because that might wait.
+    /// Whether reads from the source are forbidden, because they might block.
     is_held: bool,
-    /// Why a gzip stream ended, when it did not end well.
+    /// Error that ended a gzip stream early.
     damage: Option<String>,
 }
 
 impl Stream {
-    /// A stream of `source`, through an inflater if it starts like gzip.
+    /// Opens a stream of `source`, and decompresses it if it starts like gzip.
     #[cfg(feature = "gzip")]
     pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         let mut plain = Self::over(Source::Plain(source));
@@ -52,7 +52,7 @@ impl Stream {
         }
     }
 
-    /// A stream of `source`.
+    /// Opens a stream of `source`.
     #[cfg(not(feature = "gzip"))]
     pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         Ok(Self::over(Source::Plain(source)))
@@ -72,17 +72,17 @@ impl Stream {
         }
     }
 
-    /// Offset of the next byte that is not consumed, in the decompressed stream.
+    /// Returns the offset of the next unconsumed byte in the decompressed stream.
     pub(crate) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// Why the gzip stream ended early, once its end has been reached.
+    /// Returns the error that ended the gzip stream early, after its end has been reached.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// All buffered bytes: at least `want` of them unless the stream ends before.
+    /// Returns all buffered bytes, at least `want` of them unless the stream ends earlier.
     #[inline]
     pub(crate) fn window(&mut self, want: usize) -> io::Result<&[u8]> {
         if self.end - self.start < want {
@@ -91,7 +91,7 @@ impl Stream {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The next `want` bytes, all of the same record: a truncation here if there are fewer.
+    /// Returns the next `want` bytes of one record, or a truncation if there are fewer.
     #[inline]
     pub(crate) fn need(&mut self, want: usize) -> Result<&[u8], Halt> {
         if self.window(want)?.len() < want {
@@ -100,7 +100,7 @@ impl Stream {
         Ok(&self.buffer[self.start..self.start + want])
     }
 
-    /// Whether the stream ends here, between two records; a truncation if gzip ended badly.
+    /// Returns whether the stream ends here, between two records. A gzip error is a truncation.
     #[inline]
     pub(crate) fn is_finished(&mut self) -> Result<bool, Halt> {
         if !self.window(1)?.is_empty() {
@@ -109,27 +109,27 @@ impl Stream {
         if self.damage.is_some() { Err(self.truncated()) } else { Ok(true) }
     }
 
-    /// Forbids to read from the source, which may wait for long, or allows it again. Meanwhile a window that is not in the buffer
-    /// is an error, and nothing else is.
+    /// Forbids or allows reads from the source, which may block for a long time. While they are forbidden, a window
+    /// that is not in the buffer is an error; there are no other errors.
     #[inline]
     pub(crate) fn hold(&mut self, is_held: bool) {
         self.is_held = is_held;
     }
 
-    /// Returns whether reading is forbidden.
+    /// Returns whether reads are forbidden.
     #[inline]
     pub(crate) fn is_held(&self) -> bool {
         self.is_held
     }
 
-    /// Marks the next `count` bytes as done; they must have been in a window.
+    /// Consumes the next `count` bytes, which must have been in a window.
     #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.end - self.start);
         self.start += count;
     }
 
-    /// Passes over `count` bytes, which may be more than the buffer holds.
+    /// Skips `count` bytes, which may be more than the buffer holds.
     pub(crate) fn skip(&mut self, mut count: usize) -> Result<(), Halt> {
         while count > 0 {
             let here = self.window(1)?.len().min(count);
@@ -142,7 +142,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The stream has ended inside the record that starts here.
+    /// Returns the truncation of the record that starts here.
     #[cold]
     fn truncated(&self) -> Halt {
         Halt::damaged(self.offset(), self.damage.clone().map_or(Cause::EndOfInput, Cause::Gzip))
@@ -168,7 +168,7 @@ impl Stream {
         Ok(())
     }
 
-    /// One read into the free part of the buffer. Damage in a gzip stream ends it.
+    /// Reads once into the free part of the buffer. Damage in a gzip stream ends the stream.
     fn read_once(&mut self) -> io::Result<usize> {
         let free = &mut self.buffer[self.end..];
         match &mut self.source {

@@ -1,17 +1,18 @@
-//! A host of either family as two numbers.
+//! An IPv4 or IPv6 host as two numbers.
 
 use std::fmt;
 use std::net::{AddrParseError, IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// Bits 32 to 63 of an IPv4-mapped address; those above are 0.
+/// Bits 32 to 63 of an IPv4-mapped address; the higher bits are 0.
 const MAPPED: u64 = 0xffff;
 
-/// A host by its address of either family, as two numbers of 64 bits. IPv4 addresses are kept as their IPv4-mapped addresses, so that
-/// one host is one value, however its address was spelt.
+/// A host, identified by its IPv4 or IPv6 address.
 ///
-/// Contacts hold hosts in this form: an [`IpAddr`] is written in pieces of 1, 4 and 8 bytes, and a copy of it waits until they have
-/// been stored, a third of the time of a packet.
+/// IPv4 addresses are stored as IPv4-mapped addresses, so that one host is one value, however its address was written.
+///
+/// Contacts use this form, two 64-bit numbers, for speed. An [`IpAddr`] is written in smaller pieces, and a copy that
+/// waits for them takes a third of the time of a packet.
 ///
 /// ```
 /// use srlg_input::contact::Host;
@@ -30,28 +31,28 @@ pub struct Host {
 }
 
 impl Host {
-    /// Returns the IPv4 host of `bits`, `0x0a00_0001` for 10.0.0.1.
+    /// Returns the IPv4 host with the address `bits`, such as `0x0a00_0001` for 10.0.0.1.
     #[inline(always)]
     #[must_use]
     pub const fn v4(bits: u32) -> Self {
         Self { high: 0, low: MAPPED << 32 | bits as u64 }
     }
 
-    /// Returns the IPv6 host of `bits`; the IPv4 host where they are an IPv4-mapped address.
+    /// Returns the IPv6 host with the address `bits`, or the IPv4 host if they are an IPv4-mapped address.
     #[inline(always)]
     #[must_use]
     pub const fn v6(bits: u128) -> Self {
         Self { high: (bits >> 64) as u64, low: bits as u64 }
     }
 
-    /// Returns the bits of the address as one of IPv4, if it is one.
+    /// Returns the bits of an IPv4 address, or `None` for an IPv6 address.
     #[inline(always)]
     #[must_use]
     pub const fn as_v4(self) -> Option<u32> {
         if self.high == 0 && self.low >> 32 == MAPPED { Some(self.low as u32) } else { None }
     }
 
-    /// Returns the bits of the address as one of IPv6, IPv4-mapped for a host of IPv4.
+    /// Returns the bits of the address as an IPv6 address; IPv4 addresses are IPv4-mapped.
     #[inline(always)]
     #[must_use]
     pub const fn as_v6(self) -> u128 {
@@ -114,7 +115,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// The address, as [`Display`](fmt::Display) has it.
+/// Writes the address, as [`Display`](fmt::Display) does.
 impl fmt::Debug for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -144,7 +145,7 @@ mod tests {
             "::fffe:c000:201",
             "::1:0:0:0",
             "::1:0:ffff:c000:201",
-            // IPv4-translated, IPv4-compatible, NAT64, Teredo, 6to4.
+            // These are IPv4-translated, IPv4-compatible, NAT64, Teredo and 6to4 addresses.
             "::ffff:0:c000:201",
             "::c000:201",
             "64:ff9b::c000:201",

@@ -1,27 +1,28 @@
-//! Choices of a view, by the names that options and files give them.
+//! Named choices of a view, with their names in options and files.
 
-/// Holds a text that names none of the choices.
+/// A text that is not the name of a choice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no choice: give {choices}")]
+#[error("unknown value {text:?}: use one of {choices}")]
 pub struct UnknownName {
-    /// What was given.
+    /// Text that was given.
     pub text: String,
-    /// All names, between commas.
+    /// All names, separated by commas.
     pub choices: String,
 }
 
-/// Defines choices and their names.
+/// Defines an enum of choices with names.
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$of:meta])* $choice:ident = $name:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
         pub enum $type {
             $($(#[$of])* #[cfg_attr(feature = "serde", serde(rename = $name))] $choice,)+
         }
 
         impl $type {
-            /// Lists all choices with the names that [`FromStr`](std::str::FromStr) knows.
+            /// All choices, with the names that [`FromStr`](std::str::FromStr) accepts.
             pub const ALL: &'static [(&'static str, Self)] = &[$(($name, Self::$choice)),+];
         }
 
@@ -48,63 +49,65 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// Chooses the contacts that count for a host by its part in them.
+    /// The contacts that count for a host, selected by the host's part in them.
     Role {
-        /// All.
+        /// All contacts.
         #[default]
         Any = "any",
-        /// Those that it sent a packet in: its fan-out.
+        /// Contacts in which the host sent a packet (fan-out).
         Source = "source",
-        /// Those that it received a packet in: its fan-in.
+        /// Contacts in which the host received a packet (fan-in).
         Destination = "destination",
     }
 }
 
 named! {
-    /// Chooses the hosts that are measured by the networks of a view.
+    /// The hosts whose peers are counted, relative to the networks of a view.
     Side {
-        /// Those inside of the networks, wherever their opposite hosts are.
+        /// Hosts inside the networks, wherever their peers are.
         #[default]
         Inside = "inside",
-        /// Those outside of the networks, by their contacts with hosts inside.
+        /// Hosts outside the networks, by their contacts with inside hosts.
         Outside = "outside",
     }
 }
 
 named! {
-    /// Chooses the contacts that count at all by who began them.
+    /// The contacts that count at all, selected by the host that initiated them.
     #[non_exhaustive]
     ContactFilter {
-        /// All.
+        /// All contacts.
         #[default]
         All = "all",
-        /// Those that their source is known to have begun ([`Contact::is_initiated`](crate::Contact::is_initiated)).
+        /// Contacts that the source is known to have initiated
+        /// ([`Contact::is_initiated`](crate::Contact::is_initiated)).
         Initiated = "initiated",
-        /// Those of TCP that are known of a SYN and of no ACK: attempts without an answer, and their first packets.
+        /// TCP contacts that are known to have a SYN and no ACK: unanswered attempts, and the first packets of
+        /// connections.
         TcpSyn = "tcp-syn",
     }
 }
 
 named! {
-    /// The part of a contact that makes a host of a view.
+    /// The part of a contact that identifies a host of a view.
     HostKey {
-        /// Its address, or the network of that.
+        /// The host's address, or its network.
         #[default]
         Address = "address",
-        /// Its address and the port of the receiver: a service, or a sender by the port that it contacts.
+        /// The host's address and the destination port: a service, or a sender with a port that it contacts.
         AddressPort = "address+port",
     }
 }
 
 named! {
-    /// The part of a contact that makes a peer of a host.
+    /// The part of a contact that identifies a peer of a host.
     PeerKey {
-        /// The address at the other end, or the network of that.
+        /// The peer's address, or its network.
         #[default]
         Address = "address",
-        /// The protocol and the port of the receiver.
+        /// The protocol and the destination port.
         Port = "port",
-        /// Both.
+        /// The peer's address, the protocol and the destination port.
         AddressPort = "address+port",
     }
 }

@@ -1,14 +1,13 @@
-//! Networks as texts, and values of networks, looked up by address: the longest match wins.
+//! Networks in text form, and a longest-prefix table from addresses to values.
 //!
-//! Shape: networks of both families in, one table of ranges per family.
-//! Invariant: IPv4-mapped networks and addresses count as those of IPv4.
+//! There is one table of ranges for IPv4 and one for IPv6. IPv4-mapped networks and addresses count as IPv4.
 //!
-//! A look-up is one load from a table of at most 1 MiB per family: with up to 10,000 networks 2 to
-//! 4 ns in IPv4 and 4 to 6 in IPv6. A search follows where a bucket of the table lies in several
-//! networks, up to 15 ns, and in IPv6 up to 120 for thousands of networks close together and one far
-//! away. The table takes 128 bytes per range, the ranges 8 of IPv4 or 20 of IPv6 each, and a network
-//! makes at most two. The tree of the crate prefix-trie took 5 to 175 ns for the same, and was
-//! nowhere quicker.
+//! A look-up is one load from a table of at most 1 MiB. With up to 10,000 networks it takes 2 to 4 ns for IPv4 and 4 to
+//! 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In IPv6 it takes up
+//! to 120 ns if thousands of networks are close together and one is far away.
+//!
+//! The table takes 128 bytes per range. Each range takes another 8 bytes for IPv4 or 20 for IPv6, and a network makes
+//! at most two ranges.
 
 use std::net::IpAddr;
 
@@ -17,7 +16,7 @@ use ipnet::{IpNet, Ipv4Net};
 use crate::contact::Host;
 use crate::contact::ranges::{NONE, Ranges};
 
-/// Maps networks of both families to values.
+/// A map from IPv4 and IPv6 networks to values.
 ///
 /// ```
 /// use srlg_input::contact::{Networks, parse_network};
@@ -34,27 +33,26 @@ use crate::contact::ranges::{NONE, Ranges};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Networks<T> {
-    /// In the order in which they were given. Their labels count from 1, as 0 is [`NONE`].
+    /// Values in the order in which they were given. Labels count from 1, because 0 is [`NONE`].
     values: Vec<T>,
     v4: Ranges<u32>,
     v6: Ranges<u128>,
 }
 
 impl<T> Networks<T> {
-    /// Takes `networks`, each with its value; bits of hosts are dropped. Of equal networks the last
-    /// one counts.
+    /// Creates a map of `networks` with their values. Host bits are dropped, and the last of equal networks counts.
     ///
-    /// An IPv4-mapped network counts as the one of IPv4, `::ffff:10.0.0.0/104` as `10.0.0.0/8`.
-    /// No other network of IPv6 holds hosts of IPv4, not even `::/0`.
+    /// An IPv4-mapped network counts as the IPv4 network, so `::ffff:10.0.0.0/104` is `10.0.0.0/8`. Other IPv6 networks
+    /// contain no IPv4 hosts; this includes `::/0`.
     ///
     /// # Panics
-    /// With 2^31 networks or more.
+    /// If there are 2^31 networks or more.
     #[must_use]
     pub fn new(networks: impl IntoIterator<Item = (IpNet, T)>) -> Self {
         let (mut values, mut v4, mut v6) = (Vec::new(), Vec::new(), Vec::new());
         for (network, value) in networks {
             values.push(value);
-            assert!(values.len() < 1 << 31, "2^31 networks are too many for one table: split it");
+            assert!(values.len() < 1 << 31, "cannot hold 2^31 networks in one table; split it");
             let label = values.len() as u32;
             match canonical(network) {
                 IpNet::V4(net) => {
@@ -68,7 +66,7 @@ impl<T> Networks<T> {
         Self { values, v4: Ranges::new(v4), v6: Ranges::new(v6) }
     }
 
-    /// Returns the value of the longest network that holds `host`, if any does.
+    /// Returns the value of the longest network that contains `host`, if there is one.
     #[inline(always)]
     pub fn get(&self, host: Host) -> Option<&T> {
         let label = match host.as_v4() {
@@ -79,34 +77,36 @@ impl<T> Networks<T> {
     }
 }
 
-/// Bits before the IPv4 address in an IPv4-mapped one.
+/// Number of bits before the IPv4 address in an IPv4-mapped one.
 const MAPPED: u8 = 96;
 
-/// Tells why a text names no network.
+/// The reason why a text is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadNetwork {
-    /// `text` is no address, or has no prefix length of its family.
+    /// `text` is not an address, or its prefix length is invalid.
     #[error(
-        "{text:?} is no network: give an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
+        "cannot parse network {text:?}: use an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
     )]
     Unreadable {
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
-    /// `text` is an IPv4-mapped network that reaches beyond the IPv4-mapped addresses.
-    #[error("{text:?} is IPv4-mapped and shorter than /96: give the IPv4 network, as 10.0.0.0/8")]
+    /// `text` is an IPv4-mapped network that contains other IPv6 addresses too.
+    #[error(
+        "network {text:?} is IPv4-mapped and shorter than /96: use the IPv4 network, such as 10.0.0.0/8"
+    )]
     Mapped {
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
 }
 
-/// Reads the network in `text`, such as `10.0.0.0/8`, `2001:db8::/32`, `10.0.0.1` or `::1`. Bits
-/// of hosts are dropped; `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
+/// Parses a network such as `10.0.0.0/8`, `2001:db8::/32`, `10.0.0.1` or `::1`. Host bits are dropped, and
+/// `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
 ///
 /// # Errors
-/// [`BadNetwork`].
+/// [`BadNetwork`] if `text` is not a network.
 pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     let host = text.parse::<IpAddr>().map(IpNet::from);
     let Ok(network) = host.or_else(|_| text.parse::<IpNet>()) else {
@@ -120,7 +120,7 @@ pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     }
 }
 
-/// Deserializes a list of networks, each as [`parse_network`] reads it.
+/// Deserializes a list of networks, each parsed by [`parse_network`].
 ///
 /// # Errors
 /// [`BadNetwork`], as an error of `deserializer`.
@@ -133,10 +133,10 @@ pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
     networks.map_err(serde::de::Error::custom)
 }
 
-/// Serializes a list of networks as [`deserialize_networks`] reads it.
+/// Serializes a list of networks in the form that [`deserialize_networks`] reads.
 ///
 /// # Errors
-/// Those of `serializer`.
+/// The errors of `serializer`.
 #[cfg(feature = "serde")]
 pub fn serialize_networks<S: serde::Serializer>(
     networks: &[IpNet],
@@ -145,7 +145,7 @@ pub fn serialize_networks<S: serde::Serializer>(
     serializer.collect_seq(networks.iter().map(IpNet::to_string))
 }
 
-/// The IPv4 network that `network` stands for if it is IPv4-mapped, else `network`.
+/// Returns the IPv4 network for an IPv4-mapped `network`, and any other network unchanged.
 fn canonical(network: IpNet) -> IpNet {
     let IpNet::V6(long) = network else { return network };
     let inner = long.addr().to_ipv4_mapped().zip(long.prefix_len().checked_sub(MAPPED));

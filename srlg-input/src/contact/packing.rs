@@ -1,8 +1,10 @@
-//! How the hosts and the peers of a view are packed into [`Host`]s, and how they are written.
+//! Packing of the hosts and peers of a view into [`Host`]s, and their names.
 //!
-//! Shape: an address is itself. A port is the IPv4 host `0.PROTOCOL.PORT`, so that a pair of an IPv4 host with a port is as
-//! small as one of two hosts. An address with a port has 64 bits of an address, 8 bits that name the family, and the port.
-//! Invariant: everything that is packed can be unpacked; nothing is hashed.
+//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, which makes its pairs as small
+//! as those of IPv4 hosts. An address with a port is packed as 64 bits of the address, 8 bits for the IP version, and
+//! the port.
+//!
+//! Invariant: everything packed can be unpacked, because nothing is hashed.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,16 +15,16 @@ use ipnet::IpNet;
 use crate::contact::port::Port;
 use crate::contact::{Host, PeerKey};
 
-/// The longest IPv6 prefix that fits beside a port.
+/// The longest IPv6 prefix that can be packed with a port.
 pub(crate) const LONGEST_WITH_PORT: u8 = 64;
 
-/// Where the family of an address with a port stands in the lower 64 bits.
+/// Position of the IP version in the lower 64 bits of an address with a port.
 const FAMILY_SHIFT: u32 = 56;
 const V4: u64 = 4 << FAMILY_SHIFT;
 const V6: u64 = 6 << FAMILY_SHIFT;
 
-/// The way in which the hosts, or the peers, of a view are packed, as [`ViewOptions`](crate::ViewOptions) say. It gives
-/// each its [`Name`].
+/// The packing of the hosts or the peers of a view, as set by [`ViewOptions`](crate::ViewOptions). It converts packed
+/// values to [`Name`]s.
 ///
 /// ```
 /// use srlg_input::contact::{Contact, PeerKey, TCP, View, ViewOptions};
@@ -43,7 +45,7 @@ pub struct Packing {
 }
 
 impl Default for Packing {
-    /// Returns the packing of whole addresses.
+    /// Returns the packing for whole addresses.
     fn default() -> Self {
         Self { key: PeerKey::Address, prefix4: 32, prefix6: 128 }
     }
@@ -86,7 +88,7 @@ impl Packing {
         }
     }
 
-    /// Returns the address of a packed host or peer, the first one of a network; a port has none.
+    /// Returns the address of a packed host or peer, which is the first address of a network. A port has no address.
     #[must_use]
     pub const fn address(self, packed: Host) -> Option<Host> {
         let bits = packed.as_v6();
@@ -128,14 +130,14 @@ pub enum Name {
     Address(IpAddr),
     /// A network.
     Network(IpNet),
-    /// A port of any host.
+    /// A port without an address.
     Port(Port),
-    /// A port of an address or of a network.
+    /// A port with an address or a network.
     Service(IpNet, Port),
 }
 
 impl Name {
-    /// Returns the address or network in the name; a port has none.
+    /// Returns the address or network in the name. A port has neither.
     #[must_use]
     pub fn network(&self) -> Option<IpNet> {
         match self {
@@ -164,7 +166,7 @@ impl From<IpAddr> for Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // `pad` obeys the width of a column.
+            // `pad` respects the column width.
             Self::Address(address) => f.pad(&address.to_string()),
             Self::Network(network) => f.pad(&network.to_string()),
             Self::Port(port) => f.pad(&port.to_string()),
@@ -214,10 +216,10 @@ impl From<Name> for String {
 /// A text that is not a [`Name`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is not a host: give an address, a network, a port such as tcp/443, or an address and a port"
+    "cannot parse host {text:?}: use an address, a network, a port such as tcp/443, or an address and a port"
 )]
 pub struct BadName {
-    /// The text.
+    /// Text that was given.
     pub text: String,
 }
 

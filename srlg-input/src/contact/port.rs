@@ -1,15 +1,15 @@
-//! Ports of transport protocols, as `tcp/443`.
+//! Ports of transport protocols, such as `tcp/443`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::contact::TCP;
 
-/// Protocols that have ports, with their names.
+/// Numbers and names of the protocols that have ports.
 const PROTOCOLS: [(u8, &str); 5] =
     [(TCP, "tcp"), (17, "udp"), (33, "dccp"), (132, "sctp"), (136, "udplite")];
 
-/// A port of a transport protocol, written as `tcp/443`.
+/// A port of a transport protocol, such as `tcp/443`.
 ///
 /// ```
 /// use srlg_input::contact::Port;
@@ -26,17 +26,17 @@ const PROTOCOLS: [(u8, &str); 5] =
     serde(into = "String", try_from = "String")
 )]
 pub struct Port {
-    /// IP protocol (IANA's number).
+    /// IP protocol (IANA number).
     pub protocol: u8,
-    /// Number of the port.
+    /// Port number.
     pub number: u16,
 }
 
 /// A text that is not a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not a port: give a protocol and a number, as tcp/443")]
+#[error("cannot parse port {text:?}: use a protocol and a number, such as tcp/443")]
 pub struct BadPort {
-    /// The text.
+    /// Text that was given.
     pub text: String,
 }
 
@@ -47,13 +47,13 @@ impl Port {
         PROTOCOLS.iter().any(|(number, _)| *number == protocol)
     }
 
-    /// Returns the port in 24 bits: the protocol, then the number.
+    /// Returns the port as 24 bits: the protocol, then the number.
     #[inline]
     pub(crate) const fn bits(self) -> u32 {
         (self.protocol as u32) << 16 | self.number as u32
     }
 
-    /// Returns the port whose [`bits`](Self::bits) are the lower 24 of `bits`.
+    /// Returns the port whose [`bits`](Self::bits) are the lower 24 bits of `bits`.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self { protocol: (bits >> 16) as u8, number: bits as u16 }
     }

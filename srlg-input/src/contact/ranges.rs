@@ -1,23 +1,23 @@
-//! The label of an address, out of nested networks that have been cut into disjoint ranges.
+//! A map from addresses to labels, built from nested networks that are cut into disjoint ranges.
 //!
-//! Shape: the sorted first addresses of all ranges, one label each, and a table of at most 2^18
-//! buckets over that part of the address space in which the networks lie. An address whose bucket
-//! lies in one range costs one load; another searches the ranges that its bucket touches.
-//! Invariant: the ranges cover the address space, and no address outside of the buckets has a
-//! label.
+//! A map consists of the sorted first addresses of all ranges, a label for each range, and a table of at most 2^18
+//! buckets. If a bucket lies within one range, a look-up costs one load. Otherwise it searches the ranges that the
+//! bucket touches.
 //!
-//! The table starts and ends with the networks. Over the whole address space its 2^18 buckets
-//! would tell no two networks of one IPv6 provider from each other.
+//! Invariant: the ranges cover the whole address space, and an address outside the buckets has no label.
+//!
+//! The table covers only the addresses from the first to the last network. If 2^18 buckets covered the whole address
+//! space, all networks of one IPv6 provider would share a bucket.
 
 use std::ops::{Add, Shl, Shr, Sub};
 
-/// Label of addresses that lie in no network.
+/// Label of addresses outside all networks.
 pub(crate) const NONE: u32 = 0;
-/// In an answer: the bucket touches several ranges, and the other bits tell where those stand.
+/// Flag of an answer whose bucket touches several ranges; the other bits are an index into `touched`.
 const SEVERAL: u32 = 1 << 31;
 
 const MOST_BUCKETS: usize = 1 << 18;
-/// Buckets per range: most of them then lie in one range.
+/// Number of buckets per range, which is enough for most buckets to lie within one range.
 const BUCKETS_PER_RANGE: usize = 32;
 
 /// An address as a number.
@@ -33,7 +33,7 @@ pub(crate) trait Number:
 {
     const MAX: Self;
 
-    /// How far this number is beyond `base`, but `most` if it is further or below.
+    /// Returns the distance of this number from `base`, limited to `most`. Numbers below `base` give `most`.
     fn beyond(self, base: Self, most: usize) -> usize;
 }
 
@@ -52,31 +52,32 @@ macro_rules! numbers {
 
 numbers!(u32, u128);
 
-/// A network: its first and last address, and its label.
+/// The first and last address of a network, and its label.
 pub(crate) type LabelledRange<A> = (A, A, u32);
 
-/// Labels of all addresses of one family.
+/// The labels of all addresses of one IP version.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges<A> {
     /// First address of each range; the first one is 0.
     starts: Vec<A>,
     labels: Vec<u32>,
-    /// Binary logarithm of the addresses of a bucket.
+    /// Binary logarithm of the number of addresses in a bucket.
     shift: u32,
-    /// Number of the first bucket, if they were counted from address 0.
+    /// Number of the first bucket, counted from address 0.
     base: A,
-    /// Label of all addresses of a bucket, or [`SEVERAL`] and a place in `touched`; last [`NONE`]
-    /// for all other addresses.
+    /// Label of all addresses of a bucket, or [`SEVERAL`] and an index into `touched`. The last entry is [`NONE`], for
+    /// all other addresses.
     answers: Vec<u32>,
-    /// First and last range of every bucket that touches several.
+    /// First and last range of each bucket that touches several ranges.
     touched: Vec<[u32; 2]>,
 }
 
 impl<A: Number> Ranges<A> {
-    /// Cuts `networks`, of which any two are nested or disjoint, into ranges. The label of the
-    /// smallest network counts, and of equal ones that of the last.
+    /// Cuts `networks` into ranges; any two networks are nested or disjoint. The smallest network decides the label,
+    /// and the last of equal ones.
     pub(crate) fn new(mut networks: Vec<LabelledRange<A>>) -> Self {
-        // Larger networks first where they begin alike; the sort keeps the order of equal ones.
+        // Larger networks come first if they start at the same address. The sort is stable, so equal networks keep
+        // their order.
         networks.sort_by(|(first, last, _), (other, end, _)| (first, end).cmp(&(other, last)));
         let (starts, labels) = (vec![A::from(0)], vec![NONE]);
         let (answers, touched) = (vec![NONE], Vec::new());
@@ -92,16 +93,15 @@ impl<A: Number> Ranges<A> {
         ranges
     }
 
-    /// Ends the innermost networks as long as their last address `is_over`: the network around
-    /// each goes on behind it.
+    /// Closes the innermost networks while their last address `is_over`. After each, the surrounding network continues.
     fn close(&mut self, open: &mut Vec<(A, u32)>, is_over: impl Fn(A) -> bool) {
         while let Some((end, _)) = open.pop_if(|(end, _)| is_over(*end)) {
-            let (_, around) = open.last().expect("the whole address space is never over");
+            let (_, around) = open.last().expect("the whole address space never closes");
             self.begin(end + A::from(1), *around);
         }
     }
 
-    /// Begins a range, in the place of one that would be empty.
+    /// Starts a range, and replaces the last one if that would be empty.
     fn begin(&mut self, start: A, label: u32) {
         if self.starts.last() == Some(&start) {
             self.labels.pop();
@@ -111,7 +111,7 @@ impl<A: Number> Ranges<A> {
         self.labels.push(label);
     }
 
-    /// Lays buckets from the first to the last address with a label.
+    /// Builds the buckets from the first to the last address with a label.
     fn fill_buckets(&mut self) {
         let Some(labelled) = self.labels.iter().position(|label| *label != NONE) else { return };
         let first = self.starts[labelled];
@@ -139,7 +139,7 @@ impl<A: Number> Ranges<A> {
         self.answers.push(NONE);
     }
 
-    /// First and last range of a bucket.
+    /// Returns the first and last range of a bucket.
     fn touched_by(&self, bucket: usize) -> [u32; 2] {
         let Ok(bucket) = A::try_from(bucket) else { unreachable!("buckets are at most 2^18") };
         let first = (self.base + bucket) << self.shift;
@@ -147,13 +147,13 @@ impl<A: Number> Ranges<A> {
         [first, last].map(|address| self.range([0, self.starts.len() - 1], address) as u32)
     }
 
-    /// The range of `address`, from the `first` to the `last` that may be.
+    /// Returns the range of `address`, searched between `first` and `last`.
     #[inline]
     fn range(&self, [first, last]: [usize; 2], address: A) -> usize {
         first + self.starts[first + 1..=last].partition_point(|start| *start <= address)
     }
 
-    /// The label of `address`.
+    /// Returns the label of `address`.
     #[inline]
     pub(crate) fn label(&self, address: A) -> u32 {
         let bucket = (address >> self.shift).beyond(self.base, self.answers.len() - 1);
@@ -161,7 +161,7 @@ impl<A: Number> Ranges<A> {
         if answer & SEVERAL == 0 { answer } else { self.search(answer ^ SEVERAL, address) }
     }
 
-    /// The label of `address`, whose bucket touches the ranges at `place`.
+    /// Returns the label of `address`, whose bucket touches the ranges at `place`.
     fn search(&self, place: u32, address: A) -> u32 {
         let touched = self.touched[place as usize].map(|range| range as usize);
         self.labels[self.range(touched, address)]

@@ -1,6 +1,6 @@
-//! How contacts were sampled that count in a window, and what that says of counts without sampling.
+//! Sampling rates of the contacts in a window, and bounds for counts without sampling.
 //!
-//! Invariant: what no exporter told of, such as packets of a capture, is not sampled.
+//! Invariant: contacts that no exporter reported, such as captured packets, are not sampled.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,10 @@ use std::num::NonZeroU32;
 
 use crate::contact::Contact;
 
-/// Tells how contacts were sampled: the least and the largest rate, and whether some are unknown.
+/// A summary of sampling rates: the lowest, the highest, and whether some are unknown.
 ///
-/// Of opposite hosts whose packets are looked at 1 in N, n are seen. Without sampling there are n at least, and N n at
-/// most, in expectation: as many where each of them sent a single packet. Nothing is known in between.
+/// If one packet in N is sampled and n peers are seen, the expected number of peers lies between n and N × n. It
+/// reaches N × n if each peer sent a single packet. A better bound is not possible.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -25,14 +25,14 @@ use crate::contact::Contact;
 /// assert_eq!((sampling.to_string().as_str(), sampling.unsampled_most(773.0)), ("1:10", Some(7730.0)));
 /// contact.sampling = None;
 /// sampling.add(&contact);
-/// assert_eq!(sampling.to_string(), "1:10, of some unknown");
+/// assert_eq!(sampling.to_string(), "1:10, some unknown");
 /// assert_eq!(sampling.unsampled_most(773.0), None);
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sampling {
-    /// With `most`; none where no rate is known.
+    /// Set together with `most`, once a rate is known.
     least: Option<NonZeroU32>,
     most: Option<NonZeroU32>,
     #[cfg_attr(feature = "serde", serde(rename = "unknown"))]
@@ -40,7 +40,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Takes in how `contact` was sampled, if an exporter told of the contact.
+    /// Adds the sampling rate of `contact`, if an exporter reported the contact.
     #[inline]
     pub fn add(&mut self, contact: &Contact) {
         if contact.exporter.is_none() {
@@ -52,7 +52,7 @@ impl Sampling {
         }
     }
 
-    /// Takes in `other`, which tells how other contacts were sampled.
+    /// Adds the rates of `other`, the summary of other contacts.
     pub fn merge(&mut self, other: Self) {
         if let Some((least, most)) = other.rates() {
             self.add_rates(least, most);
@@ -65,26 +65,26 @@ impl Sampling {
         (self.least, self.most) = (Some(before.min(least)), Some(after.max(most)));
     }
 
-    /// Returns whether no exporter told of any contact.
+    /// Returns whether no exporter reported any contact.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.most.is_none() && !self.is_unknown
     }
 
-    /// Returns the least and the largest number of packets of which one was looked at, where any is known.
+    /// Returns the lowest and the highest rate, as N for one packet in N, if any rate is known.
     #[must_use]
     pub fn rates(&self) -> Option<(NonZeroU32, NonZeroU32)> {
         self.least.zip(self.most)
     }
 
-    /// Returns whether an exporter did not say how it samples.
+    /// Returns whether an exporter did not state its sampling rate.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.is_unknown
     }
 
-    /// Returns how many opposite hosts there may be at most, in expectation, where `sampled` were seen; `None` where
-    /// an exporter did not say how it samples.
+    /// Returns the largest expected number of peers if `sampled` peers were seen. `None` if an exporter did not state
+    /// its sampling rate.
     #[must_use]
     pub fn unsampled_most(&self, sampled: f64) -> Option<f64> {
         let most = self.most.map_or(1, NonZeroU32::get);
@@ -92,7 +92,7 @@ impl Sampling {
     }
 }
 
-/// The rate, or the least and the largest; "none" where no exporter told of anything.
+/// Writes the rate, or the lowest and the highest; "none" if no exporter reported anything.
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rates() {
@@ -101,26 +101,26 @@ impl fmt::Display for Sampling {
             None if self.is_unknown => return f.write_str("unknown"),
             None => return f.write_str("none"),
         }
-        if self.is_unknown { f.write_str(", of some unknown") } else { Ok(()) }
+        if self.is_unknown { f.write_str(", some unknown") } else { Ok(()) }
     }
 }
 
-/// Follows how contacts were sampled over a sliding window.
+/// The sampling rates of contacts over a sliding window.
 #[derive(Clone, Debug)]
 pub struct SamplingWindow {
     window: u32,
-    /// By slice; those without exports are absent.
+    /// Summaries by slice; slices without exports are absent.
     slices: BTreeMap<u64, Sampling>,
 }
 
 impl SamplingWindow {
-    /// Makes a window of `window` slices, in which nothing was seen yet.
+    /// Creates an empty window of `window` slices.
     #[must_use]
     pub const fn new(window: u32) -> Self {
         Self { window, slices: BTreeMap::new() }
     }
 
-    /// Takes in how `contact` was sampled, which counts in the slice of number `slice`.
+    /// Adds the sampling rate of `contact`, which counts in slice number `slice`.
     #[inline]
     pub fn add(&mut self, slice: u64, contact: &Contact) {
         if contact.exporter.is_some() {
@@ -128,20 +128,19 @@ impl SamplingWindow {
         }
     }
 
-    /// Takes in `sampling`, which tells how contacts were sampled that count in the slice of number `slice`.
+    /// Adds the summary `sampling` of contacts that count in slice number `slice`.
     pub fn merge(&mut self, slice: u64, sampling: Sampling) {
         if !sampling.is_empty() {
             self.slices.entry(slice).or_default().merge(sampling);
         }
     }
 
-    /// Returns the slices with exports, and how their contacts were sampled.
+    /// Returns each slice with exports and the summary of its contacts.
     pub fn slices(&self) -> impl Iterator<Item = (u64, Sampling)> {
         self.slices.iter().map(|(slice, sampling)| (*slice, *sampling))
     }
 
-    /// Returns how the contacts were sampled that count in the window which ends with `slice`, and forgets what is
-    /// before that window.
+    /// Returns the summary of the window that ends with `slice`, and drops earlier slices.
     pub fn at(&mut self, slice: u64) -> Sampling {
         let first = (slice + 1).saturating_sub(u64::from(self.window));
         self.slices = self.slices.split_off(&first);
@@ -175,7 +174,7 @@ mod tests {
         assert_eq!(text(&[1, 1]), "1:1");
         assert_eq!(text(&[2000, 4000, 3000]), "1:2000 to 1:4000");
         assert_eq!(text(&[0]), "unknown");
-        assert_eq!(text(&[0, 10]), "1:10, of some unknown");
+        assert_eq!(text(&[0, 10]), "1:10, some unknown");
         let mut sampling = Sampling::default();
         sampling.add(&Contact { exporter: None, ..contact(0) });
         assert!(sampling.is_empty() && sampling.unsampled_most(7.0) == Some(7.0));
@@ -200,8 +199,8 @@ mod tests {
         window.add(11, &contact(0));
         window.add(13, &contact(13));
         for (slice, expected) in [
-            (12, "1:10 to 1:12, of some unknown"),
-            (13, "1:12 to 1:13, of some unknown"),
+            (12, "1:10 to 1:12, some unknown"),
+            (13, "1:12 to 1:13, some unknown"),
             (14, "1:12 to 1:13"),
             (15, "1:13"),
             (16, "none"),

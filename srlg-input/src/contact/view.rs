@@ -1,4 +1,4 @@
-//! Views: which contacts make pairs, of which hosts, and how many bits of an address make a host.
+//! Views, which select contacts and turn them into pairs of a host and a peer.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -18,8 +18,9 @@ use crate::contact::{Contact, Host};
     derive(serde::Serialize, serde::Deserialize),
     serde(default, deny_unknown_fields)
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ViewOptions {
-    /// Inside network, repeatable; every endpoint inside is measured [default: all of IPv4 and IPv6]
+    /// Inside network (repeatable) [default: all of IPv4 and IPv6]
     #[cfg_attr(feature = "clap", arg(long, value_name = "CIDR", value_parser = crate::contact::parse_network, requires = "contacts"))]
     #[cfg_attr(
         feature = "serde",
@@ -28,23 +29,26 @@ pub struct ViewOptions {
             serialize_with = "crate::contact::serialize_networks"
         )
     )]
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub inside: Vec<IpNet>,
-    /// Hosts that are measured: inside ones, or outside ones by their contacts with those inside
+    /// Hosts to count: inside hosts, or outside hosts by their contacts with inside hosts
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Side::ALL), requires = "contacts"))]
     pub measure: Side,
-    /// Contacts that count for a host: any, those it sent a packet in (source), or those it received one in (destination)
+    /// Contacts that count for a host: any, those in which it sent packets (source), or those in which it received packets (destination)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Role::ALL), requires = "contacts"))]
     pub role: Role,
-    /// Contacts that count at all: all, those that their source is known to have begun (initiated), or TCP with a SYN and no ACK (tcp-syn)
+    /// Contacts that count at all: all, those known to be started by their source (initiated), or TCP with a SYN and no ACK (tcp-syn)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
     pub only: ContactFilter,
-    /// Part of a contact that makes a host: an address, or an address with the port of the receiver (address+port)
+    /// Key of a host: its address, or its address with the port of the receiver (address+port)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(HostKey::ALL), requires = "contacts"))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("default" = HostKey::default())))]
     pub host: HostKey,
-    /// Part of a contact that makes a peer: the other address, the protocol and port of the receiver (port), or all of them (address+port)
+    /// Key of a peer: its address, the protocol and port of the receiver (port), or all of them (address+port)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(PeerKey::ALL), requires = "contacts"))]
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("default" = PeerKey::default())))]
     pub peer: PeerKey,
     /// Bits of an address that make a host.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -58,34 +62,39 @@ pub struct ViewOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "contacts"))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Prefixes {
-    /// Measure IPv4 networks of this prefix length as hosts
+    /// Prefix length to which IPv4 hosts are aggregated
     #[cfg_attr(
         feature = "clap",
         arg(long = "host-prefix4", value_name = "BITS", default_value_t = 32)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "host-prefix4"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1, max = 32)))]
     pub host4: u8,
-    /// Measure IPv6 networks of this prefix length as hosts
+    /// Prefix length to which IPv6 hosts are aggregated, at most 64 with ports
     #[cfg_attr(
         feature = "clap",
         arg(long = "host-prefix6", value_name = "BITS", default_value_t = 128)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "host-prefix6"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1, max = 128)))]
     pub host6: u8,
-    /// Count IPv4 networks of this prefix length as opposite hosts
+    /// Prefix length to which IPv4 peers are aggregated
     #[cfg_attr(
         feature = "clap",
         arg(long = "peer-prefix4", value_name = "BITS", default_value_t = 32)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "peer-prefix4"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1, max = 32)))]
     pub peer4: u8,
-    /// Count IPv6 networks of this prefix length as opposite hosts: 64 for hosts anywhere, who have as many addresses as they like
+    /// Prefix length to which IPv6 peers are aggregated: 64 for peers on the Internet, because one machine can use any address of its prefix
     #[cfg_attr(
         feature = "clap",
         arg(long = "peer-prefix6", value_name = "BITS", default_value_t = 128)
     )]
     #[cfg_attr(feature = "serde", serde(rename = "peer-prefix6"))]
+    #[cfg_attr(feature = "schemars", schemars(range(min = 1, max = 128)))]
     pub peer6: u8,
 }
 
@@ -95,14 +104,14 @@ impl Default for Prefixes {
     }
 }
 
-/// Returns whether `key` is left out of a text, so that earlier versions read a view of addresses.
+/// Returns whether `key` is omitted from the text, so that earlier versions can read a view of addresses.
 #[cfg(feature = "serde")]
 fn is_default<T: Default + PartialEq>(key: &T) -> bool {
     *key == T::default()
 }
 
 impl ViewOptions {
-    /// Returns how the hosts of the view are packed.
+    /// Returns the packing of the view's hosts.
     #[must_use]
     pub const fn hosts(&self) -> Packing {
         let key = match self.host {
@@ -112,13 +121,14 @@ impl ViewOptions {
         Packing { key, prefix4: self.prefixes.host4, prefix6: self.prefixes.host6 }
     }
 
-    /// Returns how the peers of the view are packed.
+    /// Returns the packing of the view's peers.
     #[must_use]
     pub const fn peers(&self) -> Packing {
         Packing { key: self.peer, prefix4: self.prefixes.peer4, prefix6: self.prefixes.peer6 }
     }
 
-    /// Returns whether answers count as contacts with ports: the ports of its clients would make every server a scanner.
+    /// Returns whether replies count as contacts with ports. In such a view, every server looks like a scanner of its
+    /// clients' ports.
     #[must_use]
     pub fn takes_ports_of_answers(&self) -> bool {
         self.peer != PeerKey::Address && self.only == ContactFilter::All
@@ -143,19 +153,19 @@ impl ViewOptions {
     }
 }
 
-/// Names a prefix length that is out of range.
+/// A prefix length that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is {length}: give a prefix length from 1 to {longest}")]
+#[error("{name}: must be a prefix length from 1 to {longest}, got {length}")]
 pub struct BadPrefix {
     /// Field of [`Prefixes`].
     pub name: &'static str,
-    /// Its value.
+    /// Value of the field.
     pub length: u8,
-    /// The largest value that it may have.
+    /// Largest valid value.
     pub longest: u8,
 }
 
-/// Bits of an address that are kept, at least one of either family.
+/// The address bits that are kept, at least one for each IP version.
 #[derive(Clone, Copy, Debug)]
 struct Mask {
     v4: u32,
@@ -163,7 +173,7 @@ struct Mask {
 }
 
 impl Prefixes {
-    /// The masks of inside and of opposite hosts.
+    /// Returns the masks of hosts and of peers.
     fn masks(self) -> Result<[Mask; 2], BadPrefix> {
         let Self { host4, host6, peer4, peer6 } = self;
         for (name, length, longest) in [
@@ -182,7 +192,7 @@ impl Prefixes {
 }
 
 impl Mask {
-    /// The network of `host`.
+    /// Returns the first address of the network of `host`.
     #[inline(always)]
     fn network_of(self, host: Host) -> Host {
         match host.as_v4() {
@@ -199,30 +209,28 @@ pub enum BadView {
     /// A prefix length is out of range.
     #[error(transparent)]
     Prefix(#[from] BadPrefix),
-    /// Outside hosts are measured, but no network says what is inside.
-    #[error("outside hosts are to be measured, but no network is inside: give inside networks")]
+    /// Outside hosts are to be counted, but there are no inside networks.
+    #[error("measure: \"outside\" requires inside networks")]
     NoOutside,
-    /// Hosts have a port, and so have their peers.
-    #[error("host is address+port, so that a host has one port: give peer = \"address\"")]
+    /// Both the hosts and the peers have a port.
+    #[error("host: \"address+port\" requires peer = \"address\"")]
     TwoPorts,
-    /// Hosts have a port, and the role of their address is open.
+    /// The hosts have a port, but the view counts both roles.
     #[error(
-        "host is address+port: give role = \"destination\" for services, or \"source\" for senders by the port that they contact"
+        "host: \"address+port\" requires role = \"destination\" (services) or \"source\" (senders by the port that they contact)"
     )]
     NoRole,
-    /// An IPv6 prefix is too long beside a port.
-    #[error(
-        "{name} is {length}: give at most 64, as a longer address and its port do not fit into 128 bits"
-    )]
+    /// An IPv6 prefix is too long to be packed with a port.
+    #[error("{name}: must be at most 64 with address+port, got {length}")]
     NoRoomForPort {
-        /// Name of the option.
+        /// Option name.
         name: &'static str,
-        /// Its value.
+        /// Value of the option.
         length: u8,
     },
 }
 
-/// A filter of contacts that turns them into pairs.
+/// A filter that turns contacts into pairs of a host and a peer.
 ///
 /// ```
 /// use srlg_input::contact::{Contact, Prefixes, Side, View, ViewOptions, parse_network};
@@ -249,22 +257,22 @@ pub struct View {
     counted: ContactFilter,
     host: Mask,
     peer: Mask,
-    /// How hosts and peers are packed, if any of them has a port.
+    /// Packing of hosts and peers, if either has a port.
     packings: Option<[Packing; 2]>,
 }
 
 impl View {
-    /// Makes the view that `options` describe.
+    /// Creates the view that `options` describe.
     ///
     /// # Errors
-    /// [`BadView`] when a prefix length is out of range, outside hosts are measured of no networks, or hosts and peers do not
-    /// go together.
+    /// [`BadView`] if a prefix length is out of range, outside hosts are counted without inside networks, or the keys
+    /// of hosts and peers conflict.
     pub fn new(options: &ViewOptions) -> Result<Self, BadView> {
         let ViewOptions { inside, measure: side, role, only: counted, prefixes, .. } = options;
         if *side == Side::Outside && inside.is_empty() {
             return Err(BadView::NoOutside);
         }
-        // The default of either family is the network of length 0.
+        // The default network of each IP version has length 0.
         let all = [Ipv4Net::default().into(), Ipv6Net::default().into()];
         let inside = if inside.is_empty() { &all } else { inside.as_slice() };
         let [host, peer] = prefixes.masks()?;
@@ -276,31 +284,32 @@ impl View {
         Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer, packings })
     }
 
-    /// Yields the measured host and the opposite host of `contact`: no pair, one or, with both
-    /// endpoints inside, two.
+    /// Yields the pairs of `contact`, each a host and its peer. There are two pairs if both endpoints are inside,
+    /// otherwise at most one.
     ///
-    /// Whether a host is inside is decided by its whole address, whatever the prefix lengths are; a pair holds the first
-    /// addresses of the networks that count as hosts. A host has no contact with itself: where the length of measured
-    /// hosts makes one network of both endpoints, there is no pair. Where it does not, but the length of opposite hosts
-    /// does, the neighbours of a host are one opposite host.
+    /// The whole address decides whether a host is inside, whatever the prefix lengths are. A pair contains the first
+    /// addresses of the networks that count as hosts.
     ///
-    /// Hosts and peers with ports are packed ([`Packing`]); a contact without a port is no pair then.
+    /// A host has no contact with itself. If the prefix length of hosts puts both endpoints into one network, there is
+    /// no pair. If only the prefix length of peers does, all neighbours of a host are one peer.
+    ///
+    /// Hosts and peers with ports are packed ([`Packing`]). In such a view, a contact without a port yields no pair.
     #[inline]
     pub fn pairs(&self, contact: &Contact) -> impl Iterator<Item = (Host, Host)> + use<> {
         let [sent, received] = self.sent_and_received(contact);
         sent.into_iter().chain(received)
     }
 
-    /// Returns the [`pairs`](Self::pairs) of `contact` by the part of the measured host: the one of its source, and the one
-    /// of its destination.
+    /// Returns the [`pairs`](Self::pairs) of `contact` by role: the pair whose host is the source, and the pair whose
+    /// host is the destination.
     #[inline(always)]
     #[must_use]
     pub fn sent_and_received(&self, contact: &Contact) -> [Option<(Host, Host)>; 2] {
         match self.packings {
             None => self.pairs_of_addresses(contact),
             Some(packings) => {
-                // Only this branch has pairs in memory. If it returned those of the call, the other would write its own there,
-                // too, and a packet would take a tenth longer.
+                // Only this branch stores pairs in memory. If it returned them, the other branch would store its pairs
+                // too, and each packet would take 10 % longer.
                 let mut packed = [(Host::v4(0), Host::v4(0)); 2];
                 let [sent, received] = self.packed_pairs(packings, contact, &mut packed);
                 [sent.then_some(packed[0]), received.then_some(packed[1])]
@@ -315,7 +324,7 @@ impl View {
         self.packings.is_some()
     }
 
-    /// Returns whether `contact` would count, but is left out because its port is not known.
+    /// Returns whether `contact` would count but is skipped because its port is unknown.
     #[inline]
     #[must_use]
     pub fn lacks_port(&self, contact: &Contact) -> bool {
@@ -328,7 +337,7 @@ impl View {
         self.pairs_of_addresses(contact).iter().any(Option::is_some)
     }
 
-    /// Puts the pairs of a view of ports into `to`, and returns which of them are there. Views of addresses do without this
+    /// Writes the pairs of a view with ports to `to`, and returns which of them exist. Views of addresses avoid this
     /// code.
     #[cold]
     #[inline(never)]
@@ -361,7 +370,7 @@ impl View {
         ]
     }
 
-    /// Whether `host` is measured by its contact with `opposite`, in which it has this `role`.
+    /// Returns whether `host` is counted by its contact with `opposite`, in which it has this `role`.
     #[inline(always)]
     fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
         (self.role == Role::Any || self.role == role)
@@ -378,7 +387,7 @@ impl View {
         self.networks.get(host).is_some()
     }
 
-    /// Whether `contact` counts at all.
+    /// Returns whether `contact` counts at all.
     #[inline]
     fn counts(&self, contact: &Contact) -> bool {
         match self.counted {
@@ -389,7 +398,7 @@ impl View {
     }
 }
 
-/// Choices by their names, which `--help` lists.
+/// Returns a parser of choices by name, which `--help` lists.
 #[cfg(feature = "clap")]
 fn choices<T>(all: &'static [(&'static str, T)]) -> impl clap::builder::TypedValueParser<Value = T>
 where

@@ -1,13 +1,13 @@
-//! Integers of network byte order, taken off the front of bytes.
+//! Parsers of integers in network byte order.
 
-/// Takes `N` bytes off the front of `bytes`.
+/// Takes `N` bytes from the front of `bytes`.
 pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
     Some(*head)
 }
 
-/// Takes `length` bytes off the front of `bytes`.
+/// Takes `length` bytes from the front of `bytes`.
 pub(crate) fn split<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (head, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
@@ -30,11 +30,12 @@ pub(crate) fn u64(bytes: &mut &[u8]) -> Option<u64> {
     take(bytes).map(u64::from_be_bytes)
 }
 
-/// Returns the number that the first `length` bytes are, of one to eight; nothing where there are fewer.
+/// Returns the big-endian number in the first `length` bytes, with `length` from 1 to 8; `None` if there are fewer
+/// bytes.
 #[inline(always)]
 pub(crate) fn number(bytes: &[u8], length: usize) -> Option<u64> {
     match bytes.first_chunk() {
-        // Without a branch for each length.
+        // This path needs no branch for each length.
         Some(word) => Some(u64::from_be_bytes(*word) >> (64 - 8 * length)),
         None => Some(bytes.get(..length)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
     }

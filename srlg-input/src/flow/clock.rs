@@ -1,57 +1,57 @@
-//! When the packets of a record went.
+//! The times of the packets in a record.
 //!
-//! Invariant: without [`Timestamps::Trusted`], no time is more than an hour off the receipt for the
-//! fault of the exporter's clock.
+//! Invariant: a wrong exporter clock never moves a time more than an hour from its receipt, except with
+//! [`Timestamps::Trusted`].
 
 use crate::options::Timestamps;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
-/// Skew up to which times are left as they are.
+/// Skew up to which times are not corrected.
 const SMALL: u64 = 5 * SECOND;
-/// Skew beyond which times are of no use.
+/// Skew beyond which times are not used.
 const LARGE: u64 = 3_600 * SECOND;
-/// Time over which the least difference of receipt and export is looked for.
+/// Period over which the least difference between receipt and export is determined.
 const SPAN: u64 = 60 * SECOND;
 
 /// The times of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub(crate) export_ns: u64,
-    /// How much later than `export_ns` the export may have been: what its header cuts off.
+    /// Largest fraction of a second that the header truncates from `export_ns`.
     pub(crate) cut_ns: u64,
-    /// Milliseconds that the exporter had been up, where the header tells.
+    /// Uptime of the exporter in milliseconds, if the header states it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) received_ns: u64,
-    /// Receipt less export, of the datagrams that waited least.
+    /// Difference between receipt and export, for the datagrams with the least delay.
     pub(crate) skew_ns: i64,
     pub(crate) timestamps: Timestamps,
 }
 
-/// What a record says of a time.
+/// A time as a record states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordTime {
     /// Nanoseconds since 1970.
     At(u64),
-    /// Milliseconds since the exporter began, counted in 32 bits.
+    /// Milliseconds since the exporter started, in 32 bits.
     Uptime(u32),
     /// Microseconds before the export.
     Before(u64),
 }
 
-/// When the last packet went, and what was wrong with what the record says.
+/// The time of the last packet, and defects of the stated times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Last {
     pub(crate) time_ns: u64,
-    /// Later than its export.
+    /// Whether the time is later than the export.
     pub(crate) is_future: bool,
-    /// Before the first packet.
+    /// Whether the last packet is earlier than the first.
     pub(crate) is_reversed: bool,
 }
 
 impl Clock {
-    /// When the last packet of a record went that tells of its `first` and `last`, and of an
-    /// exporter that began `init_ms` after 1970.
+    /// Returns the time of the last packet of a record, from its `first` and `last` times and the exporter's start
+    /// time, `init_ms` after 1970.
     #[inline]
     pub(crate) fn last(
         &self,
@@ -81,12 +81,12 @@ impl Clock {
             Some(uptime_ms) => uptime_ms,
             None => (self.export_ns / MILLISECOND).checked_sub(init_ms?)? as u32,
         };
-        // Both count in 32 bits, and begin anew after 49.7 days.
+        // Both are 32-bit counters, which wrap after 49.7 days.
         let before_ms = i64::from(now_ms.wrapping_sub(at_ms) as i32);
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
 
-    /// Whether the exporter's clock is needed, and too far off to be corrected.
+    /// Returns whether the exporter's clock is needed but too far off for a correction.
     pub(crate) fn is_bad(&self) -> bool {
         self.timestamps != Timestamps::Received && self.skew_ns.unsigned_abs() > LARGE
     }
@@ -103,31 +103,33 @@ impl Clock {
     }
 }
 
-/// Datagrams in a row that have to agree before they move the clock of their exporter. A damaged or forged datagram comes alone, or
-/// a few times where the network repeats it. An exporter whose clock has stepped sends eight within seconds.
+/// Number of consecutive datagrams that must agree before they change an exporter's clock. A damaged or forged datagram
+/// arrives alone, or a few times if the network repeats it. An exporter whose clock has stepped sends eight within
+/// seconds.
 const AGREEING: u32 = 8;
-/// Time that they have to span: longer than a burst, so that an exporter that sends every few seconds interrupts a forged row.
+/// Minimum time between the first and the last of these datagrams. It exceeds a burst, so that an exporter that sends
+/// every few seconds interrupts a forged sequence.
 const AGREEING_SPAN: u64 = 5 * SECOND;
 
-/// The skew of an exporter's clock: the least difference of receipt and export of the running minute
-/// and the one before.
+/// The skew of an exporter's clock, which is the least difference between receipt and export in the current and the
+/// previous minute.
 ///
-/// A delay makes the difference larger, and only a wrong time makes it smaller. So one that is too small counts once
-/// [`AGREEING`] datagrams in a row have it, and until then corrects no other datagram than its own.
+/// A delay makes the difference larger, and only a wrong time makes it smaller. A difference that is too small counts
+/// once [`AGREEING`] consecutive datagrams confirm it. Until then it corrects only its own datagram.
 ///
-/// Invariant: without such a row the skew is at most [`SMALL`] below `base`, which does not fall.
+/// Invariant: without such a sequence, the skew is at most [`SMALL`] below `base`, which never falls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skew {
     since_ns: u64,
     least: [Option<i64>; 2],
-    /// The difference from which a fall is measured.
+    /// Difference against which a fall is measured.
     base: i64,
-    /// Whether a row of datagrams agreed with `base`.
+    /// Whether a sequence of datagrams confirmed `base`.
     is_confirmed: bool,
     row: Row,
 }
 
-/// Datagrams in a row that agree with each other.
+/// Consecutive datagrams that agree with each other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     count: u32,
@@ -136,8 +138,8 @@ struct Row {
 }
 
 impl Skew {
-    /// Takes in the times of a datagram with records, and returns the skew of this datagram. A difference of more than an hour
-    /// is no skew, and is returned as it is.
+    /// Adds the times of a datagram with records, and returns its skew. A difference of more than an hour is not a
+    /// skew, and is returned unchanged.
     pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) -> i64 {
         let difference = received_ns.wrapping_sub(export_ns) as i64;
         if difference.unsigned_abs() > LARGE {
@@ -153,7 +155,7 @@ impl Skew {
             self.is_confirmed |= is_agreed;
         } else if gap < 0 || !self.is_confirmed {
             if !is_agreed {
-                // While neither is confirmed, a right clock is likelier than a wrong one.
+                // While neither is confirmed, a clock that is right is more likely than one that is wrong.
                 let is_likelier = gap < 0 || difference.abs() < self.ns().abs();
                 return if is_likelier { difference } else { self.ns() };
             }
@@ -163,12 +165,12 @@ impl Skew {
         self.ns()
     }
 
-    /// Begins the next minute if the running one is over.
+    /// Starts the next minute if the current one is over.
     fn turn(&mut self, received_ns: u64) {
         let passed = received_ns.checked_sub(self.since_ns);
         if passed.is_none_or(|passed| passed >= SPAN) {
             let before = self.least[0].filter(|_| passed.is_some_and(|passed| passed < 2 * SPAN));
-            // A clock that falls behind takes what a fall is measured from with it.
+            // A clock that falls behind also raises the base of a fall.
             self.base = self.base.max(self.ns());
             (self.since_ns, self.least) = (received_ns, [None, before]);
         }
@@ -184,7 +186,7 @@ impl Skew {
 }
 
 impl Row {
-    /// Appends a datagram, or begins anew with it; returns whether the row is long enough to be believed.
+    /// Appends a datagram, or starts a new sequence with it. Returns whether the sequence is long enough to be trusted.
     fn take(&mut self, difference: i64, received_ns: u64) -> bool {
         let is_new = self.count == 0 || received_ns < self.since_ns;
         if is_new || difference.abs_diff(self.difference) > SMALL {

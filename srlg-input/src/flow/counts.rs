@@ -1,4 +1,4 @@
-//! What became of datagrams, sets and records.
+//! Counters of datagrams, sets and records.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -6,55 +6,56 @@ use std::ops::AddAssign;
 use crate::reason::{reasons, write_counts};
 
 reasons! {
-    /// Tells why a datagram, a set, a record or a direction of one is no contact, or what was odd about it.
+    /// The reason why a datagram, set, record or direction is not a contact, or an anomaly of it.
     Reason {
-        /// A datagram of no known version.
+        /// A datagram has an unknown version.
         Version = "version",
-        /// A datagram that ends too early or whose lengths lie; what comes after that place is not read. Where the length of a field
-        /// lies it is the rest of its set.
+        /// A datagram is too short or contains a wrong length. Reading stops there, but a wrong field length only
+        /// affects its set.
         Malformed = "malformed",
-        /// A template that is refused: too many fields, records too long or of no length.
+        /// A template is rejected, because it has too many fields, or records that are too long or of no length.
         BadTemplate = "bad-template",
-        /// A template that was forgotten, as there were too many of its source.
+        /// A template was dropped because its source had too many.
         TemplateGone = "template-gone",
-        /// An exporter or a source that was forgotten, as there were too many. A source counts for its exporter as well.
+        /// An exporter or a source was dropped because there were too many. A source also counts for its exporter.
         SourceGone = "source-gone",
-        /// A data set that waits for its template.
+        /// A data set is held until its template arrives.
         Held = "held",
-        /// A data set whose template did not come before others took its place, or before which 64 of its datagram wait already.
+        /// A data set was dropped before its template arrived. Others took its place, or 64 sets of its datagram were
+        /// already held.
         Dropped = "dropped",
-        /// A data set of more than 3 bytes that yields no record by its template.
+        /// A data set of more than 3 bytes yields no record with its template.
         Undecodable = "undecodable",
-        /// A record about the exporter.
+        /// A record describes the exporter.
         Options = "options",
-        /// A sample of counters, of dropped packets, or of no known kind.
+        /// A sample has counters, dropped packets or unknown content.
         OtherSample = "other-sample",
-        /// A record that names no two hosts.
+        /// A record does not name two hosts.
         NoHosts = "no-hosts",
-        /// A record one of whose addresses is zero.
+        /// A record has an address of zero.
         ZeroHost = "zero-host",
-        /// A sampled packet that is not IP, or of which too little was kept.
+        /// A sampled packet is not IP, or too little of it was captured.
         BadFrame = "bad-frame",
-        /// A flow, or a direction of one, without packets.
+        /// A flow, or one direction of it, has no packets.
         NoPackets = "no-packets",
-        /// A datagram with records whose time of export is more than an hour off. Unless times are trusted, its contacts have the
-        /// time at which it came. It is not counted where contacts have this time anyway.
+        /// A datagram with records has an export time that is more than an hour off. Unless times are trusted, its
+        /// contacts have the time of receipt. It is not counted if contacts have the time of receipt anyway.
         BadClock = "bad-clock",
-        /// A flow that ended after it was exported; its time is that of the export.
+        /// A flow ended after its export. The export time is used.
         Future = "future",
-        /// A flow that ended before it began; its time is the later.
+        /// A flow ended before it started. The later time is used.
         Reversed = "reversed",
     }
 }
 
-/// Counts what was decoded, of one exporter or of all.
+/// Counters of decoded exports, for one exporter or for all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Payloads that were given, of any kind.
+    /// Number of payloads, of any kind.
     pub datagrams: u64,
-    /// Flow records, options records and samples.
+    /// Number of flow records, options records and samples.
     pub records: u64,
-    /// Contacts that were handed on; a record may yield two, one for each direction.
+    /// Number of contacts; a record may yield one for each direction.
     pub contacts: u64,
     reasons: [u64; Reason::ALL.len()],
 }
@@ -70,7 +71,7 @@ impl FlowCounts {
     }
 }
 
-/// Adds those of another exporter, or of another decoder.
+/// Adds the counters of another exporter or decoder.
 impl AddAssign<&Self> for FlowCounts {
     fn add_assign(&mut self, other: &Self) {
         self.datagrams += other.datagrams;
@@ -82,7 +83,7 @@ impl AddAssign<&Self> for FlowCounts {
     }
 }
 
-/// One line: totals, then the reasons that occurred.
+/// Writes one line: the totals, then the reasons that occurred.
 impl fmt::Display for FlowCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { datagrams, records, contacts, .. } = self;

@@ -1,7 +1,8 @@
-//! The decoder: whom a datagram is from, which protocol it is of, what is remembered for both.
+//! A decoder, which finds the exporter and the protocol of each datagram and the state for both.
 //!
-//! Shape: a bounded table of [`Exporters`]; protocols know nothing of it.
-//! Invariant: [`Decoder::memory_bound`], whatever comes.
+//! The exporters are in a bounded table, [`Exporters`], which the code of the protocols does not know.
+//!
+//! Invariant: memory stays within [`Decoder::memory_bound`] for any input.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -22,10 +23,10 @@ use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
 use crate::flow::templates;
 
-/// Bytes that the samples of a datagram of 64 kB may take while they are read.
+/// Limit on the memory for the samples of a 64 kB datagram while they are decoded, in bytes.
 const DATAGRAM_BYTES: usize = 8 << 20;
 
-/// Decodes the exports of any number of exporters.
+/// A decoder of the exports of any number of exporters.
 #[derive(Debug)]
 pub struct Decoder {
     pub(crate) options: DecoderOptions,
@@ -34,19 +35,19 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Makes a decoder that knows no templates yet, as `options` say.
+    /// Creates a decoder without templates, configured by `options`.
     ///
     /// # Errors
-    /// [`BadOptions`] when a number is out of range.
+    /// [`BadOptions`] if a number is out of range.
     pub fn new(options: DecoderOptions) -> Result<Self, BadOptions> {
         options.check()?;
         Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
     }
 
-    /// Decodes `payload`, one UDP datagram that came from `exporter` at `received_ns`, nanoseconds
-    /// since the Unix epoch, and gives `take` its contacts.
+    /// Decodes `payload`, one UDP datagram that `exporter` sent, and passes its contacts to `take`. The time of receipt
+    /// is `received_ns`, in nanoseconds since the Unix epoch.
     ///
-    /// Data whose template is not known is held back; its contacts come with the template.
+    /// Data with an unknown template are held; their contacts follow once the template arrives.
     pub fn decode(
         &mut self,
         exporter: SocketAddr,
@@ -72,7 +73,7 @@ impl Decoder {
                 Message::ipfix(payload).map(|it| entry.netflow(received_ns, &it, &mut sink))
             }
             Some(Version::Sflow) => {
-                // Bytes behind it are an error of the parser, but no loss.
+                // Bytes after the datagram are an error of the parser, but nothing is lost.
                 let parsed = self.sflow.parse_bytes(payload);
                 parsed.datagrams.first().map(|it| entry.sflow(received_ns, it, &mut sink))
             }
@@ -101,30 +102,30 @@ impl Decoder {
         self.exporters.follow(key, before, after);
     }
 
-    /// Returns what became of all datagrams.
+    /// Returns the counters of all datagrams.
     pub fn counts(&self) -> &FlowCounts {
         &self.exporters.counts
     }
 
-    /// Returns what is known of `exporter`, if it was heard of and not forgotten.
+    /// Returns the state of `exporter`, if it is known.
     pub fn exporter(&self, exporter: SocketAddr) -> Option<&Exporter> {
         let entry = self.exporters.get(&exporter::Key::new(exporter, &self.options));
         entry.map(|entry| &entry.exporter)
     }
 
-    /// Returns all exporters that are remembered: those that have sent no record first, and of each kind the least recent first.
-    /// Their port is 0, unless [`DecoderOptions::by_port`] is set.
+    /// Returns all known exporters. Those without records come first, and each group starts with the least recent
+    /// exporter. The port is 0, unless [`DecoderOptions::by_port`] is set.
     pub fn exporters(&self) -> impl Iterator<Item = (SocketAddr, &Exporter)> {
         let entries = self.exporters.iter();
         entries.map(|(key, entry)| (SocketAddr::new(key.address, key.port), &entry.exporter))
     }
 
-    /// Forgets how far the clocks of exporters are off: the clock that they are compared with was set.
+    /// Resets the clock skew of all exporters, because the local clock was set.
     pub fn forget_skews(&mut self) {
         self.exporters.iter_mut().for_each(|exporter| exporter.skew = Skew::default());
     }
 
-    /// FlowCounts the templates of each exporter that has any; those of options among them.
+    /// Returns the number of templates of each exporter that has any, including options templates.
     pub fn templates(&self) -> BTreeMap<SocketAddr, usize> {
         let entries = self.exporters.iter();
         let counts =
@@ -132,8 +133,7 @@ impl Decoder {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Returns how many bytes the decoder takes at most, as its options bound them, with what it
-    /// takes for the time of a datagram.
+    /// Returns the maximum memory of the decoder in bytes, as its options limit it, including one datagram.
     pub fn memory_bound(&self) -> usize {
         let exporters = self.exporters.most_bytes(&self.options);
         exporters + templates::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES
@@ -183,7 +183,7 @@ impl Entry {
         let records = source.read(message, &clock, exporter, sink);
         *template_bytes += source.template_bytes;
         exporter.learn_clock(&clock, skew, &mut sink.counts);
-        // NetFlow v9 counts datagrams, IPFIX records.
+        // NetFlow v9 counts datagrams, and IPFIX counts records.
         let count = if version == Version::V9 { Count::of(1) } else { records };
         exporter.follow(&mut source.sequence, message.number, count, uptime_ms);
     }
@@ -205,7 +205,8 @@ impl Entry {
     }
 }
 
-/// The source of a datagram. One that is not known yet has to have content: a head alone takes no room.
+/// Returns the source of a datagram. An unknown source is added only if the datagram has content, so that headers alone
+/// take no memory.
 fn source<'a>(
     sources: &'a mut LruCache<source::Key, Source>,
     key: source::Key,

@@ -1,8 +1,8 @@
-//! The information elements that matter, by their numbers in IANA's registry of IPFIX (RFC 7012). Those of NetFlow v9 are the same.
+//! The relevant information elements, by their numbers in IANA's IPFIX registry (RFC 7012), which NetFlow v9 shares.
 
 use crate::flow::clock::{RecordTime, SECOND};
 
-/// The meaning of a field of a record.
+/// The meaning of a field in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Number(Number),
@@ -13,14 +13,14 @@ pub(crate) enum Element {
     IpHeader,
 }
 
-/// A field that is read as an unsigned number, IPv4 addresses among them.
+/// A field with an unsigned number or an IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
     Octets,
     Packets,
     ReverseOctets,
     ReversePackets,
-    /// Bytes since the flow, or the exporter, started. The counts above start anew with each report.
+    /// Bytes since the flow or the exporter started. The counts above restart with each report.
     TotalOctets,
     TotalPackets,
     ReverseTotalOctets,
@@ -35,9 +35,9 @@ pub(crate) enum Number {
     PostSource4,
     PostDestination4,
     IpVersion,
-    /// The start of the exporter, in milliseconds since 1970.
+    /// Start time of the exporter, in milliseconds since 1970.
     SystemInit,
-    /// Packets one of which was looked at.
+    /// Sampling rate, as N for one packet in N.
     Interval,
     Taken,
     LeftOut,
@@ -46,11 +46,11 @@ pub(crate) enum Number {
     Sampler,
     BiflowDirection,
     FrameType,
-    /// The interface at which the packets came in.
+    /// Interface on which the packets arrived.
     Ingress,
 }
 
-/// An end of a flow, before or after a translator of addresses.
+/// The source or destination of a flow, before or after NAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Source,
@@ -59,7 +59,7 @@ pub(crate) enum End {
     PostDestination,
 }
 
-/// The packet of a flow that a time belongs to.
+/// The packet of a flow that a time refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
     First,
@@ -68,25 +68,25 @@ pub(crate) enum Moment {
     ReverseLast,
 }
 
-/// The unit of a time.
+/// The unit and origin of a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Seconds,
     Milliseconds,
     Ntp,
-    /// Milliseconds since the exporter began.
+    /// Milliseconds since the exporter started.
     Uptime,
     /// Microseconds before the export.
     Delta,
 }
 
-/// Enterprise of the elements of the other direction (RFC 5103).
+/// Enterprise number for elements of the reverse direction (RFC 5103).
 const REVERSE: u32 = 29305;
 
 /// A row of IANA's registry: number, name and meaning.
 type Row = (u16, &'static str, Element);
 
-/// The rows that matter, by number.
+/// Relevant rows, sorted by number.
 const IANA: [Row; 53] = [
     (1, "octetDeltaCount", Element::Number(Number::Octets)),
     (2, "packetDeltaCount", Element::Number(Number::Packets)),
@@ -136,7 +136,7 @@ const IANA: [Row; 53] = [
     (310, "samplingPopulation", Element::Number(Number::Population)),
     (313, "ipHeaderPacketSection", Element::IpHeader),
     (315, "dataLinkFrameSection", Element::Frame),
-    // Flows end; packets and events of which there is one are observed.
+    // Flows have an end; single packets and events have an observation time.
     (322, "observationTimeSeconds", Element::Time(Moment::Last, Unit::Seconds)),
     (323, "observationTimeMilliseconds", Element::Time(Moment::Last, Unit::Milliseconds)),
     (324, "observationTimeMicroseconds", Element::Time(Moment::Last, Unit::Ntp)),
@@ -150,14 +150,14 @@ impl Element {
         let element = row.map(|row| IANA[row].2);
         match enterprise {
             None => element,
-            // Counts of the initiator have their direction.
+            // Counts of the initiator already state their direction.
             Some(REVERSE) if matches!(number, 231 | 298) => None,
             Some(REVERSE) => element.and_then(Self::reverse),
             Some(_) => None,
         }
     }
 
-    /// Returns the element of the other direction, if it matters there.
+    /// Returns the element of the reverse direction, if it is relevant there.
     fn reverse(self) -> Option<Self> {
         Some(match self {
             Self::Number(Number::Octets) => Self::Number(Number::ReverseOctets),
@@ -171,8 +171,8 @@ impl Element {
         })
     }
 
-    /// Returns whether a field of `length` bytes can hold it. Numbers may take fewer bytes than their type has (RFC 7011,
-    /// section 6.2), and addresses may not.
+    /// Returns whether a field of `length` bytes can hold the element. Numbers may have fewer bytes than their type
+    /// (RFC 7011, section 6.2), but addresses may not.
     pub(crate) fn fits(self, length: usize) -> bool {
         match self {
             Self::Number(number) if number.is_address() => length == 4,
@@ -184,11 +184,11 @@ impl Element {
 }
 
 impl Number {
-    /// The number of them.
+    /// Number of variants.
     pub(crate) const COUNT: usize = Self::Ingress as usize + 1;
 
-    /// Returns whether the largest of several fields counts. Some exporters have a row for flows that arrive and one for flows that
-    /// leave, and write 0 into one of them.
+    /// Returns whether the largest of several fields counts. Some exporters have one field for incoming and one for
+    /// outgoing flows, and write 0 into one of them.
     #[inline(always)]
     pub(crate) fn is_largest(self) -> bool {
         use Number::{Interval, Octets, Packets, ReverseOctets, ReversePackets};
@@ -201,11 +201,11 @@ impl Number {
     }
 }
 
-/// Seconds from 1900, which NTP counts from, to 1970.
+/// Seconds from 1900, the epoch of NTP, to 1970.
 const NTP_EPOCH: u64 = 2_208_988_800;
 
 impl Unit {
-    /// Returns the time of so many units; a time of zero is none.
+    /// Returns the time of this number of units. `None` if it is zero, except for [`Delta`](Self::Delta).
     #[inline]
     pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
         match self {
@@ -230,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether an element is of a type of the registry that others keep.
+    /// Returns whether an element has the type of the crate `netflow_parser`.
     fn is_of(element: Element, kind: FieldDataType) -> bool {
         match element {
             Element::Number(Number::SystemInit) => kind == FieldDataType::DurationMillis,

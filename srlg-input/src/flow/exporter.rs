@@ -1,4 +1,4 @@
-//! What is remembered of an exporter.
+//! The state of an exporter.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -11,24 +11,24 @@ use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
 use crate::flow::sequence::{Count, Losses, Sequence};
 
-/// Templates of undecodable sets that are told apart.
+/// Maximum number of templates with undecodable sets that are listed.
 const MOST_UNDECODABLE: usize = 16;
 
-/// Who an exporter is: an address, and a port if that is part of it.
+/// The identity of an exporter: its address, and its port if exporters are distinguished by port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) address: IpAddr,
     pub(crate) port: u16,
 }
 
-/// Tells of data sets that yield no record by their template.
+/// Data sets of one template that yielded no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
-    /// Observation domain, or source id.
+    /// Observation domain or source ID.
     pub domain: u32,
-    /// Id of the template.
+    /// Template ID.
     pub template: u16,
-    /// Data sets so far.
+    /// Number of such data sets so far.
     pub sets: u64,
 }
 
@@ -37,25 +37,25 @@ pub struct Undecodable {
 pub struct Backlog {
     /// Number of data sets.
     pub sets: usize,
-    /// When the first set without its template came, in nanoseconds since the Unix epoch.
+    /// Time at which the first set without its template arrived, in nanoseconds since the Unix epoch.
     pub since_ns: u64,
 }
 
 impl Backlog {
-    /// Returns the data sets of both.
+    /// Adds the data sets of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { sets: self.sets + other.sets, since_ns: self.since_ns.min(other.since_ns) }
     }
 }
 
-/// Tells what came of one exporter.
+/// Counters and state of one exporter.
 #[derive(Debug)]
 pub struct Exporter {
-    /// When its last datagram came.
+    /// Time of its last datagram.
     pub(crate) last_seen_ns: u64,
-    /// When its last datagram came that could be decoded.
+    /// Time of its last datagram that could be decoded.
     pub(crate) last_read_ns: u64,
-    /// When its last record came.
+    /// Time of its last record.
     pub(crate) last_record_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
@@ -85,34 +85,34 @@ impl Exporter {
         }
     }
 
-    /// Bytes that one takes at most, besides its own.
+    /// Returns the maximum size in bytes, in addition to the struct itself.
     pub(crate) const fn most_bytes(options: &DecoderOptions) -> usize {
         Samplers::most_bytes(options.samplers) + MOST_UNDECODABLE * size_of::<Undecodable>()
     }
 
-    /// Returns what became of its datagrams.
+    /// Returns the counters of its datagrams.
     pub fn counts(&self) -> &FlowCounts {
         &self.counts
     }
 
-    /// Returns what is missing of its exports.
+    /// Returns its lost exports.
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// Returns by how many nanoseconds its clock is behind the receiver's, as far as datagrams that
-    /// waited least tell; 0 of sFlow, which has no clock, and of a clock that is more than an hour off.
+    /// Returns by how many nanoseconds the exporter's clock is behind the receiver's, estimated from the datagrams with
+    /// the least delay. It is 0 for sFlow, which has no clock, and for a clock that is off by more than an hour.
     pub fn skew_ns(&self) -> i64 {
         self.skew.ns()
     }
 
-    /// Returns the data sets that yielded no record, of the 16 templates that did so most recently, the least recent first.
+    /// Returns the data sets that yielded no record, for the 16 most recent such templates, least recent first.
     pub fn undecodable(&self) -> &[Undecodable] {
         &self.undecodable
     }
 
-    /// The times of a datagram, which says that it was exported at `export_ns`, or 0 for unknown, and the skew of the exporter if
-    /// the datagram has records.
+    /// Returns the times of a datagram, and the exporter's skew if the datagram has records. `export_ns` is the stated
+    /// export time, or 0 if it is unknown.
     pub(crate) fn clock(
         &self,
         export_ns: u64,
@@ -131,8 +131,8 @@ impl Exporter {
         (Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }, skew)
     }
 
-    /// Takes the `skew` that [`clock`](Self::clock) returned after a datagram, if the datagram had records: a head alone moves
-    /// no clock.
+    /// Adopts the `skew` that [`clock`](Self::clock) returned, if the datagram had records. A header alone changes no
+    /// clock.
     pub(crate) fn learn_clock(&mut self, clock: &Clock, skew: Skew, counts: &mut FlowCounts) {
         if counts.records == 0 {
             return;
@@ -143,7 +143,7 @@ impl Exporter {
         }
     }
 
-    /// Takes a datagram into one of its sequences.
+    /// Updates one of the sequences for a datagram.
     pub(crate) fn follow(
         &mut self,
         sequence: &mut Sequence,
@@ -174,30 +174,30 @@ impl Exporter {
 /// Counters of one exporter, as an input reports them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExporterStatus {
-    /// Address, with port 0.
+    /// Address of the exporter, with port 0.
     pub address: SocketAddr,
-    /// When its last datagram came, in nanoseconds since the Unix epoch.
+    /// Time at which its last datagram arrived, in nanoseconds since the Unix epoch.
     pub last_seen_ns: u64,
-    /// The same of its last datagram that could be decoded.
+    /// Time at which its last decodable datagram arrived, in nanoseconds since the Unix epoch.
     pub last_read_ns: u64,
-    /// The same of its last datagram with a record.
+    /// Time at which its last datagram with a record arrived, in nanoseconds since the Unix epoch.
     pub last_record_ns: u64,
-    /// What became of its datagrams.
+    /// Counters of its datagrams.
     pub counts: FlowCounts,
-    /// What is missing of its exports.
+    /// Lost exports.
     pub losses: Losses,
-    /// Nanoseconds by which its clock is behind that of this machine.
+    /// Nanoseconds by which its clock is behind the local clock.
     pub skew_ns: i64,
-    /// Templates that it has sent and that are remembered.
+    /// Number of its known templates.
     pub templates: usize,
     /// Data sets that wait for their templates, if there are any.
     pub backlog: Option<Backlog>,
-    /// Data sets that yielded no record by their template.
+    /// Data sets that yielded no record, by template.
     pub undecodable: Vec<Undecodable>,
 }
 
 impl ExporterStatus {
-    /// All that `decoder` remembers.
+    /// Returns the status of all exporters known to `decoder`.
     pub(crate) fn of(decoder: &Decoder) -> impl Iterator<Item = Self> {
         decoder.exporters.iter().map(|(key, entry)| {
             let Entry { exporter, .. } = entry;
@@ -225,7 +225,7 @@ impl fmt::Display for ExporterStatus {
             write!(f, "; clock {:+.1} s", -(*skew_ns as f64) / 1e9)?;
         }
         for Undecodable { domain, template, sets } in undecodable {
-            write!(f, "; {sets} sets of template {template} in domain {domain} hold no record")?;
+            write!(f, "; {sets} sets of template {template} in domain {domain} without records")?;
         }
         Ok(())
     }

@@ -1,8 +1,10 @@
-//! The exporters that a decoder remembers, with their sources, and which of them are forgotten where there are too many.
+//! The known exporters of a decoder with their sources, and the choice of those to drop.
 //!
-//! Shape: two tables, because senders of UDP can be forged. Newcomers have sent no record, and only take room from each other. An
-//! exporter with records is known, and loses sources or templates only beyond its fair part of the room, and only to its own.
-//! Invariants: once a datagram is read, there are no more exporters, sources and bytes of templates than the options allow.
+//! There are two tables, because senders of UDP can be forged. Newcomers have not sent a record yet, and take memory
+//! only from each other. Known exporters have sent records, and lose sources or templates only while they use more than
+//! their fair share.
+//!
+//! Invariant: after each datagram, exporters, sources and the bytes of templates are within the limits of the options.
 
 use lru::LruCache;
 
@@ -16,11 +18,11 @@ use crate::flow::source::{self, Source};
 pub(crate) struct Exporters {
     newcomers: LruCache<Key, Entry>,
     known: LruCache<Key, Entry>,
-    /// Of all exporters.
+    /// Counters of all exporters.
     pub(crate) counts: FlowCounts,
     usage: Usage,
     limit: Usage,
-    /// The most that one exporter may use.
+    /// Maximum usage of one exporter.
     share: Usage,
 }
 
@@ -29,11 +31,11 @@ pub(crate) struct Exporters {
 pub(crate) struct Entry {
     pub(crate) exporter: Exporter,
     pub(crate) sources: LruCache<source::Key, Source>,
-    /// Of all its sources.
+    /// Size of the templates of all its sources, in bytes.
     pub(crate) template_bytes: usize,
 }
 
-/// The room that exporters use.
+/// The memory that exporters use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     sources: usize,
@@ -61,7 +63,7 @@ impl Entry {
         Usage { sources: self.sources.len(), template_bytes: self.template_bytes }
     }
 
-    /// Returns the number of its templates, those of options among them.
+    /// Returns the number of its templates, including options templates.
     pub(crate) fn templates(&self) -> usize {
         self.sources.iter().map(|(_, source)| source.templates().count()).sum()
     }
@@ -71,7 +73,7 @@ impl Entry {
         self.sources.iter().filter_map(|(_, source)| source.backlog()).reduce(Backlog::and)
     }
 
-    /// Forgets the least recent source, or the least recent template of the only one.
+    /// Drops the least recent source, or the least recent template if there is only one source.
     fn shed(&mut self) -> Reason {
         let reason = if self.sources.len() > 1 {
             let gone = self.sources.pop_lru();
@@ -89,15 +91,15 @@ impl Entry {
 
 impl Exporters {
     pub(crate) fn new(options: &DecoderOptions) -> Self {
-        // An eighth of the table is left to newcomers, without which no exporter could become known.
+        // An eighth of the table is reserved for newcomers, without which no exporter could become known.
         let known = options.sources - (options.sources / 8).max(1);
-        // The largest template fits even into the smallest share.
+        // Even the smallest share has room for the largest template.
         let template_bytes = Source::most_template_bytes(options) / options.templates;
         let limit = Usage {
             sources: options.sources,
             template_bytes: options.template_bytes.max(template_bytes),
         };
-        // A chassis has up to 16 cards, each a source of its own.
+        // A chassis has up to 16 cards, each of which is a source.
         let share = Usage {
             sources: (limit.sources / 4).max(16),
             template_bytes: (limit.template_bytes / 4).max(template_bytes),
@@ -112,12 +114,13 @@ impl Exporters {
         }
     }
 
-    /// Bytes that all take at most.
+    /// Returns the maximum size of all exporters in memory, in bytes.
     pub(crate) fn most_bytes(&self, options: &DecoderOptions) -> usize {
         let source = size_of::<(source::Key, Source)>() + ENTRY_BYTES;
         let held = 2 * options.held_bytes;
         let exporter = size_of::<(Key, Entry)>() + ENTRY_BYTES + Exporter::most_bytes(options);
-        // Both ends of a table of sources take the room of a source each, and a datagram may add one before others go.
+        // Both ends of a table of sources take the memory of a source. A datagram may add one source before others are
+        // dropped.
         let exporters = options.sources * (exporter + 2 * source);
         exporters + (options.sources + 1) * (source + held) + self.limit.template_bytes
     }
@@ -135,7 +138,7 @@ impl Exporters {
         (newcomers.get_or_insert_mut(key, || Entry::new(options)), true)
     }
 
-    /// Makes an exporter known, because it has sent records, now or before its state was saved.
+    /// Makes an exporter known, because it has sent records now or before its state was saved.
     pub(crate) fn promote(&mut self, key: Key, options: &DecoderOptions) -> &mut Entry {
         if !self.known.contains(&key) {
             let entry = self.newcomers.pop(&key).unwrap_or_else(|| Entry::new(options));
@@ -148,7 +151,7 @@ impl Exporters {
         self.hear(key, options).0
     }
 
-    /// Follows what the exporter of a datagram uses from `before` to `after`, and makes room.
+    /// Updates the usage after a datagram, and drops sources or templates until it is within the limits.
     pub(crate) fn follow(&mut self, key: Key, before: Usage, after: Usage) {
         if before == after {
             return;
@@ -167,7 +170,7 @@ impl Exporters {
         }
     }
 
-    /// The exporter `key` if it uses more than its fair part, or else the least recent one that does.
+    /// Returns the exporter `key` if it uses more than its fair share, or else the least recent one that does.
     fn greedy(&self, key: Key) -> Key {
         let exporters = self.known.len() + self.newcomers.len();
         let fair = Usage {
@@ -194,19 +197,19 @@ impl Exporters {
         self.known.peek(key).or_else(|| self.newcomers.peek(key))
     }
 
-    /// All exporters: newcomers first, and of each kind the least recent first.
+    /// Returns all exporters, newcomers first; each group starts with the least recent one.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Entry)> {
         self.newcomers.iter().rev().chain(self.known.iter().rev())
     }
 
-    /// All exporters, in any order.
+    /// Returns all exporters in any order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Exporter> {
         let entries = self.newcomers.iter_mut().chain(self.known.iter_mut());
         entries.map(|(_, entry)| &mut entry.exporter)
     }
 }
 
-/// Counts an exporter that has to go, and each of its sources.
+/// Counts a dropped exporter and each of its sources.
 fn forget(gone: Option<(Key, Entry)>, counts: &mut FlowCounts, usage: &mut Usage) {
     let Some((_, entry)) = gone else { return };
     usage.change(entry.usage(), Usage::default());

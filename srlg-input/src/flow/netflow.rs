@@ -1,4 +1,4 @@
-//! Datagrams of NetFlow and IPFIX: their protocol, their headers, and what is behind them.
+//! NetFlow and IPFIX datagrams: versions, headers and sets.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -8,7 +8,7 @@ use crate::flow::clock::{Clock, RecordTime, SECOND};
 use crate::flow::counts::Reason;
 use crate::flow::sink::{Details, Sink};
 
-/// Protocol of an export.
+/// The protocol of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Version {
     V5,
@@ -19,8 +19,8 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// Tells `payload` apart by its first word. The version has two bytes in NetFlow and IPFIX, four
-    /// in sFlow: those of v5 begin with 0x0005, those of sFlow v5 with 0x00000005.
+    /// Detects the protocol of `payload` by its first word. The version has two bytes in NetFlow and IPFIX and four in
+    /// sFlow, so v5 starts with 0x0005 and sFlow v5 with 0x00000005.
     pub(crate) fn of(payload: &[u8]) -> Option<Self> {
         match *payload.first_chunk()? {
             [0, 5, _, _] => Some(Self::V5),
@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// A datagram of NetFlow v5 or v7: records of one fixed form.
+/// A NetFlow v5 or v7 datagram, whose records have a fixed format.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Export<'a> {
     pub(crate) version: Version,
@@ -49,7 +49,7 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Reads the head of `payload`; nothing where there are fewer records than it says.
+    /// Parses the header of `payload`. `None` if there are fewer records than it states.
     pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Option<Self> {
         let rest = &mut payload;
         bytes::u16(rest)?;
@@ -60,7 +60,7 @@ impl<'a> Export<'a> {
         let (engine, sampling) = (bytes::u16(rest)?, bytes::u16(rest)?);
         let is_v5 = version == Version::V5;
         let record_bytes = if is_v5 { 48 } else { 52 };
-        // Of a datagram whose head lies, records are not believed either.
+        // If the header is wrong, the records are not trusted either.
         let records = rest.get(..usize::from(count) * record_bytes)?;
         Some(Self {
             version,
@@ -68,9 +68,9 @@ impl<'a> Export<'a> {
             export_s,
             export_rest_ns: nanoseconds.min(SECOND as u32 - 1),
             number,
-            // Reserved in v7.
+            // The engine is reserved in v7.
             engine: if is_v5 { engine } else { 0 },
-            // Two bits above tell how packets are chosen.
+            // The two upper bits are the sampling mode.
             sampling: NonZeroU32::new(if is_v5 { u32::from(sampling & 0x3fff) } else { 0 }),
             count,
             record_bytes,
@@ -78,12 +78,12 @@ impl<'a> Export<'a> {
         })
     }
 
-    /// Hands on the contacts of all records.
+    /// Passes on the contacts of all records.
     pub(crate) fn read<F: FnMut(Contact)>(&self, clock: &Clock, sink: &mut Sink<'_, F>) {
         let records = self.records.chunks_exact(self.record_bytes);
         sink.counts.records += records.len() as u64;
         for record in records {
-            // What v5 and v7 have in common.
+            // These are the fields that v5 and v7 share.
             let record = record.first_chunk().expect("records are longer");
             self.contact(record, clock, sink);
         }
@@ -112,19 +112,19 @@ impl<'a> Export<'a> {
             destination_port: Some(u16::from_be_bytes([record[34], record[35]])),
             initiated: None,
             sampling: self.sampling,
-            // Two interfaces of 16 bits, the one of arrival first.
+            // The word has two interfaces of 16 bits, and the ingress interface comes first.
             ingress: NonZeroU32::new(word(12) >> 16),
         };
         sink.contact(time_ns, [Host::v4(source), Host::v4(destination)], &details);
     }
 }
 
-/// A message of NetFlow v9 or IPFIX, its sets not looked at.
+/// A NetFlow v9 or IPFIX message with undecoded sets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) version: Version,
     pub(crate) export_s: u32,
-    /// Of v9 alone.
+    /// System uptime, only in v9.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) number: u32,
     pub(crate) domain: u32,
@@ -132,15 +132,15 @@ pub(crate) struct Message<'a> {
     is_cut: bool,
 }
 
-/// What is left of a message.
+/// An iterator over the remaining sets of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sets<'a> {
     rest: &'a [u8],
-    /// Whether bytes are missing, or a length lies.
+    /// Whether bytes are missing or a length is wrong.
     pub(crate) is_cut: bool,
 }
 
-/// What a header cuts off the time of export.
+/// Fraction of a second that a header truncates from the export time, at most.
 pub(crate) const CUT_NS: u64 = SECOND - 1;
 
 impl<'a> Message<'a> {
@@ -167,12 +167,12 @@ impl<'a> Message<'a> {
         Some(Self { version, export_s, uptime_ms: None, number, domain, sets, is_cut })
     }
 
-    /// Whether it has templates or data.
+    /// Returns whether the message has templates or data.
     pub(crate) fn has_content(&self) -> bool {
         self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }
 
-    /// Whether bytes of it are missing, or a length lies.
+    /// Returns whether bytes are missing or a length is wrong.
     pub(crate) fn is_cut(&self) -> bool {
         let mut sets = self.sets();
         sets.by_ref().for_each(drop);
@@ -187,9 +187,9 @@ impl<'a> Message<'a> {
 impl<'a> Iterator for Sets<'a> {
     type Item = (u16, &'a [u8]);
 
-    /// Id and content of the next set that is whole.
+    /// Returns the ID and content of the next complete set.
     fn next(&mut self) -> Option<Self::Item> {
-        // Fewer bytes than a head are padding.
+        // Fewer bytes than a header are padding.
         let mut rest = self.rest;
         let (id, length) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
         let content = length.checked_sub(4).and_then(|length| bytes::split(&mut rest, length));

@@ -1,4 +1,4 @@
-//! Options of a decoder, and the bounds of its memory.
+//! Options of a decoder, including its memory limits.
 
 use std::hash::Hash;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -7,38 +7,40 @@ use lru::LruCache;
 
 use crate::options::{ExportOptions, Nat, Timestamps};
 
-/// Options of a [`Decoder`](crate::flow::Decoder), and the bounds of its memory.
+/// Options of a [`Decoder`](crate::flow::Decoder), including its memory limits.
 ///
 /// A source is an observation domain of one exporter in one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderOptions {
-    /// Which addresses of hosts behind a translator count.
+    /// Addresses that count for hosts behind NAT.
     pub nat: Nat,
-    /// How far the times of exporters are believed.
+    /// Trust in the times of exporters.
     pub timestamps: Timestamps,
-    /// Packets one of which is looked at, of exporters that do not say; `None` for unknown.
+    /// Sampling rate of exporters that do not state it, as N for one packet in N; `None` means unknown.
     pub sampling: Option<NonZeroU32>,
-    /// Whether the port is part of an exporter. Exporters change it at will, so templates would be
-    /// lost; true where several share an address.
+    /// Whether exporters are distinguished by port. By default they are not, because an exporter may change its port
+    /// and would lose its templates. Set it if several exporters share an address.
     pub by_port: bool,
-    /// Exporters that are remembered, and sources. Of exporters that have sent no record the least recent goes first. An exporter
-    /// has a quarter of the sources, at least 16; beyond, and where it has more than its part of a full table, its own least recent
-    /// one goes.
+    /// Limit on exporters, and on sources.
+    ///
+    /// If there are too many exporters, the least recent one without records is dropped first. An exporter may have a
+    /// quarter of the sources, at least 16. Beyond that, or beyond its share of a full table, its own least recent
+    /// source is dropped.
     pub sources: usize,
-    /// Templates of a source that are remembered; the least recent goes.
+    /// Limit on the templates of a source; the least recent one is dropped.
     pub templates: usize,
-    /// Fields of a template; one with more is refused.
+    /// Limit on the fields of a template; one with more is rejected.
     pub fields: usize,
-    /// Bytes of a record; a template for longer ones is refused.
+    /// Limit on the length of a record in bytes; a template of longer records is rejected.
     pub record_bytes: usize,
-    /// Bytes of all templates together, as they are kept, of which an exporter has a quarter; what goes beyond is chosen as for
-    /// `sources`.
+    /// Limit on the memory for all templates in bytes, of which an exporter may use a quarter. Beyond that, templates
+    /// are dropped as described for `sources`.
     pub template_bytes: usize,
-    /// Data sets that wait for one template; the oldest goes.
+    /// Limit on the data sets that wait for one template; the oldest is dropped.
     pub held_sets: usize,
-    /// Bytes of the data sets of a source that wait for a template; the oldest goes.
+    /// Limit on the waiting data sets of a source, in bytes; the oldest is dropped.
     pub held_bytes: usize,
-    /// Samplers of an exporter that are remembered; the least recent goes.
+    /// Limit on the samplers of an exporter; the least recent one is dropped.
     pub samplers: usize,
 }
 
@@ -61,18 +63,19 @@ impl Default for DecoderOptions {
     }
 }
 
-/// A decoder with the default bounds, which reads exports by these options.
+/// Returns decoder options with these export options and the default limits.
 impl From<&ExportOptions> for DecoderOptions {
     fn from(&ExportOptions { nat, timestamps, sampling }: &ExportOptions) -> Self {
         Self { nat, timestamps, sampling, ..Self::default() }
     }
 }
 
-/// Bytes that a table takes for an entry besides key and value: two links, and a slot of the hash
-/// table, which is up to 16/7 as large as what it holds.
+/// Memory for a table entry in addition to its key and value, in bytes. It covers two links and a slot of the hash
+/// table, which is up to 16/7 times as large as its content.
 pub(crate) const ENTRY_BYTES: usize = 64;
 
-/// A table of at most `most` entries, of which the least recent goes. It grows with its entries, as most tables stay almost empty.
+/// Returns a table of at most `most` entries, which drops the least recent one. It grows with its entries, because most
+/// tables stay almost empty.
 ///
 /// # Panics
 /// If `most` is 0, which [`DecoderOptions::check`] rejects.
@@ -82,17 +85,17 @@ pub(crate) fn table<K: Hash + Eq, V>(most: usize) -> LruCache<K, V> {
     table
 }
 
-/// Tells which of the [`DecoderOptions`] is out of range.
+/// An option of [`DecoderOptions`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is {value}: give a number from {least} to {most}")]
+#[error("{name}: must be {least} to {most}, got {value}")]
 pub struct BadOptions {
     /// Name of the field.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the field.
     pub value: usize,
-    /// Least value that it may have.
+    /// Smallest valid value.
     pub least: usize,
-    /// Largest value that it may have.
+    /// Largest valid value.
     pub most: usize,
 }
 

@@ -1,6 +1,6 @@
-//! What a record says.
+//! The decoded fields of a record.
 //!
-//! Shape: numbers as the record has them; addresses of zero stand for none.
+//! Numbers are stored as received. An address of zero means that there is no address.
 
 use std::num::NonZeroU64;
 
@@ -13,21 +13,21 @@ use crate::flow::sampling::SamplingFields;
 use crate::options::Nat;
 use crate::packet::Headers;
 
-/// The bit of a record that has an IPv6 address.
+/// Bit of a record with an IPv6 address.
 const HAS_ADDRESS6: u32 = 1 << Number::COUNT;
 
-/// The bits of records that have an address.
+/// Bits of records with an address.
 const HAS_ADDRESS: u32 = HAS_ADDRESS6
     | 1 << Number::Source4 as u32
     | 1 << Number::Destination4 as u32
     | 1 << Number::PostSource4 as u32
     | 1 << Number::PostDestination4 as u32;
 
-/// A record, or as much of it as matters.
+/// The relevant fields of a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record<'a> {
     numbers: [u64; Number::COUNT],
-    /// A bit for each number that the record has.
+    /// One bit for each number in the record.
     present: u32,
     addresses6: [u128; 4],
     times: [Option<RecordTime>; 4],
@@ -38,8 +38,8 @@ pub(crate) struct Record<'a> {
 const _: () = assert!(Number::COUNT < u32::BITS as usize);
 
 impl<'a> Record<'a> {
-    /// Takes in the `element` that the first `length` bytes are, unless there are fewer. Of several fields for the same element, the
-    /// last one counts, but the largest where the [element says so](Number::is_largest).
+    /// Stores the `element` in the first `length` bytes; `None` if there are fewer. If an element occurs several times,
+    /// the last field counts, or the largest for [some elements](Number::is_largest).
     #[inline(always)]
     pub(crate) fn set(&mut self, element: Element, bytes: &'a [u8], length: usize) -> Option<()> {
         match element {
@@ -52,7 +52,7 @@ impl<'a> Record<'a> {
             Element::Time(moment, unit) => {
                 let time = unit.time(bytes::number(bytes, length)?);
                 let kept = &mut self.times[moment as usize];
-                // A time that needs no uptime is better than one that does.
+                // A time that is independent of the uptime takes precedence.
                 let is_better = time.is_some() && !matches!(unit, Unit::Uptime | Unit::Delta);
                 if kept.is_none() || is_better {
                     *kept = time;
@@ -68,35 +68,35 @@ impl<'a> Record<'a> {
         Some(())
     }
 
-    /// Returns a number, if the record has it.
+    /// Returns a number, if the record contains it.
     #[inline(always)]
     pub(crate) fn number(&self, number: Number) -> Option<u64> {
         (self.present & 1 << number as u32 != 0).then(|| self.numbers[number as usize])
     }
 
-    /// Returns the larger one of two numbers, if the record has any of them.
+    /// Returns the larger of two numbers, if the record contains at least one.
     #[inline(always)]
     pub(crate) fn larger(&self, numbers: [Number; 2]) -> Option<u64> {
         let is_present = numbers.iter().any(|number| self.present & 1 << *number as u32 != 0);
-        // Those that it has not are 0.
+        // Missing numbers are 0.
         let [one, other] = numbers.map(|number| self.numbers[number as usize]);
         is_present.then(|| one.max(other))
     }
 
-    /// Returns a number that is not 0, if the record has one.
+    /// Returns a number if the record contains it and it is not 0.
     #[inline(always)]
     pub(crate) fn nonzero(&self, number: Number) -> Option<NonZeroU64> {
-        // Those that it has not are 0.
+        // Missing numbers are 0.
         NonZeroU64::new(self.numbers[number as usize])
     }
 
-    /// Returns a time, if the record has it.
+    /// Returns a time, if the record contains it.
     #[inline(always)]
     pub(crate) fn time(&self, moment: Moment) -> Option<RecordTime> {
         self.times[moment as usize]
     }
 
-    /// Returns what the record says of its sampling.
+    /// Returns the fields about sampling.
     #[inline(always)]
     pub(crate) fn sampling(&self) -> SamplingFields {
         SamplingFields {
@@ -109,23 +109,23 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the IPv4 addresses of two ends, 0 for none.
+    /// Returns the IPv4 addresses of two ends, 0 if missing.
     fn ends4(&self, ends: [Number; 2]) -> [u32; 2] {
         ends.map(|end| self.numbers[end as usize] as u32)
     }
 
-    /// Returns the IPv6 addresses of two ends, 0 for none.
+    /// Returns the IPv6 addresses of two ends, 0 if missing.
     fn ends6(&self, ends: [End; 2]) -> [u128; 2] {
         ends.map(|end| self.addresses6[end as usize])
     }
 
-    /// The two hosts, and the headers of the packet in the record where it takes them from there.
+    /// Returns the two hosts, and the headers of the sampled packet if the hosts come from there.
     pub(crate) fn hosts(&self, nat: Nat) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let post4 = self.ends4([Number::PostSource4, Number::PostDestination4]);
         let post6 = self.ends6([End::PostSource, End::PostDestination]);
         let v4 = ends(nat, self.ends4([Number::Source4, Number::Destination4]), post4);
         let v6 = ends(nat, self.ends6([End::Source, End::Destination]), post6);
-        // Some translators change the family, too.
+        // Some translators also change the IP version.
         let is_v6 = match [post4 != [0; 2], post6 != [0; 2]] {
             [false, true] if nat == Nat::Post => true,
             [true, false] if nat == Nat::Post => false,
@@ -140,10 +140,10 @@ impl<'a> Record<'a> {
         if hosts.into_iter().any(is_zero) { Err(Reason::ZeroHost) } else { Ok((hosts, None)) }
     }
 
-    /// The same, of a record without addresses.
+    /// Returns the hosts of the sampled packet, for a record without addresses.
     fn hosts_of_packet(&self) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let headers = match (self.frame, self.ip_header) {
-            // Frame types are those of PSAMP: 1 and none is Ethernet.
+            // Frame types are those of PSAMP, where 1 and a missing type mean Ethernet.
             (Some(frame), _) if self.number(Number::FrameType).is_none_or(|kind| kind == 1) => {
                 crate::packet::headers(1, frame)
             }
@@ -159,12 +159,12 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Whether `host` is the address of none, in either family.
+/// Returns whether `host` is the unspecified IPv4 or IPv6 address.
 pub(crate) fn is_zero(host: Host) -> bool {
     host.as_v4() == Some(0) || host.as_v6() == 0
 }
 
-/// The addresses that count, of those before the translation and those after it, which may be none.
+/// Returns the addresses that count, from those before and those after the translation; the latter may be missing.
 fn ends<T: Copy + Default + PartialEq>(nat: Nat, pre: [T; 2], post: [T; 2]) -> [T; 2] {
     let of = |at: usize| if post[at] == T::default() { pre[at] } else { post[at] };
     if nat == Nat::Post { [of(0), of(1)] } else { pre }

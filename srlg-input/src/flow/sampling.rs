@@ -1,7 +1,8 @@
-//! One packet in how many was looked at.
+//! Sampling rates of exporters.
 //!
-//! Shape: rates that options records told of, by observation domain and sampler.
-//! Invariant: a rate of zero is none.
+//! The rates come from options records, and are stored by observation domain and sampler.
+//!
+//! Invariant: a rate of zero counts as no rate.
 
 use std::num::NonZeroU32;
 
@@ -9,31 +10,31 @@ use lru::LruCache;
 
 use crate::flow::options::{ENTRY_BYTES, table};
 
-/// Whose rate it is: that of an observation domain or of any, and of a sampler or of the domain.
+/// The scope of a rate: an observation domain or any domain, and a sampler or the whole domain.
 pub(crate) type Scope = (Option<u32>, Option<u64>);
 
-/// The rates of an exporter.
+/// The sampling rates of an exporter.
 #[derive(Debug)]
 pub(crate) struct Samplers {
     rates: LruCache<Scope, NonZeroU32>,
 }
 
-/// What a record says of its sampling.
+/// The sampling fields of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SamplingFields {
-    /// One packet in so many.
+    /// One packet in this number is sampled.
     pub(crate) interval: Option<u64>,
-    /// Packets looked at in a row, and packets left out then.
+    /// Consecutive packets that are sampled, and packets that are then skipped.
     pub(crate) taken: Option<u64>,
     pub(crate) left_out: Option<u64>,
-    /// Packets looked at, and packets among which they were chosen.
+    /// Packets that are sampled, and packets from which they are chosen.
     pub(crate) size: Option<u64>,
     pub(crate) population: Option<u64>,
     pub(crate) sampler: Option<u64>,
 }
 
 impl SamplingFields {
-    /// The rate that the record itself has; the largest number there is, where it is larger.
+    /// Returns the rate that the record itself states, limited to 32 bits.
     pub(crate) fn rate(&self) -> Option<NonZeroU32> {
         let interval = self.interval.filter(|interval| *interval > 0);
         let space = || Some((self.taken?, self.taken?.saturating_add(self.left_out?)));
@@ -46,16 +47,16 @@ impl SamplingFields {
 
 impl Samplers {
     pub(crate) fn new(most: usize) -> Self {
-        // Each rate may also be that of any domain.
+        // Each rate may also apply to any domain.
         Self { rates: table(2 * most) }
     }
 
-    /// Bytes that the rates of `most` samplers take at most.
+    /// Returns the maximum size of the rates of `most` samplers, in bytes.
     pub(crate) const fn most_bytes(most: usize) -> usize {
         2 * most * (size_of::<(Scope, NonZeroU32)>() + ENTRY_BYTES)
     }
 
-    /// Takes in what an options record of `domain` says.
+    /// Stores the rate of an options record of `domain`.
     pub(crate) fn learn(&mut self, domain: u32, told: &SamplingFields) {
         let Some(rate) = told.rate() else { return };
         self.put((Some(domain), told.sampler), rate);
@@ -68,8 +69,8 @@ impl Samplers {
         self.rates.put(scope, rate);
     }
 
-    /// The rate of a record of `domain`: its own, that of its sampler in its domain, in any, that of
-    /// its domain.
+    /// Returns the rate of a record of `domain`. The first known rate counts: that of the record, of its sampler in the
+    /// domain, of its sampler in any domain, or of the domain.
     pub(crate) fn rate(&self, domain: u32, told: &SamplingFields) -> Option<NonZeroU32> {
         let of = |scope| self.rates.peek(&scope).copied();
         let of_sampler = || {
@@ -79,7 +80,7 @@ impl Samplers {
         told.rate().or_else(of_sampler).or_else(|| of((Some(domain), None)))
     }
 
-    /// All rates, the least recent first.
+    /// Returns all rates, least recent first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Scope, &NonZeroU32)> {
         self.rates.iter().rev()
     }

@@ -1,31 +1,32 @@
-//! What is missing between datagrams, by their sequence numbers.
+//! Losses between datagrams, by sequence number.
 //!
-//! Shape: what is counted (flows, datagrams, records) is the caller's; 32 bits, wrapping.
-//! Invariant: what is told lost and then comes late is lost no longer.
+//! Sequence numbers have 32 bits and wrap. The caller decides the unit (flows, datagrams or records).
+//!
+//! Invariant: a unit that was counted as lost and arrives late is no longer lost.
 
-/// By how many datagrams one is overtaken at most.
+/// Maximum number of datagrams by which one is overtaken.
 const REORDERED: u32 = 64;
 
-/// For how long, at most.
+/// Maximum time by which a datagram is overtaken.
 const OVERTAKEN_MS: u32 = 60_000;
 
-/// Where uptime begins anew in its 32 bits, no exporter has been silent for longer.
+/// Longest silence of an exporter at which a wrap of the 32-bit uptime is recognised.
 const DAY_MS: u32 = 86_400_000;
 
-/// Counts what is missing of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7,
-/// datagrams in v9 and sFlow, records in IPFIX.
+/// Losses of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7, datagrams in v9 and sFlow, and
+/// records in IPFIX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Missing, and not come since.
+    /// Units that are missing and have not arrived since.
     pub lost: u64,
     /// Datagrams that others overtook.
     pub reordered: u64,
-    /// Times that the exporter began anew.
+    /// Restarts of the exporter.
     pub resets: u64,
 }
 
 impl Losses {
-    /// Follows the losses of one sequence from `before` to `after`.
+    /// Applies the change of one sequence's losses from `before` to `after`.
     pub(crate) fn change(&mut self, before: Self, after: Self) {
         self.lost = self.lost.saturating_add(after.lost).saturating_sub(before.lost);
         self.reordered += after.reordered - before.reordered;
@@ -33,25 +34,25 @@ impl Losses {
     }
 }
 
-/// How many units a datagram holds.
+/// The number of units in a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) all: u32,
-    /// Those that are no options records, which not all exporters count.
+    /// Units without options records, which not all exporters count.
     pub(crate) flows: u32,
 }
 
-/// Where a sequence is.
+/// The state of a sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
-    /// Number and units of the datagram before.
+    /// Number and units of the previous datagram.
     before: Option<(u32, Count)>,
     uptime_ms: u32,
     pub(crate) losses: Losses,
 }
 
 impl Count {
-    /// `all` units, all of them flows; never nothing.
+    /// Returns a count of `all` units, all of them flows. It is never `None`.
     pub(crate) const fn of(all: u32) -> Option<Self> {
         Some(Self { all, flows: all })
     }
@@ -60,17 +61,18 @@ impl Count {
         Self { all: self.all + other.all, flows: self.flows + other.flows }
     }
 
-    /// Whether a sequence grew by as many.
+    /// Returns whether a sequence grew by this count.
     fn is(self, growth: u32) -> bool {
         growth == self.all || growth == self.flows
     }
 }
 
 impl Sequence {
-    /// Takes in a datagram of `number` that holds `count` units, or an unknown number of them, and
-    /// was sent when its exporter had been up for `uptime_ms`, of exporters that tell.
+    /// Adds a datagram with sequence number `number` and `count` units, if that is known. `uptime_ms` is the uptime of
+    /// the exporter, if it states one.
     ///
-    /// A number is that of the units before the datagram; softflowd's of IPFIX has its own in it.
+    /// A sequence number is the number of units before the datagram. In softflowd's IPFIX, it includes those of the
+    /// datagram.
     pub(crate) fn take(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
         if let Some((last, before)) = self.before {
             let expected = last.wrapping_add(before.all);
@@ -81,7 +83,7 @@ impl Sequence {
             let units = before.all.max(count.map_or(0, |count| count.all)).max(1);
             if !follows && back < REORDERED.saturating_mul(units) && fell < OVERTAKEN_MS {
                 self.losses.reordered += 1;
-                // One that came before makes up for no loss.
+                // A datagram that arrived before does not reduce the losses.
                 let late = count.filter(|_| growth > 0).map_or(0, |count| u64::from(count.all));
                 self.losses.lost = self.losses.lost.saturating_sub(late);
                 return;
@@ -96,7 +98,8 @@ impl Sequence {
         self.before = count.map(|count| (number, count));
     }
 
-    /// By how much uptime fell. Where it wraps it does not: it was large, and the sequence goes on.
+    /// Returns by how much the uptime fell. A wrap is not a fall, because the uptime was large and the sequence
+    /// continues.
     fn fell_by(&self, uptime_ms: Option<u32>) -> u32 {
         let now = uptime_ms.unwrap_or(self.uptime_ms);
         let is_on = now.wrapping_sub(self.uptime_ms) < DAY_MS;
@@ -108,7 +111,7 @@ impl Sequence {
 mod tests {
     use super::{Count, Losses, Sequence};
 
-    /// Losses after datagrams of `count` units with these numbers.
+    /// Returns the losses after datagrams of `count` units with these sequence numbers.
     fn losses(count: u32, numbers: &[u32]) -> Losses {
         let mut sequence = Sequence::default();
         numbers.iter().for_each(|number| sequence.take(*number, Count::of(count), None));

@@ -1,4 +1,4 @@
-//! sFlow v5: packets, one in so many, with their first bytes or with what was read of these.
+//! sFlow v5: sampled packets, with their first bytes or with decoded fields.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
@@ -11,7 +11,7 @@ use crate::flow::counts::Reason;
 use crate::flow::record::is_zero;
 use crate::flow::sink::{Details, Sink};
 
-/// The agent of a datagram.
+/// Returns the agent of a datagram.
 pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     match datagram.agent_address {
         AddressType::IPv4(address) => address.into(),
@@ -19,7 +19,7 @@ pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     }
 }
 
-/// Hands on the contacts of `datagram`, which came at `time_ns`: it tells no time.
+/// Passes on the contacts of `datagram`, which was received at `time_ns`, because the datagram itself states no time.
 pub(crate) fn read<F: FnMut(Contact)>(
     datagram: &SflowDatagram,
     time_ns: u64,
@@ -53,20 +53,20 @@ pub(crate) fn read<F: FnMut(Contact)>(
     }
 }
 
-/// Returns the interface that a sample of the compact form names. The two highest bits are a format, and those of other formats are
+/// Returns the ingress interface of a compact sample. The two highest bits are a format, and other formats contain
 /// reasons or numbers of interfaces.
 fn interface(value: u32) -> Option<NonZeroU32> {
-    /// The device itself.
+    /// Number of the device itself.
     const INTERNAL: u32 = 0x3fff_ffff;
     Some(value).filter(|value| *value < INTERNAL).and_then(if_index)
 }
 
-/// Returns `index`, if it is one of SNMP: these have 31 bits and begin with 1.
+/// Returns `index` if it is an SNMP index, which has 31 bits and starts at 1.
 fn if_index(index: u32) -> Option<NonZeroU32> {
     NonZeroU32::new(index).filter(|index| index.get() >> 31 == 0)
 }
 
-/// The packet that the records of a sample tell of: its first bytes say most.
+/// Returns the packet that the records of a sample describe, preferably by its first bytes.
 fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
     let mut outcome = Err(Reason::NoHosts);
     for record in records {
@@ -87,7 +87,7 @@ fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
 fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
     let link_type = match header.header_protocol {
         1 => 1,
-        // PPP.
+        // This is PPP.
         7 => 9,
         11 => 228,
         12 => 229,

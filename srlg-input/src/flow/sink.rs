@@ -1,7 +1,7 @@
-//! From a record to the contacts of its directions, where these go, and what is counted of a datagram.
+//! The conversion of a record to contacts, and the counters of a datagram.
 //!
-//! Invariant: a direction without packets is no contact. In a flood whose answers alone are seen,
-//! a count of the empty direction makes a scanner of the victim.
+//! Invariant: a direction without packets is not a contact. In a flood of which only the replies are seen, counting the
+//! empty direction would turn the victim into a scanner.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -13,7 +13,7 @@ use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
 use crate::flow::sampling::Samplers;
 
-/// Takes contacts and counts of one datagram.
+/// The receiver of the contacts and counters of one datagram.
 pub(crate) struct Sink<'a, F> {
     pub(crate) options: &'a DecoderOptions,
     pub(crate) exporter: Host,
@@ -21,7 +21,7 @@ pub(crate) struct Sink<'a, F> {
     pub(crate) take: F,
 }
 
-/// What a contact may tell besides when and who.
+/// Details of a contact besides its time and hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Details {
     pub(crate) packets: Option<NonZeroU64>,
@@ -39,7 +39,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
         self.counts.add(reason);
     }
 
-    /// Counts what is wrong with a time, and hands it on.
+    /// Counts defects of a time, and returns the time.
     #[inline]
     pub(crate) fn time_ns(&mut self, last: Last) -> u64 {
         if last.is_future {
@@ -59,7 +59,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
 }
 
 impl Details {
-    /// Makes the contact of `hosts` that `exporter` reports, which is sampled at the rate `sampling` if the details state none.
+    /// Returns the contact of `hosts` that `exporter` reports. It has the rate `sampling` if the details state no rate.
     #[inline(always)]
     pub(crate) fn contact(
         &self,
@@ -72,7 +72,7 @@ impl Details {
         contact.packets = self.packets;
         contact.octets = self.octets;
         contact.protocol = self.protocol;
-        // Some write 0 for what a protocol has not, or types of ICMP for ports.
+        // Some exporters write 0 for fields that a protocol lacks, or ICMP types instead of ports.
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
         contact.tcp_flags = self.tcp_flags.filter(|_| is_tcp);
         let has_ports = self.protocol.is_none_or(|it| matches!(it, TCP | 17 | 33 | 132 | 136));
@@ -85,7 +85,7 @@ impl Details {
     }
 }
 
-/// A count since the last report, and its total.
+/// A count since the last report, and the corresponding total.
 type Count = [Number; 2];
 
 const PACKETS: Count = [Number::Packets, Number::TotalPackets];
@@ -93,13 +93,13 @@ const OCTETS: Count = [Number::Octets, Number::TotalOctets];
 const REVERSE_PACKETS: Count = [Number::ReversePackets, Number::ReverseTotalPackets];
 const REVERSE_OCTETS: Count = [Number::ReverseOctets, Number::ReverseTotalOctets];
 
-/// Values of biflowDirection (RFC 5103, section 6.3): who began the forward direction.
+/// Values of biflowDirection (RFC 5103, section 6.3), which state the initiator of the forward direction.
 const ARBITRARY: u64 = 0;
 const INITIATOR: u64 = 1;
 const REVERSE_INITIATOR: u64 = 2;
 const PERIMETER: u64 = 3;
 
-/// Hands on the contacts of a data record of `domain`.
+/// Passes on the contacts of a data record of `domain`.
 pub(crate) fn contacts<F: FnMut(Contact)>(
     record: &Record<'_>,
     domain: u32,
@@ -139,7 +139,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     }
     if has_packets(reverse_packets, reverse_octets) {
         let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
-        // Without times of its own, it has those of the forward direction.
+        // Without times of its own, it has the time of the forward direction.
         let time_ns = match first.or(last) {
             Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
             None => time_ns,
@@ -150,7 +150,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
             tcp_flags: flags(record.nonzero(Number::ReverseTcpFlags)),
             destination_port: narrow(record.number(Number::SourcePort)),
             initiated: details.initiated.map(|initiated| !initiated),
-            // The record names the interface of the forward direction.
+            // The record names the interface of the forward direction only.
             ingress: None,
             ..details
         };
@@ -160,27 +160,27 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     }
 }
 
-/// Returns a number of a narrower type, unless it is too large for that.
+/// Converts a number to a narrower type. `None` if it does not fit.
 fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
     number.and_then(|number| T::try_from(number).ok())
 }
 
-/// Returns the count since the last report, or the total where that is absent or 0. Open vSwitch sends both.
+/// Returns the count since the last report, or the total if that count is missing or 0. Open vSwitch sends both.
 fn count(record: &Record<'_>, [recent, total]: Count) -> Option<NonZeroU64> {
     record.nonzero(recent).or(record.nonzero(total))
 }
 
-/// Returns the low eight flags of TCP, if any is set.
+/// Returns the low eight TCP flags, if any is set.
 fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
     number.and_then(|number| NonZeroU8::new(number.get() as u8))
 }
 
-/// Whether the record tells of the other direction, too.
+/// Returns whether the record also describes the reverse direction.
 fn is_biflow(record: &Record<'_>) -> bool {
     record.larger(REVERSE_PACKETS).or(record.larger(REVERSE_OCTETS)).is_some()
 }
 
-/// Whether a direction has packets: so many, or octets where packets are not told.
+/// Returns whether a direction has packets, or octets if packets are not stated.
 fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
     packets.or(octets).is_some_and(|count| count > 0)
 }
@@ -189,13 +189,13 @@ fn has_forward(record: &Record<'_>) -> bool {
     match (record.larger(PACKETS), record.larger(OCTETS)) {
         (None, None) => true,
         (packets, octets) if is_biflow(record) => has_packets(packets, octets),
-        // An exporter that counts octets alone may say 0 of either.
+        // An exporter that counts only octets may report 0 packets.
         (Some(0), octets) => octets.is_some_and(|octets| octets > 0),
         _ => true,
     }
 }
 
-/// Whether the source began the conversation: of biflows it did, unless they say otherwise.
+/// Returns whether the source initiated the conversation. In a biflow it did, unless the record states otherwise.
 fn forward_initiated(record: &Record<'_>) -> Option<bool> {
     match record.number(Number::BiflowDirection) {
         Some(INITIATOR) => Some(true),

@@ -1,7 +1,7 @@
-//! What is remembered of an observation domain of an exporter, and how its sets are read with it.
+//! The state of an observation domain of an exporter, and the decoding of its sets.
 //!
-//! Shape: templates, the sets that wait for one, the sequence. Of NetFlow v5 and v7 and of sFlow
-//! there is the sequence alone.
+//! It consists of the templates, the sets that wait for a template, and the sequence. NetFlow v5 and v7 and sFlow use
+//! only the sequence.
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -20,21 +20,21 @@ use crate::flow::sequence::{Count, Sequence};
 use crate::flow::sink::{self, Sink};
 use crate::flow::templates::{Definition, Fields, STEP_BYTES, Style, Template};
 
-/// A source of an exporter.
+/// The identity of a source of an exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) version: Version,
-    /// Of sFlow.
+    /// Agent address of sFlow.
     pub(crate) agent: Option<IpAddr>,
-    /// Observation domain, source id, engine, or sub-agent.
+    /// Observation domain, source ID, engine or sub-agent.
     pub(crate) domain: u32,
 }
 
-/// A source.
+/// The state of an observation domain.
 #[derive(Debug)]
 pub(crate) struct Source {
     templates: LruCache<u16, Template>,
-    /// Bytes of all templates.
+    /// Size of all templates in memory, in bytes.
     pub(crate) template_bytes: usize,
     held: WaitingSets,
     pub(crate) sequence: Sequence,
@@ -50,15 +50,15 @@ impl Source {
         }
     }
 
-    /// Bytes that its templates take at most.
+    /// Returns the maximum size of the templates in memory, in bytes.
     pub(crate) fn most_template_bytes(options: &DecoderOptions) -> usize {
-        // A field of an enterprise is defined by 8 bytes, and at most three words come first.
+        // A field of an enterprise has a definition of 8 bytes, and at most three words precede the fields.
         let definition = 6 + options.fields * 8;
         let compiled = options.fields * STEP_BYTES;
         options.templates * (definition + compiled + TEMPLATE_BYTES)
     }
 
-    /// Its templates with their ids, the least recent first.
+    /// Returns the templates with their IDs, least recently used first.
     pub(crate) fn templates(&self) -> impl Iterator<Item = (&u16, &Template)> {
         self.templates.iter().rev()
     }
@@ -68,7 +68,7 @@ impl Source {
         self.held.backlog()
     }
 
-    /// Reads the sets of `message`; returns how many records were in it, if all could be read.
+    /// Decodes the sets of `message`, and returns the number of its records if all could be decoded.
     pub(crate) fn read<F: FnMut(Contact)>(
         &mut self,
         message: &Message<'_>,
@@ -88,7 +88,7 @@ impl Source {
                 (_, 0 | 1) | (Version::Ipfix, 2 | 3) => {
                     self.define(Style::ALL[usize::from(id)], content, &mut reading);
                 }
-                // Reserved.
+                // Other IDs are reserved.
                 _ => {}
             }
         }
@@ -98,7 +98,7 @@ impl Source {
         all.filter(|_| !sets.is_cut)
     }
 
-    /// Reads a data set, or holds it back; returns how many records were in it.
+    /// Decodes a data set or holds it, and returns the number of its records.
     fn data<F: FnMut(Contact)>(
         &mut self,
         id: u16,
@@ -125,7 +125,7 @@ impl Source {
         None
     }
 
-    /// Takes the definitions of a set in, and reads what waited for them.
+    /// Learns the definitions of a set, and decodes the data sets that waited for them.
     fn define<F: FnMut(Contact)>(
         &mut self,
         style: Style,
@@ -148,7 +148,7 @@ impl Source {
         }
     }
 
-    /// Takes a definition in; returns what is to be counted.
+    /// Learns a definition, and returns the reason to count.
     pub(crate) fn learn(
         &mut self,
         style: Style,
@@ -182,7 +182,7 @@ impl Source {
         self.template_bytes -= gone.iter().map(template_bytes).sum::<usize>();
     }
 
-    /// Forgets the least recent template; returns its bytes.
+    /// Forgets the least recently used template, and returns its size in bytes.
     pub(crate) fn shed(&mut self) -> usize {
         let bytes = self.templates.pop_lru().map_or(0, |(_, template)| template_bytes(&template));
         self.template_bytes -= bytes;
@@ -197,17 +197,17 @@ impl Source {
     }
 }
 
-/// What is at hand while sets are read.
+/// The context for decoding the sets of a message.
 struct SetReader<'a, 'b, F> {
     domain: u32,
     exporter: &'a mut Exporter,
     sink: &'a mut Sink<'b, F>,
-    /// Sets of the message that are held back.
+    /// Number of sets of the message that are held.
     waiting: usize,
 }
 
 impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
-    /// Reads the records of a set; returns how many there were, unless some could not be read.
+    /// Decodes the records of a set, and returns their number unless some could not be decoded.
     fn records(
         &mut self,
         id: u16,
@@ -234,7 +234,7 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
             self.exporter.add_undecodable(self.domain, id);
             return None;
         }
-        // Padding is shorter than any record: a field says that it is longer than what is left.
+        // Padding is shorter than any record, so a field claims to be longer than the remaining bytes.
         if template.compiled.fits(set) {
             self.sink.count(Reason::Malformed);
             return None;
@@ -243,18 +243,18 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     }
 }
 
-/// Sets of a message that may wait for their templates. An exporter has a set for each template that it has records of, a few; a set
-/// of a byte takes hundreds of bytes to remember.
+/// Limit on the sets of a message that may wait for their templates. An exporter sends one set for each of a few
+/// templates, while each held set takes hundreds of bytes, however short it is.
 const MOST_WAITING: usize = 64;
 
-/// Bytes of a template in the table, but for its definition and steps.
+/// Size of a template in the table without its definition and steps, in bytes.
 const TEMPLATE_BYTES: usize = size_of::<(u16, Template)>() + ENTRY_BYTES;
 
 fn template_bytes(template: &Template) -> usize {
     template.bytes() + TEMPLATE_BYTES
 }
 
-/// A set with the times of the datagram that it came in.
+/// A set and the times of its datagram.
 #[derive(Debug)]
 struct Set {
     template: u16,
@@ -262,10 +262,10 @@ struct Set {
     records: Box<[u8]>,
 }
 
-/// The sets that came before their template: no more than so many of a template and so many bytes in all.
+/// Sets that arrived before their template, limited in number per template and in total bytes.
 #[derive(Debug, Default)]
 struct WaitingSets {
-    /// By age.
+    /// Sets by age.
     sets: BTreeMap<u64, Set>,
     templates: BTreeMap<u16, MissingTemplate>,
     next_age: u64,
@@ -275,9 +275,9 @@ struct WaitingSets {
 /// A template that sets wait for.
 #[derive(Debug)]
 struct MissingTemplate {
-    /// When the first of its sets came, which may be gone.
+    /// Time of receipt of its first set, which may already be dropped.
     since_ns: u64,
-    /// Ages of its sets, the oldest first.
+    /// Ages of its sets, oldest first.
     ages: VecDeque<u64>,
 }
 
@@ -290,7 +290,7 @@ impl Set {
 }
 
 impl WaitingSets {
-    /// Holds `records` of `template` back; returns how many sets had to go, this one perhaps.
+    /// Holds `records` of `template`, and returns the number of dropped sets, which may include this one.
     fn push(
         &mut self,
         template: u16,
@@ -319,7 +319,7 @@ impl WaitingSets {
         before - self.sets.len()
     }
 
-    /// Forgets the oldest set of its template.
+    /// Drops the oldest set of its template.
     fn forget(&mut self, age: u64) {
         let Some(set) = self.sets.remove(&age) else { return };
         self.bytes -= set.bytes();
@@ -336,7 +336,7 @@ impl WaitingSets {
         Some(Backlog { sets: self.sets.len(), since_ns })
     }
 
-    /// Takes out the sets that waited for `template`, the oldest first.
+    /// Removes and returns the sets that waited for `template`, oldest first.
     fn take(&mut self, template: u16) -> Vec<Set> {
         let missing = self.templates.remove(&template);
         let ages = missing.into_iter().flat_map(|missing| missing.ages);

@@ -1,10 +1,10 @@
-//! What a decoder knows, as bytes, so that one that starts anew can decode at once.
+//! The saved state of a decoder, with which a new decoder can decode at once.
 //!
-//! Shape, in network byte order: [`MAGIC`]; a number of sources, each with exporter, version, domain, and
-//! a number of templates as they were defined; a number of exporters, each with its rates of sampling;
-//! CRC-32 of all before it.
-//! Invariant: what is loaded is within the bounds of the decoder that loads it, and nothing is loaded
-//! of bytes that are damaged.
+//! All integers are in network byte order. After [`MAGIC`] come the sources, each with its exporter, version, domain
+//! and original template definitions. The exporters with their sampling rates follow, then a CRC-32 of everything
+//! before it. Each list starts with the number of its items.
+//!
+//! Invariant: loaded state is within the limits of the loading decoder, and nothing is loaded from damaged bytes.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -17,45 +17,45 @@ use crate::flow::sampling::Scope;
 use crate::flow::source::{self, Source};
 use crate::flow::templates::{Definition, Style};
 
-/// Name and version of the format.
+/// Magic bytes and version of the format.
 const MAGIC: &[u8; 8] = b"SRLGFLW\x01";
 
-/// Tells why bytes are no state of a decoder.
+/// The reason why bytes are not the state of a decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadState {
-    /// They begin otherwise.
-    #[error("no state of a flow decoder, or one of another version: start without it")]
+    /// The magic bytes are missing.
+    #[error("not the state of a flow decoder, or another version: start without it")]
     Magic,
-    /// They are cut or changed.
+    /// The bytes are truncated or modified.
     #[error(
-        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, said to be {told:#010x}): start without it"
+        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {told:#010x}): start without it"
     )]
     Checksum {
-        /// Of the bytes.
+        /// Checksum of the bytes.
         found: u32,
-        /// Behind them.
+        /// Checksum stored after the bytes.
         told: u32,
     },
-    /// Their checksum is right, and their content is not.
+    /// The checksum is correct, but the content is not.
     #[error(
-        "the state of the flow decoder has a length or number that cannot be: start without it"
+        "the state of the flow decoder contains an impossible length or number: start without it"
     )]
     Content,
 }
 
-/// A source with its templates, as it was saved.
+/// A saved source with its templates.
 struct SavedSource<'a> {
     exporter: exporter::Key,
     key: source::Key,
     templates: Vec<(Style, &'a [u8])>,
 }
 
-/// An exporter with its rates, as it was saved.
+/// A saved exporter with its sampling rates.
 type SavedRates = (exporter::Key, Vec<(Scope, NonZeroU32)>);
 
 impl Decoder {
-    /// Returns its templates and rates of sampling as bytes.
+    /// Returns the templates and sampling rates as bytes.
     #[must_use]
     pub fn save(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
@@ -90,10 +90,10 @@ impl Decoder {
         bytes
     }
 
-    /// Takes in what [`save`](Self::save) made `bytes` of, beside what it knows already.
+    /// Loads the `bytes` that [`save`](Self::save) returned, in addition to the current state.
     ///
     /// # Errors
-    /// [`BadState`]; nothing is taken in then.
+    /// [`BadState`] if the bytes are not valid. Nothing is loaded then.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadState> {
         let content = checked(bytes)?;
         let (sources, rates) = read(content).ok_or(BadState::Content)?;
@@ -122,12 +122,12 @@ impl Decoder {
     }
 }
 
-/// Returns whether `bytes` begin as the state of a decoder does in any version.
+/// Returns whether `bytes` start like the state of a decoder of any version.
 pub(crate) fn is_state(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
 }
 
-/// The content of bytes that are whole.
+/// Returns the content of `bytes` if the checksum is correct.
 fn checked(bytes: &[u8]) -> Result<&[u8], BadState> {
     if !bytes.starts_with(MAGIC) {
         return Err(BadState::Magic);
@@ -175,7 +175,7 @@ fn take_rates(bytes: &mut &[u8]) -> Option<SavedRates> {
     Some((key, rates?))
 }
 
-/// Puts a number of things, and each of them.
+/// Writes the number of items, then each item.
 fn put_all<T>(bytes: &mut Vec<u8>, things: impl Iterator<Item = T>, put: impl Fn(&mut Vec<u8>, T)) {
     let at = bytes.len();
     bytes.extend([0; 4]);
@@ -187,7 +187,7 @@ fn put_all<T>(bytes: &mut Vec<u8>, things: impl Iterator<Item = T>, put: impl Fn
     bytes[at..at + 4].copy_from_slice(&count.to_be_bytes());
 }
 
-/// Takes them. A number that lies ends with the bytes, since each thing has one at least.
+/// Reads a number of items, each at least one byte long. A number that is too large fails at the end of the bytes.
 fn take_all<'a, T>(
     bytes: &mut &'a [u8],
     take: impl Fn(&mut &'a [u8]) -> Option<T>,

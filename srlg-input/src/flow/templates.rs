@@ -1,15 +1,16 @@
-//! Templates, as sets of NetFlow v9 and IPFIX bring them.
+//! Templates from the sets of NetFlow v9 and IPFIX.
 //!
-//! Shape: a set is a row of definitions; each is kept as the bytes that it came in, which is what
-//! is saved, and compiled: what to read of a record, and what to pass over.
-//! Invariant: whatever is kept is within the bounds of the options.
+//! A set is a sequence of definitions. Each is stored in two forms, as the original bytes, which are saved, and as the
+//! compiled layout with the fields to read.
+//!
+//! Invariant: everything stored is within the limits of the options.
 
 use crate::flow::bytes;
 use crate::flow::element::Element;
 use crate::flow::options::DecoderOptions;
 use crate::flow::record::Record;
 
-/// How the definitions of a set are written: by the id of the set.
+/// The encoding of the definitions in a set, given by the set ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     V9 = 0,
@@ -18,16 +19,16 @@ pub(crate) enum Style {
     IpfixOptions = 3,
 }
 
-/// What records of an id are like.
+/// The template of a record type.
 #[derive(Debug)]
 pub(crate) struct Template {
     pub(crate) style: Style,
-    /// The definition as it came.
+    /// Definition as received.
     pub(crate) definition: Box<[u8]>,
     pub(crate) compiled: RecordLayout,
 }
 
-/// What a set says about an id.
+/// A statement of a set about template IDs.
 #[derive(Debug)]
 pub(crate) enum Definition<'a> {
     Template { id: u16, bytes: &'a [u8], fields: Fields<'a> },
@@ -41,7 +42,7 @@ pub(crate) struct Fields<'a> {
     style: Style,
     bytes: &'a [u8],
     count: usize,
-    /// Fields that tell what an options record is about. Those of v9 have numbers of their own.
+    /// Number of scope fields of an options record. In v9 they have numbers of their own.
     scopes: usize,
 }
 
@@ -52,14 +53,14 @@ impl Style {
         matches!(self, Self::V9Options | Self::IpfixOptions)
     }
 
-    /// Takes a definition off `bytes`; nothing at the end, at padding, and where it is cut.
+    /// Takes a definition from `bytes`. `None` at the end, at padding, and if the definition is truncated.
     pub(crate) fn next<'a>(self, bytes: &mut &'a [u8]) -> Option<Definition<'a>> {
         let mut rest = *bytes;
         let (id, mut count) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
         if count == 0 && matches!(self, Self::Ipfix | Self::IpfixOptions) {
             let withdrawn = match id {
                 256.. => Some(Definition::Withdrawn { id }),
-                // All of a kind, by the id of their sets (RFC 7011, section 8.1).
+                // This withdraws all templates of a kind, named by the ID of their sets (RFC 7011, section 8.1).
                 _ if id == self as u16 => Some(Definition::AllWithdrawn),
                 _ => None,
             };
@@ -74,7 +75,7 @@ impl Style {
         let scopes = match self {
             Self::V9 | Self::Ipfix => 0,
             Self::IpfixOptions => bytes::u16(&mut rest)?.into(),
-            // Lengths in bytes, of four for each field.
+            // The header has lengths in bytes, four for each field.
             Self::V9Options => {
                 let scopes = count / 4;
                 count = scopes + usize::from(bytes::u16(&mut rest)?) / 4;
@@ -101,7 +102,7 @@ impl Iterator for Fields<'_> {
         self.scopes = self.scopes.saturating_sub(1);
         let (number, length) = (bytes::u16(&mut self.bytes)?, bytes::u16(&mut self.bytes)?);
         match self.style {
-            // Numbers of scopes are none of elements: 0 is that of no element.
+            // Scope numbers are not element numbers, and 0 is not the number of an element.
             Style::V9Options if is_scope => Some(Field { number: 0, enterprise: None, length }),
             Style::V9 | Style::V9Options => Some(Field { number, enterprise: None, length }),
             Style::Ipfix | Style::IpfixOptions => {
@@ -115,7 +116,7 @@ impl Iterator for Fields<'_> {
 }
 
 impl Template {
-    /// Compiles the definition of `fields` in `bytes`; nothing where it is out of bounds.
+    /// Compiles the definition of `fields` in `bytes`. `None` if it exceeds the limits.
     pub(crate) fn new(bytes: &[u8], fields: Fields<'_>, options: &DecoderOptions) -> Option<Self> {
         if fields.count > options.fields {
             return None;
@@ -125,21 +126,21 @@ impl Template {
         Some(Self { style, definition: bytes.into(), compiled })
     }
 
-    /// Bytes that it takes.
+    /// Returns its size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.definition.len() + self.compiled.bytes()
     }
 
-    /// Whether it is what `bytes` define in `style`.
+    /// Returns whether `bytes` in `style` are the same definition.
     pub(crate) fn is(&self, style: Style, bytes: &[u8]) -> bool {
         self.style == style && *self.definition == *bytes
     }
 }
 
-/// The length that stands for one which each record tells.
+/// The length of a field whose actual length is stated in each record.
 const VARIABLE: u16 = u16::MAX;
 
-/// A field as a template has it.
+/// A field as defined in a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) number: u16,
@@ -147,38 +148,39 @@ pub(crate) struct Field {
     pub(crate) length: u16,
 }
 
-/// A field that matters, or a field of variable length.
+/// A relevant field, or a field of variable length.
 #[derive(Clone, Copy, Debug)]
 struct LayoutStep {
     element: Option<Element>,
-    /// Bytes in front of it, behind the last field of variable length.
+    /// Offset in bytes from the end of the last field of variable length.
     offset: u16,
     length: u16,
 }
 
-/// Bytes that a field takes, of four or more in its definition.
+/// Size of a compiled field in bytes; its definition has at least four.
 pub(crate) const STEP_BYTES: usize = size_of::<LayoutStep>();
 
-/// Bytes that the templates of a datagram of 64 kB may take.
+/// Limit on the memory for the templates of a 64 kB datagram, in bytes.
 pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4 + 32);
 
-/// The fields of a record that matter, and where they are. A record takes at least one byte, and so does a field of variable length.
+/// The relevant fields of a record and their positions. A record has at least one byte, and so does a field of variable
+/// length.
 #[derive(Debug)]
 pub(crate) struct RecordLayout {
     steps: Box<[LayoutStep]>,
-    /// Bytes behind the last field of variable length; all bytes, if there is none.
+    /// Number of bytes after the last field of variable length, or of the whole record if there is none.
     rest: u16,
-    /// Bytes of a record, at least.
+    /// Minimum length of a record, in bytes.
     least: usize,
 }
 
 impl RecordLayout {
-    /// Compiles `fields`; nothing where their records have no length or may be longer than `most`
-    /// bytes, a field of a length of its own taken for its least.
+    /// Compiles `fields`. `None` if the records have no length or more than `most` bytes, where a field of variable
+    /// length counts with its minimum.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
         let mut steps: Vec<LayoutStep> = Vec::new();
         let (mut least, mut offset) = (0, 0);
-        // A field without length is in no record.
+        // A field without length does not occur in records.
         for Field { number, enterprise, length } in fields.filter(|field| field.length > 0) {
             let is_variable = length == VARIABLE;
             least += if is_variable { 1 } else { usize::from(length) };
@@ -196,19 +198,19 @@ impl RecordLayout {
         (least > 0).then(|| Self { steps: steps.into(), rest, least })
     }
 
-    /// Bytes that it takes.
+    /// Returns its size in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.steps)
     }
 
-    /// Whether the shortest record fits into `bytes`.
+    /// Returns whether the shortest record fits into `bytes`.
     #[inline]
     pub(crate) fn fits(&self, bytes: &[u8]) -> bool {
         bytes.len() >= self.least
     }
 
-    /// Takes a record off `bytes` into `record`; nothing where there is no whole one.
-    // A record that is returned would be copied twice.
+    /// Takes a record from `bytes` into `record`. `None` if there is no complete record.
+    // A returned record would be copied twice.
     #[inline]
     pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8], record: &mut Record<'a>) -> Option<()> {
         if !self.fits(bytes) {
@@ -234,7 +236,7 @@ impl RecordLayout {
     }
 }
 
-/// The length that a record tells (RFC 7011, section 7): one byte, or 255 and two bytes. It may be 0.
+/// Takes the length stated in a record (RFC 7011, section 7): one byte, or 255 and two bytes. It may be 0.
 fn variable(bytes: &mut &[u8]) -> Option<usize> {
     match bytes::u8(bytes)? {
         u8::MAX => bytes::u16(bytes).map(usize::from),
@@ -253,10 +255,10 @@ mod tests {
         words.iter().flat_map(|word| word.to_be_bytes()).collect()
     }
 
-    /// Number, enterprise, length.
+    /// Number, enterprise and length of a field.
     type FieldDefinition = (u16, Option<u32>, u16);
 
-    /// Ids of the definitions in a set, with their fields' numbers, enterprises and lengths.
+    /// Returns the IDs of the definitions in a set, with the numbers, enterprises and lengths of their fields.
     fn read(style: Style, set: &[u16]) -> Vec<(u16, Vec<FieldDefinition>)> {
         let bytes = words(set);
         let mut rest = &bytes[..];
@@ -331,7 +333,7 @@ mod tests {
         RecordLayout::new(fields.iter().map(field), most)
     }
 
-    /// A record, and what is left.
+    /// Returns a record and the remaining bytes.
     fn read_record<'a>(
         compiled: &RecordLayout,
         mut bytes: &'a [u8],
@@ -378,7 +380,7 @@ mod tests {
         }
     }
 
-    // The outer and the inner addresses of a tunnel: the largest of each would be a pair that never was.
+    // A tunnel has outer and inner addresses, and the largest of each would be a pair that never existed.
     #[test]
     fn the_last_of_several_addresses_counts() {
         let [outer, inner] = [[10, 0, 0, 1, 192, 0, 2, 9], [172, 16, 0, 1, 100, 64, 0, 1]];

@@ -1,6 +1,6 @@
 //! Connections to the brokers of a topic.
 //!
-//! Shape: one client is shared by all partitions. After an error it is dropped, and the next attempt makes a new one.
+//! All partitions share one client. After an error it is dropped, and the next attempt creates a new one.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::error::InputError;
 use crate::messages::{password, tls};
 use crate::options::{KafkaOptions, Mechanism, Topic};
 
-/// Time that a broker has for an answer.
+/// Timeout for a response of a broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Bytes of an answer, at most. A batch of messages that is larger than what was asked for comes all the same.
+/// Limit on the size of a response, in bytes. A broker may send a batch of messages that is larger than requested.
 const MOST_BYTES: usize = 32 << 20;
 
-/// The brokers that know a topic.
+/// The brokers of a topic.
 pub(super) struct Cluster {
     brokers: Vec<String>,
     tls: Option<Arc<ClientConfig>>,
@@ -37,13 +37,13 @@ pub(super) struct Cluster {
 pub(super) enum ClusterError {
     #[error("{}", cause_of(.0))]
     Kafka(#[from] KafkaError),
-    #[error("no answer for {} s", PATIENCE.as_secs())]
+    #[error("no response within {} s", PATIENCE.as_secs())]
     Silent,
-    #[error("no topic {0}")]
+    #[error("topic {0} not found")]
     NoTopic(String),
 }
 
-/// Returns the error for which the client gave up, without its words about having done so.
+/// Returns the error that made the client give up, without the client's message about giving up.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     match error.downcast_ref() {
         Some(
@@ -58,7 +58,7 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
 }
 
 impl Cluster {
-    /// Makes the cluster of `topic`, and reads the files that `options` name.
+    /// Creates the cluster of `topic`, and reads the files that `options` name.
     pub(super) fn new(topic: &Topic, options: &KafkaOptions) -> Result<Self, InputError> {
         let tls = options.is_tls().then(|| tls(options.kafka_ca.as_deref())).transpose()?;
         let sasl = match (&options.kafka_user, &options.kafka_password) {
@@ -75,7 +75,7 @@ impl Cluster {
         Ok(Self { brokers: topic.brokers.clone(), tls, sasl, client: Mutex::new(None) })
     }
 
-    /// Returns the numbers of the partitions of `topic`.
+    /// Returns the partition numbers of `topic`.
     pub(super) async fn partitions(&self, topic: &str) -> Result<Vec<i32>, ClusterError> {
         let topics = self.ask(async |client| Ok(client.list_topics().await?)).await?;
         let found = topics.into_iter().find(|it| it.name == topic);
@@ -84,7 +84,7 @@ impl Cluster {
         Ok(found.partitions.into_iter().collect())
     }
 
-    /// Connects to the leader of the partition `number` of `topic`.
+    /// Connects to the leader of partition `number` of `topic`.
     pub(super) async fn leader(
         &self,
         topic: &str,
@@ -94,7 +94,7 @@ impl Cluster {
         self.ask(async |client| Ok(client.partition_client(topic, number, handling).await?)).await
     }
 
-    /// Asks a client, which is forgotten if it fails.
+    /// Sends a request to the client, which is dropped if the request fails.
     async fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&Client) -> Result<T, ClusterError>,
@@ -118,8 +118,8 @@ impl Cluster {
         let mut builder = ClientBuilder::new(self.brokers.clone())
             .client_id("srlg")
             .max_message_size(MOST_BYTES)
-            // The client tries again once or twice, which a leader that has moved needs. Then the reader logs the error, waits and tries
-            // again. The deadline holds for a request and for each connection in it.
+            // The client retries once or twice, which is needed if the leader has moved. Then the reader logs the
+            // error, waits and retries. The deadline applies to a request and to each connection within it.
             .backoff_config(BackoffConfig {
                 init_backoff: Duration::from_millis(100),
                 max_backoff: Duration::from_secs(1),
@@ -137,7 +137,7 @@ impl Cluster {
     }
 }
 
-/// Waits for an answer of a broker, but no longer than [`PATIENCE`].
+/// Waits for a response of a broker, at most [`PATIENCE`].
 pub(super) async fn patiently<T>(
     answer: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {

@@ -1,23 +1,24 @@
-//! The place from which a topic is read: a stored position, or one end of it.
+//! The start of reading a topic: a stored position, or one end of the topic.
 
 use crate::kafka::partition::Start;
 use crate::messages::{Format, Layout, News};
 use crate::position::Position;
 
-/// The place from which a topic is read.
+/// The place where reading a topic starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The offsets in a state; partitions without one are new.
+    /// The offsets in the state. Partitions without an offset are new.
     Position(Position),
-    /// The topic takes the place of this one, which a state knows.
+    /// The topic replaces a topic in the state.
     Successor,
-    /// A state knows another topic.
+    /// The state has a position in another topic.
     Other(String, Start),
     New(Start),
 }
 
 impl Origin {
-    /// Returns the origin of the topic `name`, which `configured` stands for, if the state has the position `start`.
+    /// Returns the origin of the topic `name`, whose configured name is `configured`. `start` is the position in the
+    /// state.
     pub(super) fn of(
         start: Option<Position>,
         configured: &str,
@@ -27,7 +28,7 @@ impl Origin {
         let default = if is_earliest { Start::Earliest } else { Start::End };
         match start {
             None => Self::New(default),
-            // A position with a time of creation is one in a stream of NATS.
+            // A position with a creation time belongs to a NATS stream.
             Some(position) if position.topic == name && position.created_ns.is_none() => {
                 Self::Position(position)
             }
@@ -41,7 +42,7 @@ impl Origin {
         }
     }
 
-    /// Returns where `partition` starts. One that appears later is read from its earliest message on.
+    /// Returns the start of `partition`. A partition that appears later is read from its earliest message.
     pub(super) fn start(&self, partition: i32, is_first_look: bool) -> Start {
         match self {
             Self::Position(position) => {
@@ -57,13 +58,13 @@ impl Origin {
         let Self::Other(other, start) = self else { return None };
         let from = if *start == Start::End { "end" } else { "earliest message" };
         Some(format!(
-            "the state has a position in the topic {other}, and not in {name}, which is read from its {from} on"
+            "the state has a position in the topic {other}, not in {name}; reading starts at the {from}"
         ))
     }
 }
 
-/// Returns the format of the topic that the one of `format` has replaced since the position `start` was stored. That topic is to
-/// be read to its end first.
+/// Returns the format of the topic in the position `start`, if the topic of `format` has replaced it since. The former
+/// topic must first be read to its end.
 pub(super) fn former(
     start: Option<&Position>,
     configured: &str,
@@ -80,13 +81,13 @@ pub(super) fn former(
         former.ok().map(Format::Protobuf).filter(|former| former.topic(configured) == *topic);
     if former.is_none() {
         news.warn(format!(
-            "the state has no schema of the topic {topic}, which {name} has replaced: its messages after the stored position are not read"
+            "cannot read the messages of the topic {topic} after the stored position: {name} has replaced it, and the state lacks its schema"
         ));
     }
     former
 }
 
-/// Returns whether `topic` is one of the same configured name as the topic `name`, by another schema.
+/// Returns whether `topic` has the same configured name as the topic `name`, but another schema.
 fn is_former(topic: &str, configured: &str, name: &str) -> bool {
     let hash = topic.strip_prefix(configured);
     configured != name && hash.is_some_and(|hash| hash.starts_with('-'))

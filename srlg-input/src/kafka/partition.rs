@@ -1,4 +1,4 @@
-//! A partition of a topic, and the next messages of it.
+//! A partition of a topic, and the fetching of its messages.
 
 use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::{OffsetAt, PartitionClient};
@@ -8,43 +8,44 @@ use tokio::time::sleep;
 use crate::kafka::cluster::{Cluster, ClusterError, patiently};
 use crate::messages::delay;
 
-/// Milliseconds that a broker waits for a message.
+/// Time that a broker waits for a message, in milliseconds.
 const WAIT_MS: i32 = 500;
 
-/// Answers without a message, although there are some, after which an offset is passed over. It is that of a mark of a transaction.
+/// Number of empty responses, although there are messages, after which an offset is skipped. It is the offset of a
+/// transaction marker.
 const EMPTY_ANSWERS: u32 = 3;
 
-/// The first message of a partition that is read.
+/// The first message to read from a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Earliest,
-    /// After the last message that is there now.
+    /// The next message after the current end.
     End,
     At(i64),
 }
 
-/// A partition that is read.
+/// A partition that is being read.
 #[derive(Debug)]
 pub(super) struct Partition {
     pub(super) number: i32,
-    /// The offset of the next message, once it is known.
+    /// Offset of the next message, once it is known.
     offset: Option<i64>,
     start: Start,
-    /// The connection to its leader.
+    /// Connection to the leader.
     leader: Option<PartitionClient>,
-    /// Failures in a row.
+    /// Number of consecutive failures.
     pub(super) failures: u32,
-    /// Answers without a message in a row.
+    /// Number of consecutive empty responses.
     empty: u32,
 }
 
-/// Messages of a partition, and the offset after them.
+/// Messages of a partition and the offset after them.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) messages: Vec<RecordAndOffset>,
-    /// The offset after the messages.
+    /// Offset after the messages.
     pub(super) next: i64,
-    /// Messages of the partition from `next` on, if the broker has been asked for these.
+    /// Number of messages from `next` on, if the broker reported it.
     pub(super) lag: Option<u64>,
     pub(super) gap: Option<Gap>,
 }
@@ -52,21 +53,21 @@ pub(super) struct Fetched {
 /// A reason to continue with the earliest message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// Number of messages that Kafka had deleted before they were read.
+    /// Number of messages that Kafka deleted before they were read.
     Expired(u64),
-    /// The partition ends before the position: the topic was made anew.
+    /// The partition ends before the position, because the topic was recreated.
     Renewed,
 }
 
 impl Gap {
-    /// Returns the line of the log about this gap in a partition.
+    /// Returns the log line about this gap.
     pub(super) fn warning(self, partition: i32, topic: &str) -> String {
         match self {
             Self::Expired(messages) => format!(
-                "{messages} messages of the partition {partition} of {topic} are lost: Kafka had deleted them before they were read; reading continues with the earliest one"
+                "{messages} messages of partition {partition} of {topic} lost: Kafka deleted them before they were read; continuing with the earliest message"
             ),
             Self::Renewed => format!(
-                "the partition {partition} of {topic} ends before the position that was read: the topic was made anew, and is read from its earliest message on"
+                "partition {partition} of {topic} ends before the stored position: the topic was recreated; continuing with its earliest message"
             ),
         }
     }
@@ -81,7 +82,7 @@ impl Partition {
         Self { number, offset, start, leader: None, failures: 0, empty: 0 }
     }
 
-    /// Reads up to `bytes` of messages, or waits for some; after a failure it pauses first.
+    /// Fetches up to `bytes` of messages, or waits for some. After a failure it first waits.
     pub(super) async fn fetch(
         &mut self,
         cluster: &Cluster,
@@ -96,7 +97,7 @@ impl Partition {
             None => cluster.leader(topic, self.number).await?,
         };
         let fetched = self.fetch_from(&leader, bytes).await?;
-        // Not after an error: the next attempt looks for the leader again.
+        // After an error the connection is dropped, so that the next attempt looks up the leader again.
         self.leader = Some(leader);
         Ok(fetched)
     }
@@ -114,7 +115,7 @@ impl Partition {
         let answer = patiently(async { Ok(leader.fetch_records(offset, 1..bytes, WAIT_MS).await) });
         match answer.await? {
             Ok((messages, end)) => {
-                // Messages of a transaction that is open count in the end, but cannot be read yet.
+                // Messages of an open transaction count in the end offset, but cannot be read yet.
                 let is_stuck = messages.is_empty() && self.empty + 1 >= EMPTY_ANSWERS;
                 let is_open = is_stuck && offset_at(leader, OffsetAt::Latest).await? <= offset;
                 Ok(self.take(offset, messages, if is_open { offset } else { end }))
@@ -137,8 +138,8 @@ impl Partition {
         Fetched { messages, next, lag: Some(u64::try_from(end - next).unwrap_or(0)), gap: None }
     }
 
-    /// Continues at the `earliest` message, as there is none of `offset`. Returns `None` if that is the same offset, which is then no
-    /// gap, but an error of the broker.
+    /// Continues at the `earliest` message, because there is no message at `offset`. Returns `None` if both offsets are
+    /// equal, which is an error of the broker and not a gap.
     fn pass_gap(&mut self, offset: i64, earliest: i64) -> Option<Fetched> {
         let gap = match earliest.saturating_sub(offset) {
             0 => return None,
@@ -175,9 +176,9 @@ mod tests {
         };
         let answers = [9, 9, 9, 9].map(|end| next(&mut partition, end));
         assert_eq!(answers, [(7, 2), (7, 2), (8, 1), (8, 1)]);
-        // How many messages follow is not known before some are asked for.
+        // The number of further messages is unknown before the next request.
         assert_eq!(partition.go_to(8, None).lag, None);
-        // Nothing is there.
+        // The partition has no further messages.
         let answers = [8, 8, 8, 8].map(|end| next(&mut partition, end));
         assert_eq!(answers, [(8, 0); 4]);
     }
@@ -188,7 +189,7 @@ mod tests {
         let mut pass = |earliest| partition.pass_gap(7, earliest).map(|it| (it.next, it.gap));
         assert_eq!(pass(10), Some((10, Some(Gap::Expired(3)))));
         assert_eq!(pass(0), Some((0, Some(Gap::Renewed))));
-        // Another attempt at once would fail in the same way.
+        // An immediate retry would fail in the same way.
         assert_eq!(pass(7), None);
     }
 }

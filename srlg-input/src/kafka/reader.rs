@@ -1,4 +1,4 @@
-//! The thread that reads a topic: its schema, its partitions, and their messages.
+//! The thread that reads a topic, including its schema and its partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -21,14 +21,14 @@ use crate::messages::{
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
 
-/// Time without a message after which a topic that was replaced is left. Other writers may be slower to leave it.
+/// Time without a message after which a replaced topic is finished, because other writers may switch later.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Bytes of messages that are asked for at once, of all partitions and of one.
+/// Bytes of messages requested at once, in all partitions and in one.
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
-/// A topic, with the settings by which it is read.
+/// A topic and the settings for reading it.
 pub(super) struct Reader {
     topic: Topic,
     source: Source,
@@ -38,30 +38,30 @@ pub(super) struct Reader {
     start: Option<Position>,
 }
 
-/// A topic that is read by one schema.
+/// A topic that is read with one schema.
 struct Session<'a> {
     outlet: &'a mut Outlet,
-    /// The name of the topic, which has the hash of the schema.
+    /// Actual name of the topic, which contains the hash of the schema.
     name: Rc<str>,
-    /// The name of the topic in the options.
+    /// Name of the topic in the options.
     configured: String,
     cluster: Rc<Cluster>,
     format: Format,
     flows: FlowReader,
     contacts: Vec<Contact>,
     fetches: JoinSet<(Partition, Result<Fetched, ClusterError>)>,
-    /// Messages that are yet to be read, by partition.
+    /// Number of unread messages, by partition.
     lags: BTreeMap<i32, u64>,
-    /// When the last message came, at first when the session started.
+    /// Time of the last message, or of the start of the session.
     last_message: Instant,
-    /// The schema of the topic that replaces this one, and when it was seen first.
+    /// Schema of the topic that replaces this one, and the time when it was first seen.
     next: Option<(Format, Instant)>,
 }
 
-/// The end of a session.
+/// The reason why a session ends.
 enum End {
     Stop,
-    /// Another topic is to be read.
+    /// Another topic replaces this one.
     Schema(Format),
 }
 
@@ -78,12 +78,12 @@ impl Reader {
         Self { topic, source, cluster, decoding, is_earliest, start }
     }
 
-    /// Reads until the end is asked for.
+    /// Reads until the input is asked to stop.
     pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
         let read = LocalSet::new().block_on(&runtime, self.read(outlet));
-        // A request for a schema may be under way. Its answer is not needed any more.
+        // A request for a schema may be in progress, but its response is no longer needed.
         runtime.shutdown_background();
         read
     }
@@ -101,7 +101,7 @@ impl Reader {
         let mut flows = FlowReader::new(format.clone(), &decoding);
         loop {
             let name = format.topic(&topic.name);
-            news.info(format!("reads flows of the topic {name} at {topic}, {format}"));
+            news.info(format!("reading flows from the topic {name} at {topic} ({format})"));
             let origin = Origin::of(start.take(), &topic.name, &name, is_earliest);
             if let Some(warning) = origin.warning(&name) {
                 news.warn(warning);
@@ -126,7 +126,7 @@ impl Reader {
             news.leave_topic();
             let Session { name, format: former, flows: reader, .. } = session;
             news.info(format!(
-                "the schema of {topic} has changed from {former} to {next}: the topic {name} is read no further"
+                "the schema of {topic} changed from {former} to {next}; the topic {name} is no longer read"
             ));
             start = Some(Position { topic: name.to_string(), ..Position::default() });
             (format, flows) = (next, reader);
@@ -150,7 +150,7 @@ impl Session<'_> {
         let (mut failed_lookups, mut failed_fetches) = (0, 0);
         loop {
             tokio::select! {
-                // A busy topic must not keep others waiting.
+                // A busy topic must not delay the other branches.
                 biased;
                 _ = tick.tick() => {
                     if news.line.stop.is_asked() {
@@ -180,14 +180,14 @@ impl Session<'_> {
                         bytes = bytes_of(numbers.len());
                         for number in numbers.into_iter().filter(|number| known.insert(*number)) {
                             if !is_first_look {
-                                news.info(format!("{} has a new partition, {number}", news.status.source));
+                                news.info(format!("{} has the new partition {number}", news.status.source));
                             }
                             let partition = Partition::new(number, origin.start(number, is_first_look));
                             self.fetch(partition, bytes);
                         }
                     }
                     Err(ClusterError::NoTopic(name)) if self.next.is_some() => {
-                        news.warn(format!("the topic {name} was deleted before it was read to its end"));
+                        news.warn(format!("the topic {name} was deleted before all its messages were read"));
                         if let Some((next, _)) = self.next.take() {
                             return Ok(End::Schema(next));
                         }
@@ -205,7 +205,7 @@ impl Session<'_> {
                         news.recover(Subject::Schema);
                         self.note_schema(schema, news);
                     }
-                    // The schema at hand stays right for its topic, but a topic that replaces it would not be found.
+                    // The current schema stays valid for its topic, but a replacement would not be noticed.
                     Err(error) => {
                         failed_fetches += 1;
                         news.fail(Subject::Schema, error.to_string());
@@ -241,7 +241,7 @@ impl Session<'_> {
         });
     }
 
-    /// Delivers the contacts of messages; `false` where no process takes them any more.
+    /// Delivers the contacts of messages. Returns `false` if they are no longer accepted.
     fn take(
         &mut self,
         number: i32,
@@ -282,12 +282,13 @@ impl Session<'_> {
         self.outlet.deliver_until(&self.contacts, position)
     }
 
-    /// Takes the schema that is in use now: for this topic at once, for another one when this has been read to its end.
+    /// Records the schema now in use. It applies to this topic at once, and to another topic after this one has been
+    /// read to its end.
     fn note_schema(&mut self, schema: Format, news: &News<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
             if schema != self.format {
-                news.info(format!("the schema of the topic {} has changed", self.name));
+                news.info(format!("the schema of the topic {} changed", self.name));
                 self.flows.set_format(schema.clone());
                 self.format = schema;
             }
@@ -307,7 +308,7 @@ impl Session<'_> {
     }
 }
 
-/// Looks for the partitions of a topic, after some `failures` not at once.
+/// Looks up the partitions of a topic, with a delay after `failures`.
 async fn look_up(
     cluster: Rc<Cluster>,
     name: Rc<str>,
@@ -319,7 +320,7 @@ async fn look_up(
     cluster.partitions(&name).await
 }
 
-/// Returns the bytes of messages that are requested at once from each of `partitions` partitions.
+/// Returns the number of bytes to request at once from each of `partitions` partitions.
 fn bytes_of(partitions: usize) -> i32 {
     let share = ALL_BYTES / i32::try_from(partitions.max(1)).unwrap_or(i32::MAX);
     share.clamp(BYTES[0], BYTES[1])
@@ -364,7 +365,7 @@ mod tests {
         assert_eq!(session.format, format("FlowMessagevA", 2));
         let earlier = Instant::now().checked_sub(QUIET).unwrap();
         session.next = Some((next.clone(), earlier));
-        // The same one again is not newer.
+        // The same schema again does not reset the time.
         session.note_schema(next.clone(), &news);
         assert_eq!(session.next, Some((next.clone(), earlier)));
         session.last_message = earlier;

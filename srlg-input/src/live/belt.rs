@@ -1,7 +1,7 @@
-//! What goes from the threads that read to the one that asks.
+//! The queue between the reading threads and the caller.
 //!
-//! Invariant: nothing is dropped here: whoever reads waits while [`MOST`] contacts lie on the belt, and so it is the
-//! kernel that drops and counts.
+//! Invariant: nothing is dropped here. A reader waits while [`MOST`] contacts are on the belt, so the kernel drops and
+//! counts.
 
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use crate::error::InputError;
 use crate::input::LogLine;
 use crate::position::Position;
 
-/// Contacts that may lie on the belt, but for those of one block or datagram.
+/// Limit on the contacts on the belt, which one block or datagram may exceed.
 const MOST: usize = 1 << 16;
 
-/// Contacts for which the one that asks is woken. It takes fewer when a tick is over: a wake for each datagram would cost
-/// more than the contacts.
+/// Number of contacts at which the caller is woken. It takes fewer at the end of a tick, because a wake-up for each
+/// datagram would cost more than the contacts.
 pub(super) const ENOUGH: usize = 1 << 12;
 
-/// Whoever waits looks so often whether it should go on waiting.
+/// Interval at which a waiting thread checks whether to continue.
 pub(crate) const TICK: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -33,23 +33,23 @@ pub(crate) struct Belt {
 #[derive(Default)]
 pub(crate) struct Load {
     pub(crate) contacts: Vec<Contact>,
-    /// Offsets after the messages of the contacts.
+    /// Position after the messages of the contacts.
     pub(crate) position: Position,
     pub(crate) log: Vec<LogLine>,
     pub(crate) failures: Vec<InputError>,
-    /// Threads that have not ended.
+    /// Number of running threads.
     pub(crate) readers: usize,
-    /// Whether nobody takes anything any more.
+    /// Whether the caller has stopped taking contacts.
     is_left: bool,
 }
 
 impl Belt {
-    /// Puts contacts on the belt, when there is room; `false` where nobody will take them any more.
+    /// Puts contacts on the belt when there is room. Returns `false` if the caller has stopped taking them.
     pub(crate) fn put(&self, contacts: impl IntoIterator<Item = Contact>) -> bool {
         self.put_with(contacts, |_| {})
     }
 
-    /// Puts contacts on the belt as [`put`](Self::put) does, and the position after their messages.
+    /// Puts contacts on the belt as [`put`](Self::put) does, together with the position after their messages.
     #[cfg(feature = "messages")]
     pub(crate) fn put_until(
         &self,
@@ -98,13 +98,13 @@ impl Belt {
         self.filled.notify_one();
     }
 
-    /// Says that nobody takes anything any more.
+    /// Marks that the caller has stopped taking contacts.
     pub(crate) fn leave(&self) {
         self.lock().is_left = true;
         self.emptied.notify_all();
     }
 
-    /// Takes all that lies on the belt, after a tick at the latest, and leaves the room of `spent` there.
+    /// Takes everything on the belt, waiting for one tick at most, and leaves the memory of `spent` there.
     pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
         spent.clear();
         let mut load = self.lock();
@@ -121,14 +121,14 @@ impl Belt {
         taken
     }
 
-    /// A thread that failed has left the belt as it was.
+    /// Locks the belt. A failed thread leaves it in a valid state.
     fn lock(&self) -> MutexGuard<'_, Load> {
         self.load.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Load {
-    /// Whether there is nothing that should be taken before a tick is over.
+    /// Returns whether nothing needs to be taken before the end of a tick.
     fn is_little(&self) -> bool {
         let Self { contacts, log, failures, readers, .. } = self;
         contacts.len() < ENOUGH && log.is_empty() && failures.is_empty() && *readers > 0
@@ -144,8 +144,8 @@ mod tests {
     use super::*;
     use crate::contact::Host;
 
-    /// Takes from a belt with one reader, to which `load` happens a quarter of a tick later. Returns what was taken, and
-    /// after how long.
+    /// Takes from a belt with one reader, where `load` runs a quarter of a tick later. Returns the result and the
+    /// elapsed time.
     fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
         let belt = Belt::default();
         belt.begin();
@@ -164,7 +164,7 @@ mod tests {
         })
     }
 
-    /// Returns what was taken before a tick was over. A busy machine may need several attempts.
+    /// Returns what was taken before the end of a tick. A busy machine may need several attempts.
     fn take_at_once(load: impl Fn(&Belt)) -> Load {
         let mut attempts = (0..50).map(|_| take(&load));
         attempts.find(|(_, after)| *after < TICK).expect("each attempt took a tick").0

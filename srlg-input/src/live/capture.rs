@@ -1,7 +1,9 @@
-//! Contacts of a network interface as they happen, and the thread of an input that captures them.
+//! Contacts of a network interface, and the input thread that captures them.
 //!
-//! Shape: `opening` makes a handle of libpcap, [`Capture`] takes packets from it and waits for more; `drops` counts the lost ones.
-//! Invariant: [`Capture::next_contacts`] returns after [`WAIT`] at the latest, whatever comes or not, and ends for good with its first error.
+//! `opening` opens a libpcap handle, [`Capture`] reads packets from it and waits for more, and `drops` counts lost
+//! packets.
+//!
+//! Invariant: [`Capture::next_contacts`] returns within [`WAIT`] in any case, and ends for good with its first error.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -23,10 +25,10 @@ use crate::packet::{Skip, headers};
 use super::outlet::{Outlet, Outlets};
 use super::{DRAIN, LOOK, now_ns};
 
-/// Packets that are taken at once.
+/// Number of packets that are read at once.
 const BLOCK: usize = 512;
 
-/// How long a call waits for a packet.
+/// Time for which a call waits for a packet.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// A capture on a network interface, which yields the contacts of its packets.
@@ -52,25 +54,30 @@ pub struct Capture {
     tunnels: Tunnels,
     counts: PacketCounts,
     contacts: Vec<Contact>,
-    /// Packets of earlier times are passed over, until the first of a later one: the captures did not share them yet.
+    /// Time before which packets are skipped, because the captures did not share them yet. It applies until the first
+    /// later packet.
     since_ns: u64,
     drops: [Sum; 2],
     /// Whether another capture counts the packets that the interface lost.
     is_further: bool,
-    /// When the interface is looked at next, if it is quiet then.
+    /// Time of the next check of the interface, if it is quiet.
     next_look: Instant,
-    /// How capturing ended.
+    /// Error that ended the capture.
     ended: Option<LiveError>,
 }
 
 impl Capture {
-    /// Opens `interface` with `options`; packets from then on are kept for [`next_contacts`](Self::next_contacts).
+    /// Opens `interface` with `options`. Packets are buffered from now on for [`next_contacts`](Self::next_contacts).
     ///
     /// On Linux the program needs the capability `CAP_NET_RAW`.
     ///
     /// # Errors
-    /// [`LiveError`] when a size is out of range, the interface does not exist or is down, the program may not capture, frames of
-    /// the interface are not understood, or libpcap refuses the filter.
+    /// [`LiveError`] in these cases:
+    /// - a size is out of range;
+    /// - the interface does not exist or is down;
+    /// - the program lacks the permission to capture;
+    /// - the frames of the interface cannot be parsed;
+    /// - libpcap rejects the filter.
     pub fn open(interface: &str, options: &CaptureOptions) -> Result<Self, LiveError> {
         let (handle, link_type) = opening::open(interface, options)?;
         Ok(Self {
@@ -88,15 +95,15 @@ impl Capture {
         })
     }
 
-    /// Takes the hosts of packets in tunnels as `tunnels` says. Headers of inner packets need a larger
-    /// [`snap_length`](CaptureOptions::snap_length) than the default where tunnels are in tunnels.
+    /// Selects the hosts of tunnelled packets by `tunnels`. If tunnels are nested, inner headers need a larger
+    /// [`snap_length`](CaptureOptions::snap_length) than the default.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
     }
 
-    /// Opens as many captures on `interface` as `options` has capture threads, each for a thread of its own. Each packet that comes
-    /// from then on is in one of them.
+    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is then delivered to one of
+    /// them.
     ///
     /// ```no_run
     /// use srlg_input::live::{Capture, CaptureOptions};
@@ -109,7 +116,8 @@ impl Capture {
     /// ```
     ///
     /// # Errors
-    /// [`LiveError`], as from [`open`](Self::open), and when the system does not share the packets among so many, or has no such CPU.
+    /// [`LiveError`] as from [`open`](Self::open), and if the system cannot share the packets among that many captures
+    /// or lacks a CPU.
     pub fn open_all(interface: &str, options: &CaptureOptions) -> Result<Vec<Self>, LiveError> {
         let CaptureOptions { capture_threads: threads, capture_cpus: cpus, .. } = options;
         opening::size("capture_threads", *threads, CaptureOptions::THREADS)?;
@@ -130,7 +138,7 @@ impl Capture {
         Ok(captures)
     }
 
-    /// Passes over what came before `since_ns`, and what was dropped so far.
+    /// Skips packets before `since_ns`, and ignores drops so far.
     fn begin(&mut self, since_ns: u64) -> Result<(), LiveError> {
         self.since_ns = since_ns;
         let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
@@ -138,37 +146,39 @@ impl Capture {
         Ok(())
     }
 
-    /// Returns the contacts of the packets that wait, of up to 512; none where none came within 20 ms.
+    /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet arrived within 20 ms.
     ///
-    /// A packet is returned within some 40 ms after it came, unless the caller is late. What is no contact is counted and
-    /// passed over. Packets that the host itself sends are captured, too.
+    /// A packet is returned within about 40 ms of its arrival, unless the caller is late. Packets that are not contacts
+    /// are counted and skipped. Packets that the host itself sends are captured too.
     ///
     /// # Errors
-    /// [`LiveError::Gone`] when the interface was deleted, [`LiveError::Down`] within a second or so after it was set down,
-    /// [`LiveError::Failed`] otherwise. Capturing ends there: later calls return the same error.
+    /// [`LiveError::Gone`] if the interface was deleted, [`LiveError::Down`] about a second after it was set down, and
+    /// [`LiveError::Failed`] otherwise. The capture then ends, and later calls return the same error.
     pub fn next_contacts(&mut self) -> Result<&[Contact], LiveError> {
         self.contacts.clear();
         if self.ended.is_none() {
             self.ended = self.fill().err();
         }
-        // The error comes after the contacts before it.
+        // Contacts are returned before the error that followed them.
         match &self.ended {
             Some(error) if self.contacts.is_empty() => Err(error.clone()),
             _ => Ok(&self.contacts),
         }
     }
 
-    /// Returns the counts of the packets that have been taken so far.
+    /// Returns the counters of the packets read so far.
     pub fn counts(&self) -> &PacketCounts {
         &self.counts
     }
 
-    /// Returns how many packets were lost since capturing began. Of several captures the first one counts those that the interface
-    /// lost. Call it once in two minutes at least: libpcap counts in 32 bits,
-    /// which 14.9 million packets a second fill to the half in 144 s.
+    /// Returns how many packets were lost since the capture started. If there are several captures, only the first
+    /// counts losses of the interface.
+    ///
+    /// Call this at least once every two minutes, because libpcap counts in 32 bits. Half of that range lasts for 144 s
+    /// at 14.9 million packets per second.
     ///
     /// # Errors
-    /// [`LiveError::Failed`] when libpcap cannot tell.
+    /// [`LiveError::Failed`] if libpcap cannot report the drops.
     pub fn drops(&mut self) -> Result<Drops, LiveError> {
         let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
         let [buffer_full, interface] = &mut self.drops;
@@ -184,7 +194,7 @@ impl Capture {
         Ok(Status { packets, drops, ..Status::default() })
     }
 
-    /// Takes the packets that wait, and waits for one that is a contact.
+    /// Reads the waiting packets, and waits until one is a contact.
     fn fill(&mut self) -> Result<(), LiveError> {
         let mut deadline = None;
         loop {
@@ -206,7 +216,7 @@ impl Capture {
         }
     }
 
-    /// Takes up to [`BLOCK`] packets, and returns whether no more wait.
+    /// Reads up to [`BLOCK`] packets, and returns whether no more are waiting.
     fn take_waiting(&mut self) -> Result<bool, LiveError> {
         let Self { handle, link_type, tunnels, counts, contacts, since_ns, .. } = self;
         let mut left = BLOCK;
@@ -216,7 +226,7 @@ impl Capture {
                 if time_ns.is_ok_and(|time_ns| time_ns < *since_ns) {
                     return;
                 }
-                // A clock that is set back later does not matter.
+                // A clock that is set back later has no effect.
                 *since_ns = 0;
                 let seen = time_ns.and_then(|time_ns| {
                     let headers = headers(*link_type, packet.data)?;
@@ -236,12 +246,11 @@ impl Capture {
         Ok(false)
     }
 
-    /// Waits until there are packets, `left` has passed, or the interface is in trouble, which the next packet tells.
+    /// Waits until there are packets, `left` has passed, or the interface fails, which the next read detects.
     ///
-    /// libpcap's own time limit is no help: on Linux the clock of a block starts with its first packet, so that a call on a quiet
-    /// interface would not return.
+    /// libpcap's own timeout does not help. On Linux, the timer of a block starts with its first packet, so a call on a
+    /// quiet interface would not return.
     fn wait(&self, left: Duration) -> Result<(), LiveError> {
-        // At most 20 ms.
         let limit = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
         match rustix::event::poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&limit)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -249,8 +258,8 @@ impl Capture {
         }
     }
 
-    /// Looks once a second whether a quiet interface is still there and up: libpcap tells of one that is deleted, but not of one that is
-    /// set down.
+    /// Checks once a second whether a quiet interface still exists and is up, because libpcap does not report one that
+    /// is set down.
     fn look(&mut self, now: Instant) -> Result<(), LiveError> {
         if now < self.next_look {
             return Ok(());
@@ -272,7 +281,7 @@ impl fmt::Debug for Capture {
     }
 }
 
-/// Nanoseconds since the Unix epoch of a packet.
+/// Returns the time of a packet in nanoseconds since the Unix epoch.
 fn time_ns(header: &PacketHeader) -> Result<u64, Skip> {
     let seconds = u64::try_from(header.ts.tv_sec).ok();
     let fraction_ns = u64::try_from(header.ts.tv_usec).ok().map(|ticks| ticks * TICK_NS);
@@ -294,7 +303,8 @@ mod sharing {
     use super::{Capture, CaptureOptions, LiveError};
     use crate::live::fanout::{join, pin_to};
 
-    /// Opens captures that share the packets, each on the CPU that it is to run on, from the memory of which its buffer comes then.
+    /// Opens captures that share the packets. Each is opened on its own CPU, so that its buffer is allocated from the
+    /// memory of that CPU.
     pub(super) fn open(
         interface: &str,
         options: &CaptureOptions,
@@ -321,7 +331,7 @@ mod sharing {
         Ok(captures)
     }
 
-    /// Keeps this thread on the CPU of number `part` of `cpus`, if there are any.
+    /// Pins this thread to entry `part` of `cpus`, if there is one.
     pub(super) fn pin(cpus: &[u32], part: usize) -> Result<(), LiveError> {
         let Some(&cpu) = cpus.get(part) else { return Ok(()) };
         pin_to(cpu).map_err(|error| LiveError::Cpu { cpu, reason: error.to_string() })
@@ -341,19 +351,19 @@ mod sharing {
 
     pub(super) fn pin(cpus: &[u32], part: usize) -> Result<(), LiveError> {
         let Some(&cpu) = cpus.get(part) else { return Ok(()) };
-        let reason = "this system keeps no thread on a CPU".to_owned();
+        let reason = "this system cannot pin threads to a CPU".to_owned();
         Err(LiveError::Cpu { cpu, reason })
     }
 }
 
-/// Starts the threads that capture.
+/// Starts the capture threads.
 pub(super) fn open(
     name: &str,
     options: &InputOptions,
     outlets: &mut Outlets<'_>,
 ) -> Result<(), InputError> {
     let InputOptions { capture: options, tunnels, .. } = options;
-    outlets.line.belt.log(LogLine::info(format!("captures packets of {name}")));
+    outlets.line.belt.log(LogLine::info(format!("capturing packets on {name}")));
     for (part, capture) in Capture::open_all(name, options)?.into_iter().enumerate() {
         let (capture, cpus) = (capture.with_tunnels(*tunnels), options.capture_cpus.clone());
         outlets.spawn(&format!("capture {part}"), move |outlet| {
@@ -364,7 +374,7 @@ pub(super) fn open(
     Ok(())
 }
 
-/// Captures until the end is asked for and no packet waits.
+/// Captures until the input is asked to stop and no packet is waiting.
 fn run(mut capture: Capture, part: usize, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut looked = Instant::now();
     let mut asked: Option<Instant> = None;

@@ -1,16 +1,16 @@
-//! Datagrams of a socket, as many at once as wait there.
+//! Receivers of all waiting datagrams of a socket.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
 use super::now_ns;
 
-/// No datagram of UDP is larger.
+/// Upper bound for the size of a UDP datagram, in bytes.
 const LONGEST: usize = 65_536;
 
-/// A datagram that has been received.
+/// A received datagram.
 pub(super) struct UdpDatagram<'a> {
-    /// Time at which it was read, nanoseconds since the Unix epoch.
+    /// Time at which it was read, in nanoseconds since the Unix epoch.
     pub(super) at_ns: u64,
     pub(super) from: SocketAddr,
     pub(super) payload: &'a [u8],
@@ -30,10 +30,10 @@ mod many {
 
     use super::{LONGEST, SocketAddr, UdpDatagram, UdpSocket, io, now_ns};
 
-    /// Datagrams that are received by one call. A call costs as much as the copies of several.
+    /// Limit on the datagrams that one call receives. A call costs as much as several copies.
     const MOST: usize = 64;
 
-    /// Memory for datagrams, of which the system gives what is used.
+    /// Memory for datagrams, of which the system provides only the used part.
     pub(in super::super) struct Receiver {
         bytes: Vec<u8>,
         headers: MultiHeaders<SockaddrStorage>,
@@ -45,7 +45,7 @@ mod many {
             Self { bytes: vec![0; MOST * LONGEST], headers }
         }
 
-        /// Waits for a datagram, as long as `socket` does, and hands on all that wait then.
+        /// Waits for a datagram, limited by the timeout of `socket`, and passes on all that are waiting then.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
@@ -58,7 +58,7 @@ mod many {
             let received = recvmmsg(socket.as_raw_fd(), headers, slices.iter_mut(), flags, None)?;
             let at_ns = now_ns();
             for datagram in received {
-                // A socket of UDP tells who sent each datagram.
+                // A UDP socket reports the sender of each datagram.
                 let Some(from) = datagram.address.as_ref().and_then(address) else { continue };
                 let payload = datagram.iovs().next().unwrap_or_default();
                 take(UdpDatagram { at_ns, from, payload });
@@ -85,7 +85,7 @@ mod one {
             Self(vec![0; LONGEST])
         }
 
-        /// Waits for a datagram, as long as `socket` does, and hands it on.
+        /// Waits for a datagram, limited by the timeout of `socket`, and passes it on.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,

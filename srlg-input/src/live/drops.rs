@@ -1,6 +1,6 @@
 //! Counters of packets and datagrams that were dropped before they were read.
 //!
-//! Invariant: the kernel counts in 32 bits, which wrap; sums of 64 bits never fall.
+//! Invariant: the kernel counts in 32 bits, which wrap, but the 64-bit sums never fall.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,8 +11,9 @@ use crate::input::LogLine;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drops {
-    /// Packets that passed the filter and that the kernel dropped, as its buffer was full: read faster, or give a larger
-    /// [`capture_buffer`](crate::live::CaptureOptions::capture_buffer), or more
+    /// Packets that passed the filter but were dropped by the kernel because its buffer was full.
+    ///
+    /// To avoid this, read faster, or increase [`capture_buffer`](crate::live::CaptureOptions::capture_buffer) or
     /// [`capture_threads`](crate::live::CaptureOptions::capture_threads).
     pub buffer_full: u64,
     /// Packets that the network card or its driver dropped, as far as the system reports them.
@@ -20,14 +21,14 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Returns how many packets were lost in all.
+    /// Returns how many packets were lost in total.
     #[must_use]
     pub const fn total(self) -> u64 {
         self.buffer_full + self.interface
     }
 }
 
-/// Adds those of another capture.
+/// Adds the drops of another capture.
 impl std::ops::AddAssign for Drops {
     fn add_assign(&mut self, other: Self) {
         self.buffer_full += other.buffer_full;
@@ -35,7 +36,7 @@ impl std::ops::AddAssign for Drops {
     }
 }
 
-/// Both counts, in words.
+/// Writes both counts in words.
 impl fmt::Display for Drops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { buffer_full, interface } = self;
@@ -43,7 +44,7 @@ impl fmt::Display for Drops {
     }
 }
 
-/// The least interval between two warnings about dropped packets.
+/// Minimum interval between warnings about dropped packets.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The last warning about dropped packets.
@@ -54,20 +55,20 @@ pub(super) struct DropWarning {
 }
 
 impl DropWarning {
-    /// Returns the warning about `drops` that are not known yet, if one is due.
+    /// Returns a warning about new drops, if one is due.
     pub(super) fn of(&mut self, drops: Option<Drops>) -> Option<LogLine> {
         let drops = drops?.total();
         let is_due = self.at.is_none_or(|at| at.elapsed() >= MINUTE);
         let more = drops.checked_sub(self.drops).filter(|more| *more > 0 && is_due)?;
         *self = Self { drops, at: Some(Instant::now()) };
         Some(LogLine::warning(format!(
-            "{more} packets were dropped, because this program was too slow for them: give a larger --capture-buffer \
-             or more --capture-threads, or select packets by --filter"
+            "{more} packets dropped because the program was too slow: increase --capture-buffer \
+             or --capture-threads, or select packets with --filter"
         )))
     }
 }
 
-/// The sum of a counter of 32 bits.
+/// The sum of a 32-bit counter.
 #[cfg(any(feature = "flow", feature = "live"))]
 #[derive(Debug, Default)]
 pub(super) struct Sum {
@@ -77,8 +78,8 @@ pub(super) struct Sum {
 
 #[cfg(any(feature = "flow", feature = "live"))]
 impl Sum {
-    /// Adds what the counter has grown by, and returns the sum. A counter that went back by less than 2^31 was reset, as drivers
-    /// do with theirs, and adds nothing.
+    /// Adds the growth of the counter, and returns the sum. A counter that fell by less than 2^31 was reset, as drivers
+    /// do, and adds nothing.
     pub(super) fn add(&mut self, now: u32) -> u64 {
         let grown = now.wrapping_sub(self.last);
         self.sum += u64::from(if grown >> 31 == 0 { grown } else { 0 });
@@ -86,7 +87,7 @@ impl Sum {
         self.sum
     }
 
-    /// Begins anew with a counter that is at `now`.
+    /// Starts at the counter value `now`, with a sum of 0.
     #[cfg(feature = "live")]
     pub(super) const fn from(now: u32) -> Self {
         Self { last: now, sum: 0 }

@@ -1,6 +1,7 @@
-//! Sockets that share the packets of an interface, and threads that stay on a CPU, on Linux.
+//! Sharing of an interface's packets among sockets, and pinning of threads to CPUs, on Linux.
 //!
-//! Shape: the first socket makes a group with a number of its own, so that no other program shares its packets; the others join it.
+//! The first socket creates a group with a unique number, so that no other program shares its packets. The other
+//! sockets join the group.
 
 use nix::libc;
 use nix::sys::socket::{getsockopt, setsockopt};
@@ -12,7 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::options::CaptureSplit;
 
 sockopt_impl!(
-    /// The group of sockets that share the packets of an interface: its number, and in the upper half how they share.
+    /// The group of sockets that share an interface's packets: its number, with the mode of sharing in the upper half.
     PacketFanout,
     Both,
     libc::SOL_PACKET,
@@ -24,7 +25,7 @@ sockopt_impl!(
 #[derive(Clone, Copy)]
 pub(super) struct Group(u16);
 
-/// Puts `handle` into `group`, or into a new one if there is none yet.
+/// Adds `handle` to `group`, or to a new group if there is none yet.
 pub(super) fn join(
     handle: &Capture<Active>,
     group: Option<Group>,
@@ -43,7 +44,7 @@ pub(super) fn join(
     Ok(Group(getsockopt(handle, PacketFanout)? as u16))
 }
 
-/// Keeps this thread on `cpu`.
+/// Pins this thread to `cpu`.
 pub(super) fn pin_to(cpu: u32) -> rustix::io::Result<()> {
     let (cpu, mut cpus) = (cpu as usize, CpuSet::new());
     if cpu >= CpuSet::MAX_CPU {

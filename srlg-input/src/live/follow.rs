@@ -1,4 +1,4 @@
-//! Contacts of a file that goes on now, such as a pipe that a capture is written to.
+//! Contacts from a growing file, such as a pipe to which a capture is written.
 
 use std::time::Instant;
 
@@ -11,17 +11,17 @@ use super::DRAIN;
 use super::belt::TICK;
 use super::outlet::{Outlet, Outlets};
 
-/// Starts the thread that reads.
+/// Starts the reading thread.
 pub(super) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
     let options = options.clone();
-    // What is wrong with the first file comes from the thread: a pipe may say nothing for long.
+    // Errors of the first file come from the thread, because a pipe may block for a long time.
     outlets.spawn("read", move |outlet| {
-        // What is in the pipe at the end still counts.
+        // The data in the pipe at the end still count.
         read(Files::open(&options, &Stop::default())?, outlet)
     })
 }
 
-/// Reads to the end, or until the end is asked for; whoever writes may never pause.
+/// Reads until the end, or until the input is asked to stop, because a writer may never pause.
 fn read(mut files: Files, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut told = Instant::now();
     let mut asked: Option<Instant> = None;

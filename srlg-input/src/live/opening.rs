@@ -1,7 +1,8 @@
-//! From the name of an interface to a handle of libpcap that is ready, or to the error that says what to mend.
+//! Opening of an interface with libpcap, with errors that state the remedy.
 //!
-//! Shape: libpcap's reasons are texts alone here, so the list of interfaces is asked first.
-//! Invariant: a handle that leaves this file does not block, has its filter, and has frames that [`headers`] can take apart.
+//! Here, libpcap gives its reasons only as texts, so the list of interfaces is checked first.
+//!
+//! Invariant: an opened handle does not block, has its filter, and yields frames that [`headers`] can parse.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -16,126 +17,127 @@ use crate::packet::{Skip, headers};
 #[non_exhaustive]
 pub enum LiveError {
     /// A size of [`CaptureOptions`](crate::live::CaptureOptions) is out of range.
-    #[error("{option} is {value}: give {least} to {most}")]
+    #[error("{option}: must be {least} to {most}, got {value}")]
     Size {
         /// Field of `CaptureOptions`.
         option: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: u32,
-        /// Least value.
+        /// Smallest valid value.
         least: u32,
-        /// Largest value.
+        /// Largest valid value.
         most: u32,
     },
-    /// The system has no interface of this name.
-    #[error("there is no interface {interface:?}: give one of {}", listed(.present))]
+    /// The system has no interface with this name.
+    #[error("interface {interface:?} not found; available interfaces are {}", listed(.present))]
     NoInterface {
-        /// Name that was asked for.
+        /// Name that was requested.
         interface: String,
-        /// Names of the interfaces that there are.
+        /// Names of the available interfaces.
         present: Vec<String>,
     },
-    /// The program may not capture.
+    /// The program lacks the permission to capture.
     #[error(
-        "no permission to capture on {interface} ({reason}): run `setcap cap_net_raw+ep PROGRAM` as root, or start the program as root"
+        "cannot capture on {interface}: no permission ({reason}); run `setcap cap_net_raw+ep PROGRAM` as root, or start the program as root"
     )]
     Permission {
         /// Name of the interface.
         interface: String,
-        /// What libpcap says.
+        /// Reason that libpcap gives.
         reason: String,
     },
-    /// The interface is there, but not up.
-    #[error(
-        "interface {interface} is down: run `ip link set dev {interface} up`, then open it again"
-    )]
+    /// The interface exists, but is down.
+    #[error("interface {interface} is down: run `ip link set dev {interface} up`, then retry")]
     Down {
         /// Name of the interface.
         interface: String,
     },
-    /// The interface was deleted while it was captured on.
+    /// The interface was deleted during the capture.
     #[error(
-        "interface {interface} disappeared while it was captured: open {interface} again when it is back, or another interface"
+        "interface {interface} disappeared during the capture: retry when {interface} is back, or use another interface"
     )]
     Gone {
         /// Name of the interface.
         interface: String,
     },
-    /// Frames of the interface cannot be taken apart.
+    /// The frames of the interface cannot be parsed.
     #[error(
-        "frames of {interface} are of link type {number} ({name}), which is not understood: capture on an interface of Ethernet, raw IP, \
+        "cannot parse frames of {interface} with link type {number} ({name}): use an interface with Ethernet, raw IP, \
          PPP, Cisco HDLC, loopback or Linux cooked frames"
     )]
     LinkType {
         /// Name of the interface.
         interface: String,
-        /// libpcap's number of the link type (`DLT_`).
+        /// Number of the link type in libpcap (`DLT_`).
         number: i32,
-        /// libpcap's name of the link type.
+        /// Name of the link type in libpcap.
         name: String,
     },
-    /// The system does not share the packets of the interface among captures.
+    /// The system cannot share the packets of the interface among captures.
     #[error("cannot share the packets of {interface} among capture threads: {reason}")]
     Share {
         /// Name of the interface.
         interface: String,
-        /// What the system says.
+        /// Reason that the system gives.
         reason: String,
     },
-    /// A capture thread cannot run on the CPU that was given.
+    /// A capture thread cannot run on the given CPU.
     #[error("cannot run a capture thread on CPU {cpu}: {reason}")]
     Cpu {
         /// Number of the CPU.
         cpu: u32,
-        /// What the system says.
+        /// Reason that the system gives.
         reason: String,
     },
-    /// There is not one CPU for each capture thread.
-    #[error("{cpus} CPUs are given for {threads} capture threads: give one for each thread")]
+    /// The number of CPUs differs from the number of capture threads.
+    #[error("capture_cpus: must name one CPU for each of {threads} capture threads, got {cpus}")]
     CpuCount {
         /// Number of CPUs.
         cpus: usize,
         /// Number of capture threads.
         threads: u32,
     },
-    /// libpcap does not take the filter.
-    #[error(
-        "filter {filter:?} is refused ({reason}): give an expression as man 7 pcap-filter describes it"
-    )]
+    /// libpcap rejects the filter.
+    #[error("cannot use filter {filter:?} ({reason}): see man 7 pcap-filter for valid expressions")]
     Filter {
         /// Expression that was given.
         filter: String,
-        /// What libpcap says.
+        /// Reason that libpcap gives.
         reason: String,
     },
-    /// libpcap or the system fails otherwise.
-    #[error("capturing on {interface} failed ({reason}): open {interface} again")]
+    /// libpcap or the system failed for another reason.
+    #[error("capture on {interface} failed ({reason}): open {interface} again")]
     Failed {
         /// Name of the interface.
         interface: String,
-        /// What libpcap or the system says.
+        /// Reason that libpcap or the system gives.
         reason: String,
     },
 }
 
-/// Names between commas.
+/// Returns the names separated by commas.
 fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none, as none can be listed".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "unknown, because the list is empty".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 
-/// Linux gives nanoseconds for all network interfaces since libpcap 1.5. libpcap falls back to microseconds without a word that
-/// the crate `pcap` would pass on, hence they are asked for where nanoseconds are not certain.
+/// Precision of time stamps. Linux provides nanoseconds for all network interfaces since libpcap 1.5. Elsewhere libpcap
+/// may silently fall back to microseconds, so these are requested where nanoseconds are not certain.
 const PRECISION: Precision =
     if cfg!(target_os = "linux") { Precision::Nano } else { Precision::Micro };
-/// Nanoseconds of the unit in which time stamps count fractions of a second.
+/// Nanoseconds per unit of the fractional seconds of time stamps.
 pub(crate) const TICK_NS: u64 = if cfg!(target_os = "linux") { 1 } else { 1_000 };
-/// How long the kernel keeps a packet in a block that is not full. Less would be less delay, and more blocks that are taken up by
-/// few packets.
+/// Time for which the kernel keeps a packet in a block that is not full, in milliseconds. A shorter time would reduce
+/// the delay, but more blocks would be used by few packets.
 const BLOCK_MS: i32 = 20;
-/// All interfaces of Linux at once. libpcap opens it with a warning in promiscuous mode, and the crate `pcap` takes that for an error.
+/// Name of all Linux interfaces together. In promiscuous mode, libpcap opens it with a warning, which the crate `pcap`
+/// treats as an error.
 const ANY: &str = "any";
 
-/// Opens `interface`; returns its handle, and the link type of its frames by the numbers of capture files.
+/// Opens `interface`, and returns its handle and the link type of its frames, numbered as in capture files.
 pub(crate) fn open(
     interface: &str,
     options: &CaptureOptions,
@@ -159,8 +161,8 @@ pub(crate) fn open(
         return Err(error);
     }
     let link_type = link_type(interface, handle.get_datalink())?;
-    // Without a filter of the caller's an empty one is set, so that the kernel, which cuts packets by the filter, copies no more of each
-    // than the snap length.
+    // Without a filter, an empty one is set. The kernel truncates packets by the filter, so it then copies at most the
+    // snap length of each packet.
     let filter = filter.as_deref().unwrap_or_default();
     let refused =
         |error| LiveError::Filter { filter: filter.to_owned(), reason: reason_of(&error) };
@@ -168,7 +170,7 @@ pub(crate) fn open(
     Ok((handle, link_type))
 }
 
-/// A size as libpcap takes it, which would replace one out of range by one of its own.
+/// Returns a size as libpcap expects it. libpcap would replace a value out of range by its own.
 pub(crate) fn size(
     option: &'static str,
     value: u32,
@@ -179,8 +181,8 @@ pub(crate) fn size(
     size.ok_or(LiveError::Size { option, value, least, most })
 }
 
-/// The number in capture files of libpcap's number of a link type. They differ where systems had numbers of their own: of those
-/// that are understood, raw IP.
+/// Converts libpcap's number of a link type to that of capture files. They differ where systems had numbers of their
+/// own, which affects raw IP among the supported types.
 fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     let number = match of_libpcap.0 {
         12 | 14 => Some(101),
@@ -190,11 +192,11 @@ fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     number.filter(is_understood).ok_or_else(|| LiveError::LinkType {
         interface: interface.to_owned(),
         number: of_libpcap.0,
-        name: of_libpcap.get_name().unwrap_or_else(|_| "without a name".to_owned()),
+        name: of_libpcap.get_name().unwrap_or_else(|_| "unnamed".to_owned()),
     })
 }
 
-/// The error of an interface that libpcap does not open.
+/// Returns the error for an interface that libpcap does not open.
 fn refused(interface: &str, error: &pcap::Error) -> LiveError {
     let reason = reason_of(error);
     let is_permission = || {
@@ -210,9 +212,9 @@ fn refused(interface: &str, error: &pcap::Error) -> LiveError {
     }
 }
 
-/// Looks whether `interface` is there and up; `was_open` says that it has been.
+/// Checks whether `interface` exists and is up; `was_open` states that it was open before.
 pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
-    // Where they cannot be listed, nothing is known against this one.
+    // If interfaces cannot be listed, this one is assumed to be in order.
     let devices = Device::list().ok()?;
     let owned = interface.to_owned();
     match devices.iter().find(|device| device.name == interface) {
@@ -226,7 +228,7 @@ pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
     }
 }
 
-/// What libpcap says, without the words of the crate around it.
+/// Returns libpcap's reason without the prefix of the crate.
 pub(crate) fn reason_of(error: &pcap::Error) -> String {
     match error {
         pcap::Error::PcapError(reason) if reason.is_empty() => "libpcap gives no reason".to_owned(),
@@ -247,7 +249,7 @@ mod tests {
         for (of_libpcap, of_files) in [(1, 1), (12, 101), (14, 101), (113, 113), (276, 276)] {
             assert_eq!(link_type("eth0", Linktype(of_libpcap)), Ok(of_files));
         }
-        for (number, name) in [(105, "IEEE802_11"), (65_537, "without a name")] {
+        for (number, name) in [(105, "IEEE802_11"), (65_537, "unnamed")] {
             let (interface, name) = ("wlan0".to_owned(), name.to_owned());
             let refused = link_type("wlan0", Linktype(number));
             assert_eq!(refused, Err(LiveError::LinkType { interface, number, name }));

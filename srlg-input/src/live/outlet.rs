@@ -1,8 +1,9 @@
-//! [`Outlet`]: where a reading thread delivers its contacts, to a [`ContactSink`] of its own or to the belt.
+//! The destination of a reading thread's contacts: its own [`ContactSink`] or the belt.
 //!
-//! A tick of the clock says that everything that was read before it has been delivered. So a thread notes the time before it reads the
-//! clock for a block, and a tick is never later than the times of the blocks that sinks have not taken yet.
-//! Invariant: a thread waits while the caller does not pass ticks, and so it is the kernel that drops and counts.
+//! A clock tick means that everything read before it has been delivered. Therefore a thread publishes a time before it
+//! reads the clock for a block. A tick is never later than the times of blocks that sinks have not accepted yet.
+//!
+//! Invariant: a thread waits while the caller handles no ticks, so the kernel drops and counts.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,54 +19,54 @@ use crate::position::Position;
 
 use super::{Line, now_ns};
 
-/// The time without a tick after which threads wait.
+/// Time without a handled tick after which threads wait.
 const STALL: Duration = Duration::from_millis(250);
 
-/// The time of a thread that has no block in hand.
+/// Time value of a thread that is not delivering a block.
 const IDLE: u64 = u64::MAX;
 
-/// An error of a [`ContactSink`], or of its maker.
+/// An error of a [`ContactSink`] or of its creation.
 pub type SinkError = Box<dyn Error + Send + Sync>;
 
 /// A receiver of the contacts that one thread of a live input reads.
 pub trait ContactSink: Send {
-    /// Takes the contacts that were read last, at least one. None is later than the time at which it was read.
+    /// Accepts the contacts that were read last, at least one. No contact is later than the time at which it was read.
     ///
-    /// While a call takes long, the kernel drops input, and clock ticks stay at the time before the call.
+    /// During a long call, the kernel drops input, and clock ticks remain at the time before the call.
     ///
     /// # Errors
-    /// Any error, which ends the input.
+    /// Any error, which stops the input.
     fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError>;
 }
 
 /// The deliveries of all threads to their sinks.
 #[derive(Default)]
 pub(crate) struct Deliveries {
-    /// The times of the blocks in hand, one for each thread.
+    /// Times of the blocks being delivered, one for each thread.
     times: Mutex<Vec<Arc<AtomicU64>>>,
     caller: Mutex<Caller>,
     passed: Condvar,
 }
 
-/// The thread that asks for events.
+/// The thread that requests events.
 #[derive(Default)]
 struct Caller {
-    /// When it passed a tick last.
+    /// Time at which it last handled a tick.
     passed: Option<Instant>,
     has_left: bool,
 }
 
-/// Makes the outlets of an input and their threads.
+/// The creator of an input's outlets and threads.
 pub(crate) struct Outlets<'a> {
     pub(crate) line: Line,
-    /// Makes a sink for each thread; without it contacts go to the belt.
+    /// Creates a sink for each thread. Without it, contacts go to the belt.
     pub(crate) sinks: Option<SinkMaker<'a>>,
 }
 
-/// A function that makes a sink for a thread.
+/// A function that creates a sink for a thread.
 pub(crate) type SinkMaker<'a> = &'a mut dyn FnMut() -> Result<Box<dyn ContactSink>, SinkError>;
 
-/// The way of the contacts of one thread.
+/// The destination of the contacts of one thread.
 pub(crate) struct Outlet {
     pub(crate) line: Line,
     sink: Option<Sink>,
@@ -73,14 +74,14 @@ pub(crate) struct Outlet {
 
 struct Sink {
     contacts: Box<dyn ContactSink>,
-    /// The time of the block in hand.
+    /// Time of the block being delivered.
     time: Arc<AtomicU64>,
-    /// Contacts some of which had a later time than now.
+    /// Copy of contacts of which some were later than the current time.
     in_time: Vec<Contact>,
 }
 
 impl Outlets<'_> {
-    /// Starts a thread, whose contacts go to its outlet until `work` ends.
+    /// Starts a thread whose contacts go to its outlet until `work` returns.
     pub(crate) fn spawn(
         &mut self,
         name: &str,
@@ -100,7 +101,7 @@ impl Outlets<'_> {
         })
     }
 
-    /// Makes the outlet of another thread.
+    /// Creates the outlet of another thread.
     pub(crate) fn outlet(&mut self) -> Result<Outlet, InputError> {
         let line = self.line.clone();
         let Some(make) = &mut self.sinks else { return Ok(Outlet { line, sink: None }) };
@@ -111,8 +112,8 @@ impl Outlets<'_> {
 }
 
 impl Outlet {
-    /// Delivers `contacts`, each at the present time at the latest: clocks of others may be ahead. Returns `false` if the input
-    /// was dropped.
+    /// Delivers `contacts`. Later times are replaced by the current time, because other clocks may be ahead. Returns
+    /// `false` if the input was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
         let Self { line, sink } = self;
         let Some(Sink { contacts: sink, time, in_time }) = sink else {
@@ -124,7 +125,7 @@ impl Outlet {
         if !line.deliveries.wait_for_caller() {
             return Ok(false);
         }
-        // A caller that does not see the time yet has read the clock before this thread does so again.
+        // A caller that does not see this time yet has read the clock before this thread reads it again.
         time.store(now_ns(), SeqCst);
         let now_ns = now_ns();
         let contacts = if contacts.iter().all(|contact| contact.time_ns <= now_ns) {
@@ -139,7 +140,7 @@ impl Outlet {
         taken.map(|()| true).map_err(InputError::Sink)
     }
 
-    /// Delivers `contacts` as [`deliver`](Self::deliver) does, and then the position after their messages.
+    /// Delivers `contacts` as [`deliver`](Self::deliver) does, then the position after their messages.
     #[cfg(feature = "messages")]
     pub(crate) fn deliver_until(
         &mut self,
@@ -155,34 +156,34 @@ impl Outlet {
 }
 
 impl Deliveries {
-    /// Returns the time of the block in hand of another thread.
+    /// Returns the time of the block being delivered, for another thread.
     fn begin(&self) -> Arc<AtomicU64> {
         let time = Arc::new(AtomicU64::new(IDLE));
         self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&time));
         time
     }
 
-    /// Returns the next tick after the tick `last`. The clock was `now_ns` before this call.
+    /// Returns the next tick after the tick `last`. The clock was at `now_ns` before this call.
     pub(crate) fn tick(&self, now_ns: u64, last: u64) -> u64 {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = times.iter().map(|time| time.load(SeqCst)).min().unwrap_or(IDLE);
-        // A block of an earlier time was read after the clock was, or `last` would be earlier, too.
+        // A block with an earlier time was read after the clock, or else `last` would be earlier too.
         now_ns.min(oldest.max(last))
     }
 
-    /// Notes that the caller has passed a tick.
+    /// Records that the caller has handled a tick.
     pub(crate) fn pass(&self) {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner).passed = Some(Instant::now());
         self.passed.notify_all();
     }
 
-    /// Notes that the input was dropped.
+    /// Records that the input was dropped.
     pub(crate) fn leave(&self) {
         self.caller.lock().unwrap_or_else(PoisonError::into_inner).has_left = true;
         self.passed.notify_all();
     }
 
-    /// Waits until the caller has passed a tick recently. Returns `false` if the input was dropped.
+    /// Waits until the caller has recently handled a tick. Returns `false` if the input was dropped.
     fn wait_for_caller(&self) -> bool {
         let caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         let is_stalled = |caller: &mut Caller| {
@@ -193,7 +194,7 @@ impl Deliveries {
     }
 }
 
-/// Returns `contacts`, each at `now_ns` at the latest.
+/// Returns `contacts` with times of at most `now_ns`.
 fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact> {
     contacts.iter().map(move |contact| Contact { time_ns: contact.time_ns.min(now_ns), ..*contact })
 }

@@ -1,4 +1,4 @@
-//! A thread that receives exports and decodes them, and what all such threads share.
+//! The threads that receive and decode exports, and their shared state.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -17,10 +17,10 @@ use super::belt::ENOUGH;
 use super::datagrams::{Receiver, UdpDatagram};
 use super::outlet::Outlet;
 
-/// What all receiving threads share.
+/// The state that all receiving threads share.
 pub(super) struct ReceiverState {
     pub(super) permitted: Networks<()>,
-    /// One for each socket.
+    /// Decoders, one for each socket.
     pub(super) decoders: Vec<Mutex<Decoder>>,
     pub(super) homes: Homes,
     pub(super) received: AtomicU64,
@@ -29,7 +29,7 @@ pub(super) struct ReceiverState {
 }
 
 impl ReceiverState {
-    /// Decodes a datagram that came at the socket of number `here`, if its sender may send any.
+    /// Decodes a datagram that arrived at socket number `here`, if its sender is permitted.
     fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut take: impl FnMut(Contact)) {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
@@ -42,21 +42,21 @@ impl ReceiverState {
         let decoder = &self.decoders[self.homes.of(exporter.ip(), here)];
         let mut decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
         decoder.decode(exporter, at_ns, payload, |mut contact| {
-            // An exporter's clock may be ahead by what is too little to be corrected.
+            // An exporter's clock may be ahead by less than is corrected.
             contact.time_ns = contact.time_ns.min(at_ns);
             take(contact);
         });
     }
 }
 
-/// Exporters that are remembered. Forged ones put out those that are silent.
+/// Limit on the number of known exporters. Forged ones displace exporters that are silent.
 const MOST: usize = 1 << 16;
 
-/// The decoder that each exporter belongs to.
+/// The assignment of exporters to decoders.
 ///
-/// The kernel spreads datagrams over sockets by addresses and ports, and exporters change their port at will, while
-/// templates and sequences are those of an address. So an exporter belongs to the decoder of the socket that it was
-/// heard at first, wherever it is heard later. The least recent one is forgotten.
+/// The kernel distributes datagrams to sockets by address and port. An exporter may change its port, but its templates
+/// and sequence numbers belong to its address. Therefore an exporter stays with the decoder of the socket that first
+/// received it. The least recent exporter is dropped.
 pub(super) struct Homes {
     decoders: usize,
     homes: Mutex<LruCache<IpAddr, usize>>,
@@ -67,7 +67,7 @@ impl Homes {
         Self { decoders, homes: Mutex::new(table(MOST)) }
     }
 
-    /// The decoder of `exporter`, which was heard at the socket of number `here`.
+    /// Returns the decoder of `exporter`, which sent to socket number `here`.
     pub(super) fn of(&self, exporter: IpAddr, here: usize) -> usize {
         if self.decoders == 1 {
             return 0;
@@ -77,7 +77,7 @@ impl Homes {
     }
 }
 
-/// Receives at `socket`, the one of number `here`, until the end is asked for and nothing waits.
+/// Receives on `socket`, which has number `here`, until the input is asked to stop and no datagram is waiting.
 pub(super) fn receive(
     socket: &UdpSocket,
     address: SocketAddr,
@@ -96,7 +96,7 @@ pub(super) fn receive(
         let mut delivered = Ok(true);
         let received = receiver.receive(socket, |datagram| {
             shared.decode(here, &datagram, |contact| contacts.push(contact));
-            // No more than those of a datagram beyond what the belt may have.
+            // At most the contacts of one datagram exceed the limit of the belt.
             if contacts.len() >= ENOUGH && matches!(delivered, Ok(true)) {
                 delivered = outlet.deliver(&contacts);
                 contacts.clear();

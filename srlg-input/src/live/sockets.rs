@@ -1,4 +1,4 @@
-//! Sockets that exporters send to, and all that is looked after for them.
+//! The sockets that exporters send to, with their warnings and template file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -23,21 +23,21 @@ use super::outlet::Outlets;
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
 
-/// The least interval between two warnings about the same, and between two saves of templates.
+/// Minimum interval between warnings of a kind, and between saves of the templates.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The counters that warnings are about.
+/// The counters that warnings report.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Warned {
     refused: u64,
     dropped: u64,
-    /// Exporters and sources that were forgotten.
+    /// Exporters and sources that were dropped.
     gone: u64,
 }
 
 pub(crate) struct Sockets {
     shared: Arc<ReceiverState>,
-    /// Kept open, as the system does not report drops of closed sockets.
+    /// Sockets, which stay open because the system does not report drops of closed ones.
     sockets: Vec<Arc<UdpSocket>>,
     drops: Mutex<UdpDrops>,
     templates: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl Sockets {
         if let Some(path) = &options.templates {
             let damage = load_templates(path, &shared)?;
             damage.into_iter().for_each(|damage| outlets.line.belt.log(damage));
-            // Now, and not after a minute, it is found that the file cannot be written. A full disk may have room later.
+            // An unwritable file is detected now, not after a minute. A full disk may have room later.
             match save_templates(path, &shared) {
                 Err(InputError::Templates { error, .. })
                     if error.kind() == ErrorKind::StorageFull => {}
@@ -88,12 +88,12 @@ impl Sockets {
             if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
                 outlets.line.belt.log(warning);
             }
-            // A program may have asked for none, which is one.
+            // A program may have set 0, which means 1.
             if here % options.receivers.max(1) as usize == 0 {
                 outlets
                     .line
                     .belt
-                    .log(LogLine::info(format!("receives exports of flows at {address}")));
+                    .log(LogLine::info(format!("receiving flow exports on {address}")));
             }
             let socket = Arc::new(UdpSocket::from(socket));
             sockets.push(Arc::clone(&socket));
@@ -112,7 +112,7 @@ impl Sockets {
         })
     }
 
-    /// The addresses that they are bound to.
+    /// Returns the bound addresses.
     pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let mut addresses: Vec<_> =
             self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect();
@@ -120,7 +120,7 @@ impl Sockets {
         addresses
     }
 
-    /// Keeps templates, and looks at what was dropped and refused, once a minute; what there is to tell.
+    /// Once a minute, saves templates and checks drops and refusals. Returns the log lines.
     pub(crate) fn look(&mut self) -> Vec<LogLine> {
         let is_first = self.warned == Warned::default();
         if !is_first && self.warned_at.elapsed() < MINUTE {
@@ -134,17 +134,18 @@ impl Sockets {
         [self.save(), news].concat()
     }
 
-    /// Notes that the clock of this machine was set: those of exporters seem to be set the other way.
+    /// Resets the clock skews after the local clock was set, because the exporters' clocks seem to have moved the other
+    /// way.
     pub(crate) fn clock_was_set(&self) {
         self.decoders().for_each(|mut decoder| decoder.forget_skews());
     }
 
-    /// Keeps templates for the next run; what there is to tell at the end.
+    /// Saves templates for the next run, and returns the last log lines.
     pub(crate) fn finish(&mut self) -> Vec<LogLine> {
         [self.save(), self.news()].concat()
     }
 
-    /// What was dropped and refused since it was told last.
+    /// Returns warnings about drops and refusals since the last call.
     fn news(&mut self) -> Vec<LogLine> {
         let SocketStatus { refused, dropped, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
@@ -154,15 +155,15 @@ impl Sockets {
         if dropped > before.dropped {
             let more = dropped - before.dropped;
             news.push(LogLine::warning(format!(
-                "the kernel has dropped {more} datagrams of exports, as this program was too slow for them: \
-                 raise --receive-buffer, or --receivers where there are several exporters"
+                "the kernel dropped {more} datagrams with exports because the program was too slow: \
+                 raise --receive-buffer, or --receivers if there are several exporters"
             )));
         }
         if gone > before.gone {
             let more = gone - before.gone;
             news.push(LogLine::warning(format!(
-                "{more} exporters or observation domains were forgotten with their templates, because too many send; \
-                 their addresses may be forged: name single addresses with --exporters"
+                "dropped {more} exporters or observation domains and their templates because there are too many; \
+                 their addresses may be forged, so list single addresses in --exporters"
             )));
         }
         if refused > before.refused {
@@ -170,13 +171,13 @@ impl Sockets {
             let last = *self.shared.last_refused.lock().unwrap_or_else(PoisonError::into_inner);
             let last = last.map(|last| last.to_string()).unwrap_or_default();
             news.push(LogLine::warning(format!(
-                "{more} datagrams of senders that --exporters does not name were refused, the last of {last}"
+                "{more} datagrams refused from senders that --exporters does not contain, the last one from {last}"
             )));
         }
         news
     }
 
-    /// Keeps templates; what went wrong with it.
+    /// Saves templates, and returns a warning if that fails.
     fn save(&self) -> Vec<LogLine> {
         let Some(path) = &self.templates else { return Vec::new() };
         let failure = save_templates(path, &self.shared).err();
@@ -208,11 +209,11 @@ impl Sockets {
     }
 }
 
-/// The sockets at an address, each with the address that it is bound to.
+/// Binds the sockets of an address, and returns each with its bound address.
 fn bind_all(address: SocketAddr, options: &SocketOptions) -> io::Result<Vec<(Socket, SocketAddr)>> {
     let is_shared = options.receivers > 1;
     if is_shared && address.port() != 0 {
-        // Sockets that share a port share it with those of another program, too, which must not go unnoticed.
+        // A shared port is also shared with the sockets of other programs, which must be detected.
         drop(bind(address, options.receive_buffer, false)?);
     }
     let first = bind(address, options.receive_buffer, is_shared)?;
@@ -236,7 +237,7 @@ fn bind(address: SocketAddr, buffer: u32, is_shared: bool) -> io::Result<(Socket
     Ok((socket, bound))
 }
 
-/// Asks for a receive buffer, beyond the bound of the system where this process may (CAP_NET_ADMIN).
+/// Requests a receive buffer. It may exceed the limit of the system if the process has CAP_NET_ADMIN.
 fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_ok() {
@@ -245,24 +246,24 @@ fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     socket.set_recv_buffer_size(bytes)
 }
 
-/// What to tell where the kernel keeps less than was asked for.
+/// Returns a warning if the kernel provides a smaller buffer than requested.
 fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogLine> {
-    // Linux counts its own overhead as well, and says twice what is for datagrams.
+    // Linux includes its own overhead, and reports twice the size that is available to datagrams.
     let got = socket.recv_buffer_size().ok()? / 2;
     (got < asked as usize).then(|| {
         LogLine::warning(format!(
-            "the receive buffer at {address} is {got} bytes, not {asked}: raise net.core.rmem_max by sysctl"
+            "the receive buffer of {address} has {got} bytes instead of {asked}: raise net.core.rmem_max with sysctl"
         ))
     })
 }
 
-/// Bytes of the length of a part.
+/// Size of the length of a part, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// Why a file is not replaced.
-const FOREIGN: &str = "the file holds something else; give another path";
+/// Reason why an existing file is not replaced.
+const FOREIGN: &str = "the file exists and is not a template file; use another path";
 
-/// Checks that the file of templates at `path`, if there is one, can be read and is not one of another program.
+/// Checks that the template file at `path`, if it exists, is readable and does not belong to another program.
 ///
 /// # Errors
 /// [`InputError::Templates`], as from [`Input::open`](crate::Input::open).
@@ -270,7 +271,7 @@ pub fn check_templates(path: &Path) -> Result<(), InputError> {
     read_templates(path).map(drop)
 }
 
-/// Returns the contents of the file at `path`, if there is one. A file of another program is an error.
+/// Returns the contents of the file at `path`, if it exists. A file of another program is an error.
 fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
     let error = match fs::read(path) {
         Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => {
@@ -283,11 +284,12 @@ fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
     Err(InputError::Templates { path: path.to_owned(), error })
 }
 
-/// Takes in what was kept at `path`, if anything was; what is wrong with it. A file of another program is an error.
+/// Loads the templates at `path`, if there are any, and returns warnings about damage. A file of another program is an
+/// error.
 fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
     let Some(bytes) = read_templates(path)? else { return Ok(Vec::new()) };
     let Some(parts) = parts(&bytes) else {
-        let text = format!("{} is cut: its templates are lost", path.display());
+        let text = format!("template file {} is truncated: its templates are lost", path.display());
         return Ok(vec![LogLine::warning(text)]);
     };
     let mut damages = Vec::new();
@@ -304,8 +306,8 @@ fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, I
     Ok(damages)
 }
 
-/// Keeps what all decoders know at `path`: for each a length of 32 bits, little endian, and the bytes that it saves. The file is
-/// whole at any time: a new one takes the place of the old one by its name.
+/// Saves the state of all decoders to `path`: for each, its length in 32 bits (little endian) and its bytes. The file
+/// is complete at any time, because a new file replaces it by a rename.
 fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError> {
     let mut bytes = Vec::new();
     for decoder in &shared.decoders {
@@ -321,16 +323,16 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let written = written.and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // The first error says what is wrong.
+        // The first error is the relevant one.
         let _left = fs::remove_file(&new);
     }
     written
 }
 
-/// Names that are tried for a new file.
+/// Number of names to try for a new file.
 const NAMES: u32 = 16;
 
-/// Creates a file in the folder of `path`. A name that a file or a link has already is left to it.
+/// Creates a file in the folder of `path`. Names of existing files and links are skipped.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut number = 1;
     loop {
@@ -343,7 +345,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// The parts of a file, unless it is cut.
+/// Returns the parts of a file, unless it is truncated.
 fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {

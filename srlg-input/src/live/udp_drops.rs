@@ -6,22 +6,22 @@ use std::os::fd::AsRawFd;
 
 use super::drops::Sum;
 
-/// Tables of sockets, with a column of drops for each.
+/// Tables of sockets with a column of drops.
 const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];
 
-/// Columns of the tables: see proc_net_udp(5).
+/// Columns of the tables; see proc_net_udp(5).
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// Sockets of this process, and the datagrams that the kernel dropped for each.
+/// The sockets of this process, with the datagrams that the kernel dropped for each.
 #[derive(Default)]
 pub(super) struct UdpDrops {
-    /// By their inodes.
+    /// Counters by inode.
     sockets: HashMap<u64, Sum>,
 }
 
 impl UdpDrops {
-    /// Watches `socket`, if the system has a number for it.
+    /// Adds `socket`, if the system has an inode number for it.
     pub(super) fn watch(&mut self, socket: &impl AsRawFd) {
         let link = fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd()));
         let text = link.map(|link| link.to_string_lossy().into_owned()).unwrap_or_default();
@@ -30,7 +30,7 @@ impl UdpDrops {
         self.sockets.extend(inode.map(|inode| (inode, Sum::default())));
     }
 
-    /// Returns all drops so far; `None` where the system does not report them.
+    /// Returns all drops so far; `None` if the system does not report them.
     pub(super) fn count(&mut self) -> Option<u64> {
         let mut is_reported = false;
         for table in TABLES {
@@ -46,7 +46,7 @@ impl UdpDrops {
     }
 }
 
-/// Inode and drops of a row.
+/// Returns the inode and the drops of a row.
 fn row(line: &str) -> Option<(u64, u32)> {
     let mut columns = line.split_ascii_whitespace();
     let inode = columns.nth(INODE)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! From messages to contacts, and counters of them.
+//! The conversion of messages to contacts, and counters of them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -11,21 +11,21 @@ use crate::messages::flow::{Flow, Malformed};
 use crate::messages::format::Format;
 use crate::options::{ExportOptions, Timestamps};
 
-/// Exporters that are remembered. The one that was heard least recently is forgotten.
+/// Limit on the number of exporters; the least recent one is dropped.
 const EXPORTERS: usize = 16_384;
 
-/// Reads flows out of messages of one [`Format`], and counts what becomes of them.
+/// A decoder of the flows in messages of one [`Format`], with counters.
 #[derive(Debug)]
 pub struct FlowReader {
     format: Format,
     timestamps: Timestamps,
-    /// Rate of flows that state none.
+    /// Sampling rate of flows that state none.
     sampling: Option<NonZeroU32>,
     counts: FlowCounts,
     exporters: LruCache<Host, Heard>,
 }
 
-/// Counters of an exporter.
+/// The counters of an exporter.
 #[derive(Debug, Default)]
 struct Heard {
     last_ns: u64,
@@ -33,7 +33,7 @@ struct Heard {
 }
 
 impl FlowReader {
-    /// Makes a reader of messages of `format`. Of the options, `nat` has no meaning here.
+    /// Creates a decoder of messages in `format`. The option `nat` has no effect here.
     #[must_use]
     pub fn new(format: Format, options: &ExportOptions) -> Self {
         let ExportOptions { timestamps, sampling, .. } = *options;
@@ -41,8 +41,8 @@ impl FlowReader {
         Self { format, timestamps, sampling, counts, exporters }
     }
 
-    /// Reads `message`, and hands its contacts to `take`. The broker stored the message at `stored_ns`, and now it is `now_ns`, both
-    /// nanoseconds since the Unix epoch.
+    /// Decodes `message`, and passes its contacts to `take`. The broker stored the message at `stored_ns`, and the
+    /// current time is `now_ns`, both in nanoseconds since the Unix epoch.
     #[inline]
     pub fn read(
         &mut self,
@@ -72,7 +72,7 @@ impl FlowReader {
         }
     }
 
-    /// Counts a flow, and returns its contact, if it has one.
+    /// Counts a flow, and returns its contact if it has one.
     #[inline(always)]
     fn note(
         &mut self,
@@ -103,24 +103,24 @@ impl FlowReader {
         heard.counts.contacts += 1;
         let time_ns = match self.timestamps {
             Timestamps::Trusted if flow.end_ns > 0 => flow.end_ns.min(now_ns),
-            // Messages have no time of export, by which an exporter's clock could be corrected.
+            // Messages have no export time by which an exporter's clock could be corrected.
             Timestamps::Trusted | Timestamps::Corrected | Timestamps::Received => received_ns,
         };
         Some(flow.details().contact(time_ns, hosts, exporter, self.sampling))
     }
 
-    /// Reads all further messages by `format`. Counters are kept.
+    /// Decodes all further messages in `format`. Counters are kept.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }
 
-    /// Returns what became of all messages.
+    /// Returns the counters of all messages.
     #[must_use]
     pub const fn counts(&self) -> &FlowCounts {
         &self.counts
     }
 
-    /// Returns what is remembered of the exporters, in the order of their addresses.
+    /// Returns the status of all known exporters, in the order of their addresses.
     #[must_use]
     pub fn exporters(&self) -> Vec<ExporterStatus> {
         let status = |(host, heard): (&Host, &Heard)| ExporterStatus {

@@ -1,4 +1,4 @@
-//! Schemas at URLs, which are fetched again until they can be.
+//! Fetching of schemas at URLs, with retries.
 
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use crate::messages::news::{News, Subject};
 use crate::messages::retry::delay;
 use crate::messages::schema::SchemaError;
 
-/// Time between two looks at whether the input is to end.
+/// Interval at which a wait checks whether the input is asked to stop.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// Time between two looks for another schema.
+/// Interval at which the schema is fetched again.
 pub(crate) const REFRESH: Duration = Duration::from_secs(15);
 
-/// Reads the schema, again and again until it can be read; `None` if the end is asked for.
+/// Reads the schema, and retries until that succeeds. `None` if the input is asked to stop.
 pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Format> {
     for failures in 1.. {
         match fetch_schema(source.clone(), 0).await {
@@ -41,7 +41,7 @@ pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<
     None
 }
 
-/// Fetches the schema, after some `failures` not at once.
+/// Fetches the schema, with a delay after `failures`.
 pub(crate) async fn fetch_schema(source: Source, failures: u32) -> Result<Format, SchemaError> {
     if failures > 0 {
         sleep(delay(failures)).await;
@@ -49,8 +49,8 @@ pub(crate) async fn fetch_schema(source: Source, failures: u32) -> Result<Format
     joined(spawn_blocking(move || source.read()).await)
 }
 
-/// Returns what a task has returned, or panics as it did.
+/// Returns the result of a task, or resumes its panic.
 pub(crate) fn joined<T>(task: Result<T, JoinError>) -> T {
-    // Tasks are not cancelled while they are waited for.
+    // Tasks are not cancelled while they are awaited.
     task.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }

@@ -1,4 +1,4 @@
-//! Formats of messages, and where the schema of one is read.
+//! The formats of messages, and the loading of their schema.
 
 use std::fmt;
 use std::fs;
@@ -10,25 +10,26 @@ use crate::error::InputError;
 use crate::messages::schema::{Layout, SchemaError};
 use crate::options::{MessageFormat, MessageOptions};
 
-/// Bytes of a schema, at most.
+/// Limit on the size of a schema, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Time that a server has for its answer.
+/// Timeout for a response of the server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The format of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// A message of protobuf, with its length in front or without.
+    /// Protobuf messages, with or without a length prefix.
     Protobuf(Layout),
-    /// One or more lines, each an object of JSON.
+    /// One or more lines, each of them a JSON object.
     Json,
 }
 
 #[cfg(feature = "kafka")]
 impl Format {
-    /// Returns the topic in which Akvorado writes messages of this format, if `name` is only the first part of it.
+    /// Returns the topic to which Akvorado writes messages of this format, if `name` is only the first part of its
+    /// name.
     pub(crate) fn topic(&self, name: &str) -> String {
         match self {
             Self::Protobuf(layout) => layout.topic(name),
@@ -36,7 +37,7 @@ impl Format {
         }
     }
 
-    /// Returns the schema that a position keeps, from which the same format can be made.
+    /// Returns the schema to store in a position, from which the same format can be restored.
     pub(crate) fn schema(&self) -> Option<String> {
         match self {
             Self::Protobuf(layout) => Some(layout.schema()),
@@ -45,17 +46,17 @@ impl Format {
     }
 }
 
-/// The kind of messages, for the log.
+/// Writes the kind of messages, for log lines.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Protobuf(layout) => write!(f, "messages {}", layout.message()),
+            Self::Protobuf(layout) => write!(f, "{} messages", layout.message()),
             Self::Json => f.write_str("JSON lines"),
         }
     }
 }
 
-/// The origin of a format.
+/// The source of a format.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     Known(Format),
@@ -63,7 +64,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads the schema that `options` name, if it is in a file. One at a URL is read later.
+    /// Reads the schema that `options` name if it is in a file. A schema at a URL is fetched later.
     pub(crate) fn open(options: &MessageOptions) -> Result<Self, InputError> {
         let Some(name) = &options.schema else {
             return Ok(Self::Known(match options.message_format {
@@ -84,7 +85,7 @@ impl Source {
         Ok(Self::Known(Format::Protobuf(Layout::parse(&text)?)))
     }
 
-    /// Returns the format, whose schema is read if it is at a URL.
+    /// Returns the format, whose schema is fetched if it is at a URL.
     pub(crate) fn read(&self) -> Result<Format, SchemaError> {
         match self {
             Self::Known(format) => Ok(format.clone()),
@@ -107,7 +108,7 @@ impl Source {
     }
 }
 
-/// Returns `url` without the name and the password of a user, which belong in no log.
+/// Returns `url` without any user name and password, which must not appear in logs.
 fn without_user(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

@@ -1,6 +1,6 @@
-//! From a line of JSON to a flow, and the values of its fields.
+//! The conversion of a JSON line to a flow.
 //!
-//! A value of `null` is one that is not stated.
+//! A value of `null` counts as missing.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,9 +15,9 @@ use crate::messages::flow::{Flow, Malformed};
 const SECOND: u64 = 1_000_000_000;
 
 impl Flow {
-    /// Reads an object of JSON.
+    /// Parses a JSON object.
     pub(super) fn of_json(line: &[u8]) -> Result<Self, Malformed> {
-        // The parser would take the elements of an array for the fields, in the order of their declaration.
+        // The parser would accept an array as the fields in the order of their declaration.
         if !line.starts_with(b"{") {
             return Err(Malformed);
         }
@@ -25,7 +25,7 @@ impl Flow {
     }
 }
 
-/// A value, which is a number or a text.
+/// A field value that is a number or a text.
 trait Value: Default {
     const EXPECTED: &str;
 
@@ -61,7 +61,7 @@ impl Value for Number {
         Some(Self(number))
     }
 
-    /// Some write numbers of 64 bits as texts.
+    /// Some programs write 64-bit numbers as texts.
     fn of_text(text: &str) -> Option<Self> {
         text.parse().ok().map(Self)
     }
@@ -70,7 +70,7 @@ impl Value for Number {
 impl Value for Address {
     const EXPECTED: &str = "an IP address";
 
-    /// An empty text is no address.
+    /// An empty text means that there is no address.
     fn of_text(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self(None));
@@ -86,7 +86,7 @@ impl Value for Protocol {
         Some(Self(number))
     }
 
-    /// goflow2 writes an empty text for a protocol whose name it does not know.
+    /// goflow2 writes an empty text for a protocol without a known name.
     fn of_text(name: &str) -> Option<Self> {
         Some(Self(logs::protocol(name).unwrap_or_default().into()))
     }
@@ -109,7 +109,7 @@ impl Value for Time {
     }
 }
 
-/// Visits the value of a field.
+/// A visitor for the value of a field.
 struct Field<V>(PhantomData<V>);
 
 impl<V: Value> Visitor<'_> for Field<V> {

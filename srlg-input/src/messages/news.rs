@@ -1,4 +1,4 @@
-//! The status of a broker's topic, stream or subject, and the lines of the log about it.
+//! The status of a broker's topic, stream or subject, and its log lines.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -9,12 +9,12 @@ use crate::input::{BrokerStatus, LogLine, Status};
 use crate::live::Line;
 use crate::messages::decoder::FlowReader;
 
-/// Time between two updates of the status.
+/// Interval between updates of the status.
 const STATUS: Duration = Duration::from_secs(1);
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The status of a topic, a stream or a subject, and its failures.
+/// The status of a topic, a stream or a subject, including its failures.
 pub(crate) struct News<'a> {
     pub(crate) line: &'a Line,
     pub(crate) status: BrokerStatus,
@@ -24,11 +24,11 @@ pub(crate) struct News<'a> {
     minute: Minute,
 }
 
-/// A part of an input from a broker that can fail.
+/// A part of a broker input that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Subject {
     Schema,
-    /// The list of the partitions of a topic; a stream or a subject as a whole.
+    /// The partition list of a topic, or a whole stream or subject.
     Source,
     #[cfg(feature = "kafka")]
     Partition(i32),
@@ -43,14 +43,14 @@ struct Minute {
 }
 
 impl<'a> News<'a> {
-    /// Makes the news of what is read at the URL `source`.
+    /// Creates the status of the source at the URL `source`.
     pub(crate) fn new(source: String, line: &'a Line) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
         Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
     }
 
-    /// Notes that `subject` cannot be read. The first of several failures is logged.
+    /// Records that `subject` cannot be read. The first of several failures is logged.
     pub(crate) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
         let error = match subject {
@@ -61,13 +61,13 @@ impl<'a> News<'a> {
         if self.failures.is_empty() {
             self.failing_since = Some(Instant::now());
             let source = &self.status.source;
-            self.warn(format!("cannot read {source}: {error}; srlg tries again until it succeeds"));
+            self.warn(format!("cannot read {source}: {error}; retrying until it succeeds"));
         }
         self.failures.insert(subject, error);
         self.set_error();
     }
 
-    /// Notes that `subject` can be read. The end of all failures is logged.
+    /// Records that `subject` can be read. The end of all failures is logged.
     pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
@@ -77,11 +77,11 @@ impl<'a> News<'a> {
             && let Some(since) = self.failing_since.take()
         {
             let seconds = since.elapsed().as_secs();
-            self.info(format!("{} can be read again, after {seconds} s", self.status.source));
+            self.info(format!("{} can be read again after {seconds} s", self.status.source));
         }
     }
 
-    /// Forgets failures of a topic that is read no further.
+    /// Clears the failures of a topic that is finished.
     #[cfg(feature = "kafka")]
     pub(crate) fn leave_topic(&mut self) {
         let subjects: Vec<_> = self.failures.keys().copied().collect();
@@ -130,8 +130,8 @@ impl Minute {
         Self { started, flows: counts.records, without_hosts: counts.of(Reason::NoHosts) }
     }
 
-    /// Starts the next minute if it is `now`, and returns the flows of the last one if none of them had two hosts. The schema is then
-    /// that of other messages.
+    /// Starts the next minute if the last one is over at `now`. Returns the number of flows of the last minute if none
+    /// of them had two hosts, in which case the schema belongs to other messages.
     fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
         if now.duration_since(self.started) < MINUTE {
             return 0;

@@ -1,6 +1,6 @@
-//! From a message of protobuf to a flow.
+//! The conversion of a Protobuf message to a flow.
 //!
-//! The wire format is walked once, without an allocation. Fields that make no contact are passed over.
+//! The wire format is walked once, without allocations. Irrelevant fields are skipped.
 
 use crate::contact::Host;
 use crate::messages::flow::{Flow, Malformed};
@@ -9,12 +9,13 @@ use crate::messages::schema::{Layout, Part};
 const SECOND: u64 = 1_000_000_000;
 
 impl Flow {
-    /// Reads a message of `layout`, with its length in front or without.
+    /// Decodes a message of `layout`, with or without a length prefix.
     #[inline]
     pub(super) fn of_protobuf(message: &[u8], layout: &Layout) -> Result<Self, Malformed> {
         let mut rest = message;
         if varint(&mut rest) == Ok(rest.len() as u64) {
-            // A bare message may begin like that by accident, but it has no source and destination behind its first tag.
+            // A bare message may start like this by accident, but then it has no source and destination after its first
+            // tag.
             let flow = Self::of_bare_protobuf(rest, layout);
             if let Ok(Self { source: Some(_), destination: Some(_), .. }) = flow {
                 return flow;
@@ -57,7 +58,7 @@ impl Flow {
         let Some(part) = part else { return Ok(()) };
         match part {
             Part::Sampling => self.sampling = value,
-            // Nanoseconds are more exact, in whichever order both come.
+            // Nanoseconds are more precise, so they take precedence in any order.
             Part::ReceivedSeconds if self.received_ns == 0 => {
                 self.received_ns = value.saturating_mul(SECOND);
             }
@@ -90,7 +91,7 @@ impl Flow {
     }
 }
 
-/// Returns the host of an address of either family; no bytes are no host.
+/// Returns the host with an IPv4 or IPv6 address in `bytes`. `None` if there are no bytes.
 #[inline(always)]
 fn host(bytes: &[u8]) -> Result<Option<Host>, Malformed> {
     if let Ok(octets) = <[u8; 16]>::try_from(bytes) {
@@ -104,7 +105,7 @@ fn host(bytes: &[u8]) -> Result<Option<Host>, Malformed> {
     }
 }
 
-/// Takes a number of at most 64 bits in groups of seven.
+/// Takes a variable-length number of at most 64 bits, in groups of seven.
 #[inline(always)]
 fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0;

@@ -1,11 +1,11 @@
-//! The pauses between attempts to reach a broker or a schema.
+//! The delays between attempts to reach a broker or a schema.
 
 use std::time::Duration;
 
-/// The delay before the first retry, and the longest one.
+/// The first and the longest delay.
 const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(15)];
 
-/// Returns the delay after a number of failures in a row.
+/// Returns the delay after a number of consecutive failures.
 pub(crate) fn delay(failures: u32) -> Duration {
     let [first, longest] = DELAYS;
     let doublings = failures.saturating_sub(1).min(10);

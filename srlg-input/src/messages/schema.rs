@@ -1,14 +1,14 @@
-//! From the schema of flows to the numbers of the fields that make a contact.
+//! The conversion of a schema of flows to the numbers of the relevant fields.
 //!
-//! Fields are found by their names, without regard to case and underscores: those of Akvorado, goflow2 and goflow.
+//! Fields are found by name, ignoring case and underscores. The names are those of Akvorado, goflow2 and goflow.
 
 use prost_types::DescriptorProto;
 use prost_types::field_descriptor_proto::Type;
 
-/// The largest number of a field that is read. Numbers are an index.
+/// Largest field number that is supported, because numbers are used as an index.
 const MOST_NUMBER: i32 = 65_535;
 
-/// The part of a contact that a field has.
+/// The part of a contact that a field contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Source,
@@ -33,7 +33,7 @@ impl Part {
     }
 }
 
-/// Names of fields, without underscores and in lower case.
+/// Field names in lower case and without underscores.
 const NAMES: [(&str, Part); 16] = [
     ("srcaddr", Part::Source),
     ("dstaddr", Part::Destination),
@@ -53,7 +53,7 @@ const NAMES: [(&str, Part); 16] = [
     ("inif", Part::Ingress),
 ];
 
-/// Numbers of the fields of goflow2, and of the seconds that goflow had in their place.
+/// Field numbers of goflow2, and of the seconds that goflow has instead of nanoseconds.
 const GOFLOW2: [(i32, Part); 14] = [
     (2, Part::ReceivedSeconds),
     (3, Part::Sampling),
@@ -75,11 +75,11 @@ const GOFLOW2: [(i32, Part); 14] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     message: String,
-    /// By number of the field.
+    /// Parts, indexed by field number.
     parts: Vec<Option<Part>>,
 }
 
-/// An error of a schema.
+/// The reason why a schema is rejected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -88,29 +88,29 @@ pub enum SchemaError {
     Read {
         /// File or URL.
         name: String,
-        /// Why not.
+        /// Reason.
         cause: String,
     },
-    /// The text is no schema.
-    #[error("the schema does not parse: {0}")]
+    /// The text is not a schema.
+    #[error("cannot parse the schema: {0}")]
     Syntax(String),
     /// No message has the two addresses of a flow.
     #[error(
-        "no message of the schema has the fields SrcAddr and DstAddr, or src_addr and dst_addr"
+        "the schema has no message with the fields SrcAddr and DstAddr, or src_addr and dst_addr"
     )]
     NoMessage,
-    /// Several messages have them.
-    #[error("several messages of the schema are flows: {}; leave one", .0.join(", "))]
+    /// Several messages have the two addresses of a flow.
+    #[error("several messages of the schema have source and destination addresses ({}): keep one of them", .0.join(", "))]
     Ambiguous(Vec<String>),
-    /// A field is of a type in which its value cannot be.
-    #[error("the field {field} of the message {message} is of a type that is not read")]
+    /// A field has a type that cannot hold its value.
+    #[error("the field {field} of the message {message} has an unsupported type")]
     Type {
         /// Name of the message.
         message: String,
         /// Name of the field.
         field: String,
     },
-    /// The number of a field is too large.
+    /// A field number is too large.
     #[error("the field {field} of the message {message} has a number above {MOST_NUMBER}")]
     Number {
         /// Name of the message.
@@ -129,10 +129,10 @@ impl Layout {
         layout
     }
 
-    /// Parses `schema`, the text of a .proto file with one message of flows.
+    /// Parses `schema`, the text of a .proto file that contains one message with flows.
     ///
     /// # Errors
-    /// [`SchemaError`] if there is no such message, or if its fields are of other types.
+    /// [`SchemaError`] if there is no such message, or if its fields have other types.
     pub fn parse(schema: &str) -> Result<Self, SchemaError> {
         let file = protox_parse::parse("schema.proto", schema)
             .map_err(|error| SchemaError::Syntax(error.to_string()))?;
@@ -164,7 +164,7 @@ impl Layout {
                 _ => false,
             };
             let (message, field_name) = (name.to_owned(), field.name().to_owned());
-            // A field without a type is of one that is defined elsewhere.
+            // A field without a type has one that is defined elsewhere.
             if !is_right || field.r#type.is_none() {
                 return Err(SchemaError::Type { message, field: field_name });
             }
@@ -176,7 +176,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Returns a schema from which [`parse`](Self::parse) makes this layout.
+    /// Returns a schema from which [`parse`](Self::parse) restores this layout.
     #[cfg(any(feature = "kafka", test))]
     pub(crate) fn schema(&self) -> String {
         let field = |(number, part): (usize, &Option<Part>)| {
@@ -202,13 +202,14 @@ impl Layout {
         &self.message
     }
 
-    /// Returns the part of a contact that is in the field of `number`.
+    /// Returns the part of a contact in field `number`.
     #[inline(always)]
     pub(super) fn part(&self, number: u64) -> Option<Part> {
         self.parts.get(number as usize).copied().flatten()
     }
 
-    /// Returns the topic in which Akvorado writes messages of this schema, if `name` is only the first part of it.
+    /// Returns the topic to which Akvorado writes messages of this schema, if `name` is only the first part of its
+    /// name.
     #[cfg(any(feature = "kafka", test))]
     pub(crate) fn topic(&self, name: &str) -> String {
         match self.message.strip_prefix("FlowMessagev") {
@@ -218,7 +219,7 @@ impl Layout {
     }
 }
 
-/// Adds the messages in `message`, itself included, that have both addresses.
+/// Adds `message` and the messages nested in it that have both addresses.
 fn find_flows<'a>(message: &'a DescriptorProto, flows: &mut Vec<&'a DescriptorProto>) {
     let has = |wanted| message.field.iter().any(|field| part(field.name()) == Some(wanted));
     if has(Part::Source) && has(Part::Destination) {
@@ -236,7 +237,7 @@ fn part(field: &str) -> Option<Part> {
 mod tests {
     use super::*;
 
-    /// A schema with the names of fields that Akvorado has.
+    /// A schema with the field names of Akvorado.
     const ENRICHED: &str = r#"
         syntax = "proto3";
         message FlowMessagevABC {

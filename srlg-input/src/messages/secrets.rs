@@ -1,4 +1,4 @@
-//! Files with certificates and passwords for connections to brokers.
+//! Certificates, passwords and keys in files, for connections to brokers.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::InputError;
 
-/// Trusts the certificates in the file `ca`, or those of the system.
+/// Returns a TLS configuration that trusts the certificates in the file `ca`, or those of the system.
 pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     let mut roots = RootCertStore::empty();
     match ca {
@@ -23,7 +23,7 @@ pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
                 roots.add(certificate).map_err(|error| fail(error.to_string()))?;
             }
             if roots.is_empty() {
-                return Err(fail("no certificate in it".to_owned()));
+                return Err(fail("it contains no certificate".to_owned()));
             }
         }
         None => {
@@ -31,7 +31,7 @@ pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
             roots.add_parsable_certificates(system.certs);
             if roots.is_empty() {
                 let cause = system.errors.first().map(ToString::to_string);
-                let cause = cause.unwrap_or_else(|| "there are none".to_owned());
+                let cause = cause.unwrap_or_else(|| "none found".to_owned());
                 return Err(InputError::Certificates(cause));
             }
         }
@@ -43,18 +43,18 @@ pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     Ok(Arc::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
-/// Reads a password from the first line of a file that other users cannot read.
+/// Reads a password from the first line of a file that other users cannot access.
 pub(crate) fn password(path: &Path) -> Result<String, InputError> {
     match secret(path)?.lines().next() {
         Some(password) if !password.is_empty() => Ok(password.to_owned()),
         _ => Err(InputError::BrokerFile {
             path: path.to_owned(),
-            cause: "no password in its first line".to_owned(),
+            cause: "its first line contains no password".to_owned(),
         }),
     }
 }
 
-/// Reads a file that other users cannot read.
+/// Reads a file that other users cannot access.
 pub(crate) fn secret(path: &Path) -> Result<String, InputError> {
     let fail = |cause: String| InputError::BrokerFile { path: path.to_owned(), cause };
     #[cfg(unix)]
@@ -64,7 +64,7 @@ pub(crate) fn secret(path: &Path) -> Result<String, InputError> {
             fs::metadata(path).map_err(|error| fail(error.to_string()))?.permissions().mode();
         if mode & 0o007 != 0 {
             return Err(fail(
-                "all users can read it; take that right away (chmod o-rwx)".to_owned(),
+                "other users can access it; remove their permissions (chmod o-rwx)".to_owned(),
             ));
         }
     }

@@ -1,6 +1,6 @@
-//! Connections to servers of NATS.
+//! Connections to NATS servers.
 //!
-//! Shape: a connection that is lost is not repaired by the client, whose errors have no cause. The reader makes another one.
+//! The client does not repair a lost connection, because its errors have no cause. The reader opens another one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,11 @@ use crate::messages::{password, secret, tls};
 use crate::nats::session::NatsError;
 use crate::options::{BadUrl, NatsOptions, NatsUrl};
 
-/// Messages of a subject that wait to be read. The client drops others. Those of one read of the socket are far fewer.
+/// Limit on the unread messages of a subject, beyond which the client drops messages. One read of the socket yields far
+/// fewer.
 const CAPACITY: usize = 1 << 17;
 
-/// The servers, and what they ask of a client.
+/// The servers, and the settings for connecting to them.
 pub(super) struct Access {
     servers: Vec<ServerAddr>,
     is_tls: bool,
@@ -34,12 +35,12 @@ enum Identity {
 }
 
 impl Access {
-    /// Reads the files that `options` name.
+    /// Creates the settings, and reads the files that `options` name.
     pub(super) fn new(url: &NatsUrl, options: &NatsOptions) -> Result<Self, InputError> {
         let NatsOptions { nats_ca, nats_user, nats_password, nats_key, nats_credentials, .. } =
             options;
         if options.is_tls() {
-            // The client reads them again. Here it is found out whether it can.
+            // The client reads the certificates again. Reading them here detects errors early.
             tls(nats_ca.as_deref())?;
         }
         let identity = match (nats_user, nats_password, nats_key, nats_credentials) {
@@ -62,7 +63,7 @@ impl Access {
         Ok(Self { servers, is_tls: options.is_tls(), ca: nats_ca.clone(), identity })
     }
 
-    /// Connects, and returns the client and what happens to its connection.
+    /// Connects, and returns the client and the events of its connection.
     pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<Event>), NatsError> {
         let (sender, events) = unbounded_channel();
         let options = match self.identity.clone() {
@@ -80,7 +81,7 @@ impl Access {
             .max_reconnects(self.servers.len())
             .subscription_capacity(CAPACITY)
             .event_callback(move |event| {
-                // Without a receiver the input has ended.
+                // There is no receiver if the input has stopped.
                 let _ended = sender.send(event);
                 std::future::ready(())
             });
@@ -91,15 +92,15 @@ impl Access {
     }
 }
 
-/// Reads the seed of an `NKey` from a file that other users cannot read.
+/// Reads an `NKey` seed from a file that other users cannot access.
 ///
 /// # Errors
-/// [`InputError::BrokerFile`] if the file cannot be read, or has no key.
+/// [`InputError::BrokerFile`] if the file cannot be read or contains no key.
 pub fn seed(path: &Path) -> Result<String, InputError> {
     let seed = secret(path)?.trim().to_owned();
     KeyPair::from_seed(&seed).map_err(|error| InputError::BrokerFile {
         path: path.to_owned(),
-        cause: format!("there is no key in it: {error}"),
+        cause: format!("it contains no key: {error}"),
     })?;
     Ok(seed)
 }

@@ -1,4 +1,4 @@
-//! The thread that reads a stream or a subject: connections, one after the other.
+//! The thread that reads a stream or a subject over consecutive connections.
 
 use async_nats::{Client, Event};
 use futures_util::StreamExt;
@@ -15,10 +15,10 @@ use crate::nats::stream::Cursor;
 use crate::options::{ExportOptions, NatsSource, NatsUrl};
 use crate::position::Position;
 
-/// Messages that are decoded between two looks at other things.
+/// Maximum number of messages decoded before other events are checked.
 const CHUNK: usize = 1_024;
 
-/// A stream or a subject, with the settings by which it is read.
+/// A stream or a subject, and the settings for reading it.
 pub(super) struct Reader {
     pub(super) url: NatsUrl,
     pub(super) source: Source,
@@ -28,19 +28,19 @@ pub(super) struct Reader {
     pub(super) start: Option<Position>,
 }
 
-/// What is read by one connection after the other.
+/// The stream or subject that consecutive connections read.
 enum Target {
     Stream(Cursor),
     Subject(String),
 }
 
 impl Reader {
-    /// Reads until the end is asked for.
+    /// Reads until the input is asked to stop.
     pub(super) fn run(self, outlet: &mut Outlet) -> Result<(), InputError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(InputError::Thread)?;
         let read = runtime.block_on(self.read(outlet));
-        // A request for a schema may be under way. Its answer is not needed any more.
+        // A request for a schema may be in progress, but its response is no longer needed.
         runtime.shutdown_background();
         read
     }
@@ -50,7 +50,7 @@ impl Reader {
         let Self { url, source, access, decoding, is_earliest, start } = self;
         let mut news = News::new(url.to_string(), &line);
         let Some(format) = read_schema(&source, &mut news).await else { return Ok(()) };
-        news.info(format!("reads flows of {url}, {format}"));
+        news.info(format!("reading flows from {url} ({format})"));
         let mut target = match &url.source {
             NatsSource::Stream(name) => {
                 let (cursor, warning) = Cursor::new(name, start, is_earliest);
@@ -72,7 +72,7 @@ impl Reader {
                 Ok(()) | Err(Interruption::Stop) => break Ok(()),
             };
             session.news.fail(Subject::Source, error.to_string());
-            // A connection by which something was read was a good one.
+            // A connection that delivered messages resets the number of failures.
             failures = if session.news.status.messages > messages { 1 } else { failures + 1 };
             if session.wait(sleep(delay(failures)), None).await.is_err() {
                 break Ok(());
@@ -84,7 +84,7 @@ impl Reader {
     }
 }
 
-/// Reads by one connection until it is lost.
+/// Reads over one connection until it is lost.
 async fn connection(
     access: &Access,
     target: &mut Target,
@@ -98,7 +98,7 @@ async fn connection(
     }
 }
 
-/// Reads the messages of the subject `name` as they come.
+/// Reads the messages of the subject `name` as they arrive.
 async fn subject(
     name: &str,
     client: &Client,
@@ -111,8 +111,8 @@ async fn subject(
     session.news.recover(Subject::Source);
     session.news.status.partitions = 1;
     loop {
-        // All that the connection has read is taken before it reads more. So the client drops nothing, and the server notices a reader
-        // that is too slow.
+        // Everything that the connection has read is consumed before it reads more. Thus the client drops nothing, and
+        // the server notices a slow reader.
         let chunk = session.wait(unconstrained(messages.next()), Some(events)).await?;
         let chunk = chunk.ok_or(Interruption::Error(NatsError::Ended))?;
         let now_ns = now_ns();

@@ -1,4 +1,4 @@
-//! A session: the time of one connection, and what happens in it while messages are waited for.
+//! A session, which waits for messages over consecutive connections and handles other events meanwhile.
 
 use std::pin::pin;
 use std::time::Instant;
@@ -24,47 +24,47 @@ use crate::position::Position;
 /// An error of a connection, a stream or a subject.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NatsError {
-    #[error("no connection: {0}")]
+    #[error("cannot connect: {0}")]
     Connect(#[from] ConnectError),
-    #[error("no connection: {0}")]
+    #[error("cannot use the credentials: {0}")]
     Credentials(#[from] std::io::Error),
-    #[error("the connection is lost")]
+    #[error("connection lost")]
     Lost,
-    #[error("no stream {0}")]
+    #[error("stream {0} not found")]
     NoStream(String),
     #[error(
-        "the stream {0} deletes messages that were read: give it the retention policy limits, or read a copy of it"
+        "the stream {0} deletes messages after they are read: set its retention policy to limits, or read a copy of it"
     )]
     Retention(String),
-    #[error("no answer about the stream: {0}")]
+    #[error("cannot query the stream: {0}")]
     Stream(#[from] GetStreamError),
-    #[error("no consumer of the stream: {0}")]
+    #[error("cannot create a consumer of the stream: {0}")]
     Consumer(#[from] ConsumerError),
-    #[error("no messages of the stream: {0}")]
+    #[error("cannot request messages of the stream: {0}")]
     Request(#[from] StreamError),
-    #[error("no messages of the stream: {0}")]
+    #[error("cannot receive messages of the stream: {0}")]
     Messages(#[from] MessagesError),
-    #[error("messages of the stream are missing after {0}")]
+    #[error("messages of the stream are missing after sequence number {0}")]
     Missing(u64),
-    #[error("a message of the stream has no sequence")]
+    #[error("a message of the stream has no sequence number")]
     NoSequence,
-    #[error("no subscription: {0}")]
+    #[error("cannot subscribe: {0}")]
     Subscribe(#[from] SubscribeError),
-    #[error("the subscription has ended")]
+    #[error("the subscription ended")]
     Ended,
 }
 
-/// The reason why a wait is over before its time.
+/// The reason why a wait ends early.
 #[derive(Debug)]
 pub(super) enum Interruption {
-    /// The input is to end.
+    /// The input is asked to stop.
     Stop,
     /// The input has failed.
     Failure(InputError),
     Error(NatsError),
 }
 
-/// What all connections share, one after the other.
+/// The state that consecutive connections share.
 pub(super) struct Session<'a> {
     pub(super) news: News<'a>,
     pub(super) flows: FlowReader,
@@ -72,9 +72,9 @@ pub(super) struct Session<'a> {
     source: Source,
     format: Format,
     contacts: Vec<Contact>,
-    /// Messages that were found to be deleted since this was logged last.
+    /// Number of deleted messages found since the last log line about them.
     expired: u64,
-    /// Messages that were dropped since this was logged last.
+    /// Number of messages dropped since the last log line about them.
     dropped: u64,
     tick: Interval,
     schemas: JoinSet<Result<Format, SchemaError>>,
@@ -82,7 +82,7 @@ pub(super) struct Session<'a> {
     fetched: Instant,
 }
 
-/// What a wait has seen.
+/// The event that ends a wait.
 enum Wake<T> {
     Tick,
     Event(Option<Event>),
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for `work`, unless the input ends or the connection with these `events` is lost.
+    /// Waits for `work`, unless the input is asked to stop or the connection with these `events` is lost.
     pub(super) async fn wait<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -130,7 +130,7 @@ impl<'a> Session<'a> {
                 }
             };
             let wake = tokio::select! {
-                // A busy stream must not keep others waiting.
+                // A busy stream must not delay the other branches.
                 biased;
                 _ = self.tick.tick() => Wake::Tick,
                 event = event => Wake::Event(event),
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Looks whether the input is to end, publishes the status, and looks for another schema.
+    /// Checks whether the input is asked to stop, publishes the status, and fetches the schema again.
     fn look(&mut self) -> Result<(), Interruption> {
         if self.news.line.stop.is_asked() {
             return Err(Interruption::Stop);
@@ -180,9 +180,8 @@ impl<'a> Session<'a> {
                 self.news.recover(Subject::Schema);
                 if format != self.format {
                     let (former, source) = (&self.format, &self.news.status.source);
-                    self.news.info(format!(
-                        "the schema of {source} has changed from {former} to {format}"
-                    ));
+                    self.news
+                        .info(format!("the schema of {source} changed from {former} to {format}"));
                     self.flows.set_format(format.clone());
                     self.format = format;
                 }
@@ -196,19 +195,19 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Logs losses, several of them at once.
+    /// Logs the losses since the last time.
     pub(super) fn say_losses(&mut self) {
         let source = &self.news.status.source;
         if self.expired > 0 {
             self.news.warn(format!(
-                "{} messages of {source} are lost: they had been deleted before they were read",
+                "{} messages of {source} lost: the server deleted them before they were read",
                 self.expired
             ));
             self.expired = 0;
         }
         if self.dropped > 0 {
             self.news.warn(format!(
-                "{} messages of {source} or more are lost: they were not read in time",
+                "at least {} messages of {source} lost: they were not read in time",
                 self.dropped
             ));
             self.dropped = 0;
@@ -221,13 +220,13 @@ impl<'a> Session<'a> {
         self.news.status.expired += messages;
     }
 
-    /// Reads a message that the server stored at `stored_ns`.
+    /// Decodes a message that the server stored at `stored_ns`.
     pub(super) fn read(&mut self, message: &[u8], stored_ns: u64, now_ns: u64) {
         self.news.status.messages += 1;
         self.flows.read(message, stored_ns, now_ns, |contact| self.contacts.push(contact));
     }
 
-    /// Delivers the contacts of all messages that were read, and then the position after them.
+    /// Delivers the contacts of all messages read so far, then the position after them.
     pub(super) fn deliver(&mut self, position: Position) -> Result<(), Interruption> {
         let delivered = self.outlet.deliver_until(&self.contacts, position);
         self.contacts.clear();

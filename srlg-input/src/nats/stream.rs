@@ -1,8 +1,9 @@
-//! The messages of a stream of JetStream, in their order.
+//! The messages of a JetStream stream, in order.
 //!
-//! A consumer without acknowledgements lasts as long as the connection. The place to start from is that of the position, so that the
-//! server keeps nothing about this reader.
-//! Invariant: every number of the sequence is that of a message that was read, or is counted as deleted.
+//! A consumer without acknowledgements exists as long as the connection. It starts at the stored position, so the
+//! server stores nothing about this reader.
+//!
+//! Invariant: each sequence number belongs to a message that was read or is counted as deleted.
 
 use std::time::Duration;
 
@@ -22,46 +23,46 @@ use crate::messages::Subject;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::position::Position;
 
-/// Messages that are requested at once, and their bytes.
+/// Number of messages requested at once, and their bytes.
 const BATCH: usize = 8_192;
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Messages that are decoded between two looks at other things.
+/// Maximum number of messages decoded before other events are checked.
 const CHUNK: usize = 1_024;
 
-/// Time that a request for messages lasts, and the pause after which a server says that it is still there.
+/// Duration of a request for messages, and the pause after which the server sends a heartbeat.
 const EXPIRES: Duration = Duration::from_secs(30);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
-/// The time after which the server forgets a consumer that asks for nothing.
+/// Time after which the server deletes an idle consumer.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// The partition that a stream has in a position.
+/// Partition number of a stream in a position.
 const PARTITION: i32 = 0;
 
-/// A stream, and how far it was read.
+/// A stream, and the position up to which it was read.
 #[derive(Debug)]
 pub(super) struct Cursor {
     name: String,
     is_earliest: bool,
-    /// When the stream was made.
+    /// Time at which the stream was created.
     created_ns: Option<i64>,
-    /// The sequence of the next message.
+    /// Sequence number of the next message.
     next: Option<u64>,
 }
 
-/// The first message that is read of a stream that has been opened.
+/// The first message to read from an opened stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
     next: u64,
-    /// Messages from there on.
+    /// Number of messages from there on.
     lag: u64,
-    /// Messages that had been deleted before they were read.
+    /// Number of messages that were deleted before they were read.
     expired: u64,
     is_renewed: bool,
 }
 
-/// The sequences that a stream has now.
+/// The sequence numbers that a stream has now.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     created_ns: i64,
@@ -70,7 +71,8 @@ struct Extent {
 }
 
 impl Cursor {
-    /// Makes the cursor of the stream `name`, at the position `start` if it is one in this stream. Else a warning comes with it.
+    /// Creates the cursor of the stream `name`. It starts at the position `start` if that belongs to this stream;
+    /// otherwise a warning is returned too.
     pub(super) fn new(
         name: &str,
         start: Option<Position>,
@@ -88,7 +90,7 @@ impl Cursor {
         }
         let from = if is_earliest { "earliest message" } else { "end" };
         let warning = format!(
-            "the state has a position in {topic}, and not in the stream {name}, which is read from its {from} on"
+            "the state has a position in {topic}, not in the stream {name}; reading starts at the {from}"
         );
         (cursor, Some(warning))
     }
@@ -111,7 +113,7 @@ impl Cursor {
         if opening.is_renewed {
             let source = &session.news.status.source;
             session.news.warn(format!(
-                "{source} is not the stream of the position: it was made anew, and is read from its earliest message on"
+                "{source} is not the stream of the stored position: it was recreated; continuing with its earliest message"
             ));
         }
         session.deliver(self.position())?;
@@ -134,7 +136,7 @@ impl Cursor {
         }
     }
 
-    /// Takes a message, whose number among those of the consumer follows on `sequence`.
+    /// Reads a message, whose consumer sequence number must follow `sequence`.
     fn take(
         &mut self,
         message: &Message,
@@ -156,7 +158,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Makes a consumer that starts at the next message.
+    /// Creates a consumer that starts at the next message.
     async fn open(
         &mut self,
         context: &jetstream::Context,
@@ -197,7 +199,7 @@ impl Cursor {
         let Extent { created_ns, first, last } = extent;
         let (first, end) = (first.max(1), last + 1);
         let (next, is_renewed) = match self.next {
-            // Views have positions in several streams of that name.
+            // Several views had positions in different streams of this name.
             Some(0) => (first, false),
             Some(next) if self.created_ns != Some(created_ns) || next > end => (first, true),
             Some(next) => (next, false),
@@ -236,7 +238,7 @@ mod tests {
         for (cursor, extent, expected) in [
             (cursor(None, false), extent(7, 3, 9), (10, 0, false)),
             (cursor(None, true), extent(7, 3, 9), (3, 0, false)),
-            // An empty stream.
+            // The stream is empty.
             (cursor(None, true), extent(7, 0, 0), (1, 0, false)),
             (cursor(None, false), extent(7, 0, 0), (1, 0, false)),
             (cursor(Some(5), false), extent(7, 3, 9), (5, 0, false)),
@@ -244,9 +246,9 @@ mod tests {
             (cursor(Some(1), false), extent(7, 3, 9), (3, 2, false)),
             // All messages are deleted.
             (cursor(Some(5), false), extent(7, 10, 9), (10, 5, false)),
-            // Views with positions in several streams.
+            // Several views have positions in different streams.
             (cursor(Some(0), false), extent(7, 3, 9), (3, 0, false)),
-            // A stream that was made later, and one that was restored from an older copy.
+            // The stream was recreated, or it was restored from an older copy.
             (cursor(Some(5), false), extent(8, 1, 9), (1, 0, true)),
             (cursor(Some(11), false), extent(7, 3, 9), (3, 0, true)),
         ] {
@@ -267,7 +269,7 @@ mod tests {
         let start = position("FLOWS", Some(7));
         let (cursor, warning) = Cursor::new("FLOWS", Some(start.clone()), false);
         assert_eq!((cursor.position(), warning), (start, None));
-        // Another stream, and a topic of Kafka.
+        // These positions are in another stream and in a Kafka topic.
         for start in [position("OTHER", Some(7)), position("FLOWS", None)] {
             let (cursor, warning) = Cursor::new("FLOWS", Some(start), false);
             assert_eq!((cursor.next, warning.is_some()), (None, true));

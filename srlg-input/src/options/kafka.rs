@@ -1,4 +1,4 @@
-//! Options of a topic of Kafka.
+//! Options of a Kafka topic.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -16,28 +16,32 @@ use crate::options::messages::without_user;
     derive(serde::Deserialize),
     serde(default, rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct KafkaOptions {
     /// Kafka topic of flows: kafka://broker:9092,broker:9092/topic
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "URL")))]
     pub kafka: Option<Topic>,
 
-    /// Connect to the brokers by TLS, with the certificates of the system
+    /// Connect to Kafka by TLS, with the certificate authorities of the system
     #[cfg_attr(feature = "clap", arg(long, requires = "kafka"))]
     pub kafka_tls: bool,
 
-    /// Connect to the brokers by TLS, with the certificates in this PEM file
+    /// Connect to Kafka by TLS, with the certificate authorities in this PEM file
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "kafka"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub kafka_ca: Option<PathBuf>,
 
-    /// User name for SASL
+    /// User name for SASL; needs a password
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME", requires = "kafka_password"))]
     pub kafka_user: Option<String>,
 
-    /// File with the password for SASL, which other users cannot read
+    /// File with the password for SASL, not readable by other users
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "kafka_user"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub kafka_password: Option<PathBuf>,
 
-    /// Mechanism of SASL; plain needs TLS
+    /// SASL mechanism; plain needs TLS
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -51,27 +55,27 @@ pub struct KafkaOptions {
 }
 
 named! {
-    /// How a broker checks a password (SASL).
+    /// The SASL mechanism by which a broker checks a password.
     #[non_exhaustive]
     Mechanism {
-        /// The password itself is sent, for which TLS is required.
+        /// The password itself is sent, which requires TLS.
         Plain = "plain",
-        /// RFC 7677.
+        /// SCRAM with SHA-256 (RFC 7677).
         ScramSha256 = "scram-sha-256",
-        /// The same with SHA-512.
+        /// SCRAM with SHA-512.
         #[default]
         ScramSha512 = "scram-sha-512",
     }
 }
 
 impl KafkaOptions {
-    /// Returns whether the brokers are connected to by TLS.
+    /// Returns whether connections to the brokers use TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.kafka_tls || self.kafka_ca.is_some()
     }
 
-    /// Returns the first option that lacks another one.
+    /// Returns the first option that misses another one.
     pub(super) fn check(&self) -> Option<BadOption> {
         let has_user = self.kafka_user.is_some();
         let is_clear = has_user && self.kafka_mechanism == Mechanism::Plain && !self.is_tls();
@@ -79,23 +83,23 @@ impl KafkaOptions {
             (
                 self.kafka.is_none() && *self != Self::default(),
                 "kafka",
-                "is missing beside options of Kafka",
+                "must be set for Kafka options",
             ),
             (
                 has_user != self.kafka_password.is_some(),
                 "kafka-user",
-                "needs kafka-password, and the other way round",
+                "must be set together with kafka-password",
             ),
             (
                 is_clear,
                 "kafka-mechanism",
-                "plain would send the password in clear: give kafka-tls or kafka-ca",
+                "plain would send the password in clear; set kafka-tls or kafka-ca",
             ),
         ])
     }
 }
 
-/// A topic and the brokers that know it: `kafka://broker:9092,broker/topic`.
+/// A Kafka topic and its brokers: `kafka://broker:9092,broker/topic`.
 ///
 /// ```
 /// use srlg_input::live::Topic;
@@ -114,17 +118,17 @@ pub struct Topic {
     pub name: String,
 }
 
-/// A text that names no topic of Kafka.
+/// An invalid URL of a Kafka topic.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a Kafka topic: give kafka://broker:9092/topic, with commas between several brokers, each a name or an IPv4 address"
+    "cannot parse the Kafka topic {0:?}: expected kafka://broker:9092/topic; separate brokers by commas, each of them a name or an IPv4 address"
 )]
 pub struct BadTopic(
-    /// The text, without a user and a password.
+    /// Text of the URL, with any user and password masked.
     pub String,
 );
 
-/// The port of a broker for which none is given.
+/// Default port of a broker.
 const PORT: u16 = 9092;
 
 impl Topic {
@@ -139,7 +143,7 @@ impl Topic {
     }
 }
 
-/// Returns the broker of `text` with its port.
+/// Returns the broker that `text` names, with its port.
 fn broker(text: &str) -> Option<String> {
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, port.parse().ok().filter(|port| *port > 0)?),

@@ -1,4 +1,4 @@
-//! Options of messages of a broker.
+//! Options of the messages of a broker.
 
 use crate::contact::named;
 
@@ -10,8 +10,9 @@ use crate::contact::named;
     derive(serde::Deserialize),
     serde(default, rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct MessageOptions {
-    /// Format of the messages: of protobuf by a schema, or lines of JSON
+    /// Format of the messages: protobuf with a schema, or lines of JSON
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "protobuf|json", default_value_t, requires = "messages")
@@ -20,9 +21,10 @@ pub struct MessageOptions {
 
     /// Schema of the messages, a .proto file or its URL [default: that of goflow2]
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "messages"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file or URL")))]
     pub schema: Option<String>,
 
-    /// Without a position in the state, start with the earliest message that the broker has [default: with the next one]
+    /// Start with the earliest message of the broker if the state has no position, and not with the next one
     #[cfg_attr(feature = "clap", arg(long, requires = "messages"))]
     pub earliest: bool,
 }
@@ -31,15 +33,15 @@ named! {
     /// The format of messages.
     #[non_exhaustive]
     MessageFormat {
-        /// A message of protobuf by a schema.
+        /// A protobuf message, by a schema.
         #[default]
         Protobuf = "protobuf",
-        /// One or more lines, each an object of JSON.
+        /// One or more lines, each a JSON object.
         Json = "json",
     }
 }
 
-/// Returns `url` without the user and the password that it may have, for errors.
+/// Returns `url` with any user and password masked, for error texts.
 pub(super) fn without_user(url: &str) -> String {
     let scheme = url.find("://").map_or(0, |at| at + 3);
     match url.rfind('@') {

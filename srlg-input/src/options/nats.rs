@@ -1,4 +1,4 @@
-//! Options of a stream or a subject of NATS.
+//! Options of a NATS stream or subject.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -16,20 +16,23 @@ use crate::options::messages::without_user;
     derive(serde::Deserialize),
     serde(default, rename_all = "kebab-case")
 )]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct NatsOptions {
     /// NATS stream or subject of flows: jetstream://server:4222/STREAM, nats://server:4222/SUBJECT
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "URL")))]
     pub nats: Option<NatsUrl>,
 
-    /// Connect to NATS by TLS, with the certificates of the system
+    /// Connect to NATS by TLS, with the certificate authorities of the system
     #[cfg_attr(feature = "clap", arg(long, requires = "nats"))]
     pub nats_tls: bool,
 
-    /// Connect to NATS by TLS, with the certificates in this PEM file
+    /// Connect to NATS by TLS, with the certificate authorities in this PEM file
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_ca: Option<PathBuf>,
 
-    /// User name for NATS, which needs TLS
+    /// User name for NATS; needs TLS and a password
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -41,30 +44,33 @@ pub struct NatsOptions {
     )]
     pub nats_user: Option<String>,
 
-    /// File with the password for NATS, which other users cannot read
+    /// File with the password for NATS, not readable by other users
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats_user"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_password: Option<PathBuf>,
 
-    /// File with the seed of an NKey for NATS, which other users cannot read
+    /// File with the seed of an NKey for NATS, not readable by other users
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "FILE", requires = "nats", conflicts_with = "nats_credentials")
     )]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_key: Option<PathBuf>,
 
-    /// Credentials file (.creds) for NATS, which other users cannot read
+    /// Credentials file (.creds) for NATS, not readable by other users
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats"))]
+    #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_credentials: Option<PathBuf>,
 }
 
 impl NatsOptions {
-    /// Returns whether the servers are connected to by TLS.
+    /// Returns whether connections to the servers use TLS.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         self.nats_tls || self.nats_ca.is_some()
     }
 
-    /// Returns the first option that lacks another one.
+    /// Returns the first option that conflicts with another one or misses it.
     pub(super) fn check(&self) -> Option<BadOption> {
         let has_user = self.nats_user.is_some();
         let ways = [has_user, self.nats_key.is_some(), self.nats_credentials.is_some()];
@@ -72,28 +78,28 @@ impl NatsOptions {
             (
                 self.nats.is_none() && *self != Self::default(),
                 "nats",
-                "is missing beside options of NATS",
+                "must be set for NATS options",
             ),
             (
                 has_user != self.nats_password.is_some(),
                 "nats-user",
-                "needs nats-password, and the other way round",
+                "must be set together with nats-password",
             ),
             (
                 ways.into_iter().filter(|is_given| *is_given).count() > 1,
                 "nats-user",
-                "give one of nats-user, nats-key and nats-credentials",
+                "cannot be combined with nats-key or nats-credentials",
             ),
             (
                 has_user && !self.is_tls(),
                 "nats-user",
-                "would send the password in clear: give nats-tls or nats-ca",
+                "would send the password in clear; set nats-tls or nats-ca",
             ),
         ])
     }
 }
 
-/// A stream or a subject, and the servers that have it: `jetstream://server:4222,server/STREAM` or `nats://server/SUBJECT`.
+/// A NATS stream or subject and its servers: `jetstream://server:4222,server/STREAM` or `nats://server/SUBJECT`.
 ///
 /// ```
 /// use srlg_input::live::{NatsSource, NatsUrl};
@@ -108,30 +114,30 @@ impl NatsOptions {
 pub struct NatsUrl {
     /// Host names or addresses, each with a port.
     pub servers: Vec<String>,
-    /// The stream or the subject.
+    /// Stream or subject.
     pub source: NatsSource,
 }
 
 /// A stream or a subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NatsSource {
-    /// A subject, maybe with wildcards, of which the server keeps no messages.
+    /// A subject, which may contain wildcards. The server does not store its messages.
     Subject(String),
-    /// A stream of JetStream.
+    /// A JetStream stream.
     Stream(String),
 }
 
-/// A text that names no stream and no subject of NATS.
+/// An invalid URL of a NATS stream or subject.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a NATS stream or subject: give jetstream://server:4222/STREAM or nats://server:4222/SUBJECT, with commas between several servers, an IPv6 address in brackets"
+    "cannot parse the NATS URL {0:?}: expected jetstream://server:4222/STREAM or nats://server:4222/SUBJECT; separate servers by commas, and put IPv6 addresses in brackets"
 )]
 pub struct BadUrl(
-    /// The text, without a user and a password.
+    /// Text of the URL, with any user and password masked.
     pub String,
 );
 
-/// The port of a server for which none is given.
+/// Default port of a server.
 const PORT: u16 = 4222;
 
 impl NatsUrl {
@@ -148,7 +154,7 @@ impl NatsUrl {
     }
 }
 
-/// Returns the server of `text` with its port.
+/// Returns the server that `text` names, with its port.
 fn server(text: &str) -> Option<String> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => {
@@ -165,7 +171,8 @@ fn server(text: &str) -> Option<String> {
     is_host.then(|| format!("{host}:{port}"))
 }
 
-/// Returns whether `name` is a subject: tokens between points, of which `*` stands for any, and `>` for all that follow.
+/// Returns whether `name` is a subject: tokens separated by dots, where `*` stands for any token and a final `>` for
+/// all further ones.
 fn is_subject(name: &str) -> bool {
     let last = name.split('.').count() - 1;
     name.split('.').enumerate().all(|(at, token)| match token {

@@ -1,29 +1,29 @@
-//! From a captured frame to its outermost IP header.
+//! The path from a captured frame to its outermost IP header.
 //!
-//! Invariant: each step takes at least one byte off the frame, so every walk ends.
+//! Invariant: each step consumes at least one byte of the frame, so every walk ends.
 //!
-//! Tunnels are not entered: [`Headers::inner`] does that.
+//! Tunnels are not entered here; see [`Headers::inner`].
 
 use crate::packet::Skip;
 use crate::packet::ip::{self, Headers};
 
-/// Finds the outermost IP header in a `frame` of a `link_type` (the numbers of the tcpdump.org registry: 1
-/// Ethernet, 101 IP of either version).
+/// Finds the outermost IP header in a `frame` of a `link_type`. Link types have the numbers of the tcpdump.org
+/// registry: 1 for Ethernet, 101 for raw IPv4 or IPv6.
 ///
 /// # Errors
-/// [`Skip`], why there is none.
+/// [`Skip`], the reason why there is no IP header.
 #[inline(always)]
 pub fn headers(link_type: u16, frame: &[u8]) -> Result<Headers<'_>, Skip> {
     match link_type {
         1 => behind_ether_type::<14>(frame),
         0 | 108 => loopback(frame),
         9 | 50 => ppp(frame),
-        // RAW has two historic numbers besides its own.
+        // RAW has two historic numbers in addition to its own.
         12 | 14 | 101 => ip::by_version(frame, Skip::BadHeader),
         51 => pppoe(frame),
-        // Cisco HDLC: address, control, EtherType.
+        // Cisco HDLC consists of an address, a control byte and an EtherType.
         104 => behind_ether_type::<4>(frame),
-        // Linux cooked capture: 14 bytes about the sender, then an EtherType.
+        // A Linux cooked header has 14 bytes about the sender, then an EtherType.
         113 => behind_ether_type::<16>(frame),
         228 => ip::ipv4(frame),
         229 => ip::ipv6(frame),
@@ -38,15 +38,15 @@ fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
     bytes.split_first_chunk().ok_or(Skip::CutHeader)
 }
 
-/// Payload of a header of `N` bytes that ends with an EtherType.
+/// Parses the payload of a header of `N` bytes that ends with an EtherType.
 #[inline(always)]
 fn behind_ether_type<const N: usize>(frame: &[u8]) -> Result<Headers<'_>, Skip> {
     let (header, payload) = header::<N>(frame)?;
     ether_type(u16::from_be_bytes([header[N - 2], header[N - 1]]), payload)
 }
 
-/// Payload of an EtherType, through any number of VLAN tags. A number below 0x600 is a length,
-/// and LLC follows: not IP.
+/// Parses the payload of an EtherType, after any number of VLAN tags. A number below 0x600 is a length, and an LLC
+/// frame follows, which is not IP.
 #[inline(always)]
 pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
@@ -64,8 +64,8 @@ pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_
     }
 }
 
-/// Label stack: bit 0 of the third byte of an entry marks the last one. Nothing names the
-/// payload; other versions than 4 and 6 are pseudowires.
+/// Parses the payload of an MPLS label stack. Bit 0 of the third byte marks the last entry. The stack does not name the
+/// type of its payload; a version other than 4 and 6 is a pseudowire.
 pub(crate) fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
         let (entry, inner) = header::<4>(stack)?;
@@ -76,13 +76,13 @@ pub(crate) fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
     }
 }
 
-/// PPPoE session: version, code, session and length, then PPP without its framing bytes.
+/// Parses a PPPoE session frame: version, code, session and length, then PPP without framing bytes.
 fn pppoe(frame: &[u8]) -> Result<Headers<'_>, Skip> {
     let (_, inner) = header::<6>(frame)?;
     ppp_protocol(inner)
 }
 
-/// PPP, with or without the framing bytes of HDLC.
+/// Parses a PPP frame, with or without the HDLC framing bytes.
 fn ppp(frame: &[u8]) -> Result<Headers<'_>, Skip> {
     ppp_protocol(frame.strip_prefix(&[0xff, 0x03]).unwrap_or(frame))
 }
@@ -97,19 +97,19 @@ fn ppp_protocol(bytes: &[u8]) -> Result<Headers<'_>, Skip> {
     }
 }
 
-/// BSD loopback: an address family in the byte order of the host that captured. The numbers of
-/// the families fit in one byte, so both orders can be told apart.
+/// Parses a BSD loopback frame: an address family in the byte order of the capturing host. The family numbers fit in
+/// one byte, so the byte order is unambiguous.
 fn loopback(frame: &[u8]) -> Result<Headers<'_>, Skip> {
     let (family, packet) = header::<4>(frame)?;
     match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
         2 => ip::ipv4(packet),
-        // AF_INET6 of Linux, NetBSD and OpenBSD, FreeBSD, macOS.
+        // These are the numbers of AF_INET6 on Linux, on NetBSD and OpenBSD, on FreeBSD and on macOS.
         10 | 24 | 28 | 30 => ip::ipv6(packet),
         _ => Err(Skip::NotIp),
     }
 }
 
-/// Linux cooked capture, version 2: the EtherType comes first.
+/// Parses a Linux cooked capture frame, version 2, which starts with the EtherType.
 fn linux_cooked_v2(frame: &[u8]) -> Result<Headers<'_>, Skip> {
     let ([high, low, ..], payload) = header::<20>(frame)?;
     ether_type(u16::from_be_bytes([*high, *low]), payload)

@@ -1,10 +1,10 @@
-//! The outermost IP header: the end of every walk through a frame.
+//! The IP header, with which every walk through a frame ends.
 //!
-//! Invariant: only the fixed header decides whether there is a contact, 20 bytes of IPv4 or 40 of IPv6; a snap length
-//! may cut the rest.
+//! Invariant: only the fixed header decides whether a packet is a contact, 20 bytes of IPv4 or 40 of IPv6. A snap
+//! length may cut the rest.
 //!
-//! The addresses of IPv6 stand before all extension headers, so these may be any number, of any
-//! kind, damaged or cut. Its payload length may be any, as it is 0 in jumbograms.
+//! IPv6 addresses precede all extension headers, which may therefore be of any number and kind, damaged or truncated.
+//! The payload length may have any value, because it is 0 in jumbograms.
 
 use std::num::NonZeroU64;
 
@@ -13,17 +13,17 @@ use crate::contact::Host;
 use crate::packet::Skip;
 use crate::packet::transport::{self, Segment, Transport};
 
-/// The headers of a packet, from IP on: the outermost ones, or those of a packet in a tunnel.
-// The addresses are read when they are asked for: kept here they would go through memory, as the headers come from many places,
-// and a copy of them waits until they have been stored.
+/// The headers of a packet from IP on, either the outermost ones or those of a packet in a tunnel.
+// Addresses are read on demand. Storing them here would move them through memory, because headers come from many
+// places, and a copy would wait for the stores to finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
-    /// All that was captured of it from the IP header on, which is whole.
+    /// Captured bytes from the IP header on; the fixed header is complete.
     packet: &'a [u8],
 }
 
 impl<'a> Headers<'a> {
-    /// Returns the sender and the receiver.
+    /// Returns the source and the destination.
     #[inline(always)]
     #[must_use]
     pub fn hosts(&self) -> [Host; 2] {
@@ -41,14 +41,14 @@ impl<'a> Headers<'a> {
         self.packet[0] >> 4 == 4
     }
 
-    /// The bytes at `at` of the fixed header.
+    /// Returns `N` bytes of the fixed header, starting at `at`.
     #[inline(always)]
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
         *self.packet[at..].first_chunk().expect("the fixed header is whole")
     }
 
-    /// Returns the bytes of the packet from the IP header on, captured or not. They are unknown if an IPv6 packet is longer than its
-    /// header can state.
+    /// Returns the length of the packet in bytes from the IP header on, including bytes that were not captured. `None`
+    /// if an IPv6 packet is longer than its header can state.
     #[inline(always)]
     #[must_use]
     pub fn octets(&self) -> Option<NonZeroU64> {
@@ -59,14 +59,14 @@ impl<'a> Headers<'a> {
         NonZeroU64::new(payload.into())?.checked_add(IPV6_FIXED_HEADER as u64)
     }
 
-    /// Returns what the transport header tells; nothing where extension headers of IPv6 are cut.
+    /// Returns the contents of the transport header. It is empty if IPv6 extension headers are truncated.
     #[inline(always)]
     #[must_use]
     pub fn transport(&self) -> Transport {
         self.segment().map_or(Transport::default(), |segment| segment.transport())
     }
 
-    /// What follows IP and its extension headers.
+    /// Returns the bytes after the IP header and its extension headers.
     #[inline(always)]
     pub(crate) fn segment(&self) -> Option<Segment<'a>> {
         if self.is_v4() { Some(transport::ipv4(self.packet)) } else { transport::ipv6(self.packet) }
@@ -76,7 +76,7 @@ impl<'a> Headers<'a> {
 const IPV4_FIXED_HEADER: usize = 20;
 const IPV6_FIXED_HEADER: usize = 40;
 
-/// Headers of a packet that is announced as IPv4. Fragments have them too.
+/// Checks the header of a packet that is announced as IPv4. Fragments pass too.
 #[inline(always)]
 pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV4_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
@@ -88,7 +88,7 @@ pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     Ok(Headers { packet })
 }
 
-/// Headers of a packet that is announced as IPv6. Fragments have them too.
+/// Checks the header of a packet that is announced as IPv6. Fragments pass too.
 #[inline(always)]
 pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV6_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
@@ -98,7 +98,7 @@ pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     Ok(Headers { packet })
 }
 
-/// A packet whose first nibble tells the version; `other` is the verdict on the rest.
+/// Checks a packet whose first nibble is its version. A version other than 4 and 6 yields `other`.
 #[inline(always)]
 pub(crate) fn by_version(packet: &[u8], other: Skip) -> Result<Headers<'_>, Skip> {
     match packet.first().map(|byte| byte >> 4) {

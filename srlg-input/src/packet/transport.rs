@@ -1,46 +1,47 @@
-//! What follows the IP header: protocol, ports and TCP flags.
+//! The data after the IP header: protocol, ports and TCP flags.
 //!
-//! Invariant: what was not captured is `None`, and so is what a later fragment has not. Nothing here makes a packet no contact.
+//! Invariant: a value that was not captured is `None`, and so is one that a later fragment lacks. Nothing here
+//! disqualifies a packet as a contact.
 
 use crate::contact::TCP;
 use crate::packet::Skip;
 
-/// Extension headers that are walked; RFC 8200 names seven, each once but one.
+/// Limit on extension headers; RFC 8200 names seven.
 const MOST_HEADERS: usize = 16;
 pub(crate) const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// Holds what the transport header of a packet tells.
+/// Protocol, TCP flags and destination port of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
-    /// IP protocol (IANA's number), behind all extension headers.
+    /// IP protocol (IANA number), after all extension headers.
     pub protocol: Option<u8>,
     /// TCP flags.
     pub tcp_flags: Option<u8>,
-    /// Port of the receiver, of protocols that have one.
+    /// Destination port, for protocols with ports.
     pub destination_port: Option<u16>,
 }
 
-/// Bytes behind the IP header and its extension headers.
+/// The bytes after the IP header and its extension headers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) protocol: u8,
-    /// What was captured; none of a later fragment, whose bytes begin anywhere.
+    /// Captured bytes. A later fragment has none, because its bytes start at an arbitrary place.
     pub(crate) bytes: &'a [u8],
-    /// Whether the packet is a fragment, a first one included.
+    /// Whether the packet is a fragment, including the first one.
     pub(crate) is_fragment: bool,
-    /// Whether it is one that is not the first.
+    /// Whether the packet is a fragment other than the first.
     pub(crate) is_later_fragment: bool,
 }
 
-/// The segment of an IPv4 packet whose fixed header is whole and sound.
+/// Returns the segment of an IPv4 packet whose fixed header is complete and valid.
 #[inline(always)]
 pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     let header = usize::from(packet[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
-    // Frames may be padded behind the packet.
+    // Frames may have padding after the packet.
     let packet = &packet[..packet.len().min(total)];
     let fragment = u16::from_be_bytes([packet[6], packet[7]]);
     let is_later_fragment = fragment & 0x1fff != 0;
@@ -49,22 +50,21 @@ pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     Segment { protocol: packet[9], bytes, is_fragment, is_later_fragment }
 }
 
-/// The segment of an IPv6 packet whose fixed header is whole; none where an extension header is cut.
+/// Returns the segment of an IPv6 packet whose fixed header is complete. `None` if an extension header is truncated.
 #[inline(always)]
 pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
     let length = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
-    // A payload of length 0 is a jumbogram, or one that a network card was to cut up.
+    // A packet with a payload length of 0 is a jumbogram, or one that a network card was to split.
     let end = if length == 0 { packet.len() } else { packet.len().min(40 + length) };
     let mut bytes = &packet[40..end];
     let (mut protocol, mut is_fragment) = (packet[6], false);
-    // Each header takes 8 bytes at least, so this ends.
     for _ in 0..MOST_HEADERS {
         let length = match protocol {
-            // Hop by hop, routing, destination, mobility, HIP, shim6.
+            // These are hop-by-hop options, routing, destination options, mobility, HIP and shim6.
             0 | 43 | 60 | 135 | 139 | 140 => 8 * (usize::from(*bytes.get(1)?) + 1),
-            // Authentication.
+            // This is the authentication header.
             51 => 4 * (usize::from(*bytes.get(1)?) + 2),
-            // Fragment: offset and whether more follow.
+            // This is the fragment header, with an offset and a flag for more fragments.
             44 => {
                 let offset = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
                 is_fragment |= offset & 0xfff9 != 0;
@@ -86,7 +86,7 @@ pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
 }
 
 impl<'a> Segment<'a> {
-    /// What its header tells.
+    /// Returns the contents of the transport header.
     #[inline(always)]
     pub(crate) fn transport(&self) -> Transport {
         let port = || Some(u16::from_be_bytes(*self.bytes.get(2..4)?.first_chunk()?));
@@ -98,7 +98,7 @@ impl<'a> Segment<'a> {
         Transport { protocol: Some(self.protocol), tcp_flags, destination_port }
     }
 
-    /// Source port, destination port and payload of a whole UDP datagram.
+    /// Returns the source port, the destination port and the payload of a complete UDP datagram.
     pub(crate) fn udp(&self) -> Result<([u16; 2], &'a [u8]), Skip> {
         if self.protocol != UDP {
             return Err(Skip::NotUdp);

@@ -1,41 +1,44 @@
-//! From the headers of a packet to those of the packet that it carries through a tunnel.
+//! The path from the headers of a packet to those of the packet that it carries through a tunnel.
 //!
-//! Invariant: a packet that is in no tunnel that is known here is an ordinary packet; one that is in a tunnel, and whose inner
-//! headers cannot be found, is a [`Skip`] of a reason of its own.
+//! Invariant: a packet outside the known tunnels is an ordinary packet. A packet in a known tunnel whose inner headers
+//! cannot be found yields a specific [`Skip`].
 
 use crate::packet::Skip;
 use crate::packet::frame::{self, ether_type};
 use crate::packet::ip::{self, Headers};
 use crate::packet::transport::{Segment, UDP};
 
-/// Tunnels that are entered, one in the other.
+/// Maximum number of nested tunnels that are entered.
 pub const MOST_TUNNELS: usize = 4;
 
-/// Protocols of IP that carry packets.
+/// IP protocol numbers of tunnels.
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 const MPLS: u8 = 137;
 
-/// Ports of UDP that carry packets; the second is that of VXLAN on older Linux.
+/// UDP ports of tunnels; older Linux systems use the second port for VXLAN.
 const VXLAN: [u16; 2] = [4789, 8472];
 const GENEVE: u16 = 6081;
 const GTP_U: u16 = 2152;
 const MPLS_IN_UDP: u16 = 6635;
 
-/// EtherTypes that tunnels have and frames have not.
+/// EtherTypes that occur in tunnels but not in frames.
 const ETHERNET: u16 = 0x6558;
 const PPP: u16 = 0x880b;
 const ERSPAN_II: u16 = 0x88be;
 const ERSPAN_III: u16 = 0x22eb;
 
 impl<'a> Headers<'a> {
-    /// Returns the headers of the packet that this one carries through a tunnel: IP in IP, GRE, MPLS, VXLAN, Geneve and GTP-U.
-    /// Packets in other tunnels, and encrypted ones, are ordinary packets. So are later fragments of UDP, and datagrams to the
-    /// ports of tunnels that carry no packet of IP.
+    /// Returns the headers of the packet that this one carries through a tunnel: IP in IP, GRE, MPLS, VXLAN, Geneve or
+    /// GTP-U.
+    ///
+    /// Packets in other tunnels and encrypted packets are ordinary packets. So are later fragments of UDP datagrams,
+    /// and datagrams to tunnel ports that do not carry an IP packet.
     ///
     /// # Errors
-    /// [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`], why they cannot be found.
+    /// [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`], the reason why the inner headers
+    /// cannot be found.
     pub fn inner(&self) -> Result<Option<Self>, Skip> {
         let Some(segment) = self.segment() else { return Ok(None) };
         let inner = match segment.protocol {
@@ -55,10 +58,10 @@ impl<'a> Headers<'a> {
         })
     }
 
-    /// Returns the innermost headers, behind up to [`MOST_TUNNELS`] tunnels; `None` where this packet is in none.
+    /// Returns the innermost headers, inside up to [`MOST_TUNNELS`] tunnels. `None` if this packet is not in a tunnel.
     ///
     /// # Errors
-    /// As [`inner`](Self::inner), and [`Skip::DeepTunnel`] where there are more tunnels.
+    /// As [`inner`](Self::inner), and [`Skip::DeepTunnel`] if there are more tunnels.
     pub fn innermost(&self) -> Result<Option<Self>, Skip> {
         let mut innermost = None;
         for _ in 0..MOST_TUNNELS {
@@ -74,9 +77,9 @@ impl<'a> Headers<'a> {
     }
 }
 
-/// What a datagram carries; `None` for an ordinary one.
+/// Returns the headers of the packet that a datagram carries, or `None` for an ordinary datagram.
 fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
-    // A datagram of which so little was captured is an ordinary one, too.
+    // A datagram with so few captured bytes is also an ordinary one.
     let Some((header, payload)) = segment.bytes.split_first_chunk::<8>() else { return Ok(None) };
     let inner = match protocol(header) {
         port if VXLAN.contains(&port) => vxlan(payload),
@@ -88,18 +91,19 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
     let is_whole = payload.len() + 8 >= usize::from(u16::from_be_bytes([header[4], header[5]]));
     match inner {
         Err(Skip::CutHeader) if !is_whole => Err(Skip::CutHeader),
-        // A port alone makes no tunnel: somebody may look for open ports.
+        // The port alone does not prove a tunnel, because a scanner may probe it.
         inner => Ok(inner.unwrap_or_default()),
     }
 }
 
-/// RFC 7348: flags, of which one says that there is a network identifier, then a frame.
+/// Parses VXLAN (RFC 7348): flags, one of which announces a network identifier, then a frame.
 fn vxlan(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, frame) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
     if header[0] & 0x08 == 0 { Ok(None) } else { frame::headers(1, frame).map(Some) }
 }
 
-/// RFC 8926: version, length of options in units of 4 bytes, flags, protocol, network identifier.
+/// Parses Geneve (RFC 8926): version, length of the options in units of 4 bytes, flags, protocol and network
+/// identifier.
 fn geneve(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
     if header[0] >> 6 != 0 {
@@ -109,7 +113,8 @@ fn geneve(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     payload_of(protocol(header), payload).map(Some)
 }
 
-/// 3GPP TS 29.281: of the messages of version 1 the one that carries a packet, behind options and extension headers.
+/// Parses GTP-U (3GPP TS 29.281). Only one message type of version 1 carries a packet, after options and extension
+/// headers.
 fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     const PACKET: u8 = 255;
     let (header, mut rest) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
@@ -131,8 +136,9 @@ fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     ip::by_version(rest, Skip::NotIp).map(Some)
 }
 
-/// RFC 2784 and 2890: flags, version, protocol, then a checksum, a key and a number where the flags say so. Version 1 is that of PPTP
-/// (RFC 2637), which has a number of its own; without one such a packet carries nothing.
+/// Parses GRE (RFC 2784 and 2890): flags, version and protocol, then an optional checksum, key and sequence number.
+/// Version 1 is that of PPTP (RFC 2637) and may have an acknowledgement number. Without a sequence number, the packet
+/// has no payload.
 fn gre(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, rest) = bytes.split_first_chunk::<4>().ok_or(Skip::CutHeader)?;
     let (flags, version) = (header[0], header[1] & 0x07);
@@ -147,19 +153,19 @@ fn gre(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     };
     let payload = rest.get(4 * options..).ok_or(Skip::CutHeader)?;
     let kind = match protocol(header) {
-        // Without a number ERSPAN has no header of its own.
+        // Without a sequence number, ERSPAN has no header of its own.
         ERSPAN_II if has(0x10) == 0 => ETHERNET,
         kind => kind,
     };
     payload_of(kind, payload).map(Some)
 }
 
-/// The number in bytes 2 and 3 of a header: an EtherType, or the port of a receiver.
+/// Returns bytes 2 and 3 of a header: an EtherType or a destination port.
 fn protocol<const N: usize>(header: &[u8; N]) -> u16 {
     u16::from_be_bytes([header[2], header[3]])
 }
 
-/// Headers in the payload of a tunnel that is of an EtherType.
+/// Parses the payload of a tunnel that names an EtherType.
 fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
     match kind {
         ETHERNET => frame::headers(1, payload),
@@ -169,7 +175,7 @@ fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
             let (header, rest) = payload.split_first_chunk::<12>().ok_or(Skip::CutHeader)?;
             let has_more = header[11] & 1 == 1;
             let frame = rest.get(if has_more { 8 } else { 0 }..).ok_or(Skip::CutHeader)?;
-            // The type of the frame: Ethernet, or IP alone.
+            // The frame type is Ethernet or raw IP.
             let link_type = if header[10] >> 2 & 0x1f == 2 { 101 } else { 1 };
             frame::headers(link_type, frame)
         }

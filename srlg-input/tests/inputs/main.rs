@@ -1,7 +1,8 @@
-//! Inputs: files that are made here and files of other tools, flow exports, and the options of a command.
+//! Tests of inputs: generated files, files of other tools, flow exports, and command line options.
 //!
-//! The files of other tools are not part of this repository. `SRLG_DATA` names the folder that holds `captures/` and `flows/`;
-//! without it `../shared/data` beside the workspace is tried, and if that is absent the tests that need it pass with a note.
+//! The files of other tools are not part of this repository. `SRLG_DATA` names the folder that contains `captures/` and
+//! `flows/`; the default is `../shared/data` next to the workspace. If the folder is missing, the tests that need it
+//! print a note and pass.
 
 mod captures;
 mod commands;
@@ -18,7 +19,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    // Not by `eprintln`, which a test that passes keeps to itself.
+    // `eprintln` is not used, because the output of a passing test is hidden.
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     let note = format!("{test}: skipped, SRLG_DATA is absent\n");
     std::io::stderr().write_all(note.as_bytes()).unwrap();

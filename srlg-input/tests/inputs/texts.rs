@@ -1,4 +1,4 @@
-//! The text of every error of this crate but those of live capture, for reading: `snapshots` has the list.
+//! A test that lists the text of every error of this crate except live capture; `snapshots` contains the list.
 
 use std::error::Error;
 use std::io::{Error as IoError, ErrorKind};

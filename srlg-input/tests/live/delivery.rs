@@ -1,4 +1,4 @@
-//! What arrives: all of it, in order, in time, or counted as dropped.
+//! Tests that everything arrives in order and in time, or is counted as dropped.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,7 +9,7 @@ use crate::network::{Network, alone};
 use crate::traffic::{DNS, Frame, Traffic, VLAN};
 use crate::{capture, contacts_of_file, drain};
 
-/// Packets of a test.
+/// Number of packets in a test.
 const PACKETS: u32 = 8_000;
 
 #[test]
@@ -43,7 +43,7 @@ fn the_least_snap_length_loses_flags_and_no_host() {
         let traffic = Traffic::new(PACKETS);
         let mut expected = contacts_of_file(&traffic);
         for (contact, frame) in expected.iter_mut().zip(&traffic.frames) {
-            // TCP flags are byte 14 of their header, behind 14 bytes of Ethernet, a tag, and the IP header.
+            // The TCP flags are byte 14 of their header, after 14 bytes of Ethernet, a tag and the IP header.
             let is_short = frame.is_ipv6 && !frame.is_udp;
             contact.tcp_flags = contact.tcp_flags.filter(|_| !is_short);
         }
@@ -61,7 +61,7 @@ fn what_a_full_buffer_drops_and_what_arrives_is_what_was_sent() {
         let options = CaptureOptions { capture_buffer: 524_288, ..CaptureOptions::default() };
         let mut live = Capture::open(network.listening(), &options).unwrap();
         let player = network.play(&traffic, "--topspeed");
-        // Later ones find a sender that has ended, and would only make the test slow.
+        // Later pauses come after the sender has ended, and would only slow down the test.
         let mut pauses = 500;
         let contacts = drain(&mut live, player, |_| {
             if pauses > 0 {
@@ -74,7 +74,7 @@ fn what_a_full_buffer_drops_and_what_arrives_is_what_was_sent() {
         assert!(drops.buffer_full > 0 && !contacts.is_empty());
         assert_eq!(contacts.len() as u64 + drops.buffer_full, u64::from(PACKETS));
         assert_eq!(drops.interface, 0);
-        // The rest is what was sent, in that order.
+        // The rest arrives in the order of sending.
         let mut sent = contacts_of_file(&traffic).into_iter();
         assert!(contacts.iter().all(|contact| sent.any(|other| other == *contact)));
     });
@@ -96,7 +96,7 @@ fn a_caller_may_pause_for_a_second_while_few_packets_come() {
     });
 }
 
-/// Captures with `filter` what is to be all frames that `is_selected` selects.
+/// Captures with `filter`, and checks that the result is the frames that `is_selected` selects.
 fn filter_selects(filter: &str, is_selected: impl Fn(&Frame) -> bool) {
     let traffic = Traffic::new(PACKETS);
     let all = contacts_of_file(&traffic);
@@ -127,7 +127,7 @@ fn a_filter_finds_the_tag_of_a_vlan() {
     });
 }
 
-/// The time that a fifth of `times` does not exceed: other processes delay fewer than four of five.
+/// Returns the first quintile of `times`. Other processes delay fewer than four of five.
 fn first_fifth(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 5]
@@ -150,7 +150,7 @@ fn a_packet_is_delivered_within_50_ms_with_the_time_at_which_it_came() {
         });
         assert_eq!(times.len(), 100);
         assert!(times.is_sorted() && times[0] >= begin);
-        // 99 gaps of 10 ms.
+        // There are 99 gaps of 10 ms.
         let span = times[99] - times[0];
         assert!(span > Duration::from_millis(900) && span < Duration::from_secs(60), "{span:?}");
         if cfg!(target_os = "linux") {

@@ -1,4 +1,4 @@
-//! What goes wrong, and which error it is.
+//! Tests of failures and their errors.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn open(interface: &str, filter: Option<&str>) -> Result<Capture, LiveError> {
     Capture::open(interface, &CaptureOptions { filter, ..CaptureOptions::default() })
 }
 
-/// The error with which capturing ends, and once more.
+/// Returns the error with which capturing ends, and checks that it is repeated.
 fn end_of(live: &mut Capture) -> LiveError {
     let begin = Instant::now();
     let error = loop {
@@ -48,7 +48,7 @@ fn a_bad_filter_is_refused_with_the_reason() {
             ("tcp\0", "invalid input string"),
         ] {
             let error = open(network.listening(), Some(filter)).unwrap_err();
-            // The reasons are those of libpcap.
+            // The reasons come from libpcap.
             let is_right = matches!(&error, LiveError::Filter { filter: it, reason: said } if it == filter && said.contains(reason));
             assert!(is_right, "{error}");
         }
@@ -84,7 +84,7 @@ fn capturing_ends_when_the_interface_is_deleted() {
         network.ip(&["link", "delete", "dev", interface]);
         let error = end_of(&mut live);
         assert_eq!(error, LiveError::Gone { interface: interface.to_owned() });
-        // One of the same name is another.
+        // A new interface with the same name is another interface.
         let _again = Network::new();
         assert_eq!(live.next_contacts(), Err(error));
         assert!(open(interface, None).is_ok());
@@ -99,7 +99,7 @@ fn capturing_ends_when_an_interface_of_the_same_name_takes_the_place() {
         network.ip(&["link", "delete", "dev", network.listening()]);
         let again = Network::new();
         let error = end_of(&mut live);
-        // libpcap notices it, or this library, whichever looks first.
+        // Either libpcap or this library notices it first.
         let (LiveError::Gone { interface } | LiveError::Failed { interface, .. }) = &error else {
             panic!("{error}");
         };

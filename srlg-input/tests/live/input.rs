@@ -1,4 +1,4 @@
-//! An interface as an input: contacts and the time of day, in a network namespace of its own.
+//! Tests of an interface as an input, which yields contacts and the time of day, in a separate network namespace.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
@@ -33,7 +33,7 @@ fn time_passes_without_packets_and_packets_are_contacts() {
                 event => panic!("{event:?}"),
             }
         }
-        // A tick comes 20 ms after the one before, or later on a busy machine.
+        // A tick follows the previous one after 20 ms, or later on a busy machine.
         let is_paced = started.elapsed() > Duration::from_millis(250);
         assert!(times.is_sorted() && is_paced, "{:?}", started.elapsed());
         let mut player = network.play(&traffic, "--pps=8000");

@@ -1,7 +1,8 @@
-//! Live capture of what tcpreplay sends over a pair of virtual interfaces, each test in a network namespace of its own.
+//! Tests of live capture, where tcpreplay sends over a pair of virtual interfaces, each test in a separate network
+//! namespace.
 //!
-//! They need root, iproute2, util-linux and tcpreplay (`scripts/live.sh`). Where one lacks, a test says so and passes; with
-//! `SRLG_REQUIRE_LIVE=1` it fails.
+//! They require root, iproute2, util-linux and tcpreplay (`scripts/live.sh`). If one is missing, a test reports it and
+//! passes; with `SRLG_REQUIRE_LIVE=1` it fails.
 
 mod delivery;
 mod errors;
@@ -21,14 +22,14 @@ use srlg_input::live::{Capture, CaptureOptions};
 use network::{Network, Player};
 use traffic::Traffic;
 
-/// Without its time, which of a live packet is when it came.
+/// Returns the contact without its time, which is the time of arrival for a live packet.
 fn timeless(contact: Contact) -> Contact {
     let mut contact = contact;
     contact.time_ns = 0;
     contact
 }
 
-/// What [`Reader`] makes of the same file, but for the times.
+/// Returns the contacts that [`Reader`] reads from the same file, without their times.
 fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     let mut reader = Reader::new(Cursor::new(traffic.file())).unwrap();
     let mut contacts = Vec::new();
@@ -39,7 +40,8 @@ fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     contacts
 }
 
-/// Takes contacts until `player` has sent all and none has come for a quarter of a second. `at_each` may take its time.
+/// Reads contacts until `player` has sent everything and none has arrived for a quarter of a second. `at_each` may be
+/// slow.
 fn drain(
     live: &mut Capture,
     mut player: Player,
@@ -63,7 +65,7 @@ fn drain(
     contacts
 }
 
-/// Sends `traffic` at `rate` to an interface on which `options` capture.
+/// Sends `traffic` at `rate` to an interface that is captured with `options`.
 fn capture(traffic: &Traffic, rate: &str, options: &CaptureOptions) -> (Vec<Contact>, Capture) {
     let network = Network::new();
     let mut live = Capture::open(network.listening(), options).unwrap();

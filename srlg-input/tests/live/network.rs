@@ -1,7 +1,8 @@
-//! A test in a network namespace: its program runs once more, under `unshare --net`, for this test alone, with two virtual interfaces,
-//! what is sent into one comes out of the other, and tcpreplay that sends.
+//! A runner for tests in a network namespace. It starts the test program again under `unshare --net` for one test, with
+//! a pair of connected virtual interfaces. There, tcpreplay sends packets into one interface, and they arrive on the
+//! other.
 //!
-//! Invariant: a test passes only if its body ran, or if it said what is missing and nobody requires it.
+//! Invariant: a test passes only if its body ran, or if it reported a missing requirement that is not mandatory.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -12,14 +13,14 @@ use crate::traffic::Traffic;
 
 const SENDING: &str = "sending";
 
-/// The pair of interfaces of this test's namespace.
+/// The pair of interfaces in the namespace of a test.
 pub(crate) struct Network;
 
 impl Network {
-    /// Name of the interface at which packets come out.
+    /// Name of the interface on which packets arrive.
     pub(crate) const LISTENING: &str = "listening";
 
-    /// Makes the pair, and nothing else that would send: a host of IPv6 looks for routers and neighbours.
+    /// Creates the pair, and disables all other senders, because an IPv6 host searches for routers and neighbours.
     pub(crate) fn new() -> Self {
         for scope in ["all", "default"] {
             let switch = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
@@ -48,7 +49,7 @@ impl Network {
         network
     }
 
-    /// Name of the interface at which packets come out.
+    /// Returns the name of the interface on which packets arrive.
     pub(crate) fn listening(&self) -> &'static str {
         Self::LISTENING
     }
@@ -60,17 +61,17 @@ impl Network {
         assert!(output.status.success(), "ip {words:?}: {said}");
     }
 
-    /// Begins to send `traffic`; `rate` is an option of tcpreplay.
+    /// Starts to send `traffic`; `rate` is an option of tcpreplay.
     pub(crate) fn play(&self, traffic: &Traffic, rate: &str) -> Player {
         self.play_rounds(traffic, rate, 1)
     }
 
-    /// The same, `rounds` times over.
+    /// Starts to send `traffic` for a number of `rounds`.
     pub(crate) fn play_rounds(&self, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
         Self::start(Command::new("tcpreplay"), traffic, rate, rounds)
     }
 
-    /// Begins to send `traffic` on the CPU of number `cpu`.
+    /// Starts to send `traffic` on CPU number `cpu`.
     pub(crate) fn play_on(&self, cpu: u32, traffic: &Traffic, rate: &str) -> Player {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", &cpu.to_string(), "tcpreplay"]);
@@ -89,16 +90,16 @@ impl Network {
     }
 }
 
-/// A tcpreplay that sends.
+/// A running tcpreplay.
 pub(crate) struct Player {
-    /// Until it has ended.
+    /// Process, until it has ended.
     child: Option<Child>,
     file: PathBuf,
     expected: usize,
 }
 
 impl Player {
-    /// Whether all has been sent; panics if tcpreplay failed, or sent other than all.
+    /// Returns whether everything has been sent. Panics if tcpreplay failed or did not send everything.
     pub(crate) fn has_ended(&mut self) -> bool {
         let Some(child) = &mut self.child else { return true };
         if child.try_wait().unwrap().is_none() {
@@ -116,7 +117,7 @@ impl Player {
     }
 }
 
-/// Leaves nothing behind when a test fails.
+/// Cleans up when a test fails.
 impl Drop for Player {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -126,17 +127,17 @@ impl Drop for Player {
     }
 }
 
-/// Set in the second run, to the name of the test.
+/// Variable that names the test in the second run.
 const INSIDE: &str = "SRLG_LIVE_TEST";
-/// Set by who wants a failure where something is missing.
+/// Variable that makes a missing requirement a failure.
 const REQUIRED: &str = "SRLG_REQUIRE_LIVE";
 
-/// Runs `body` as root of a network of its own; `test` is the path of the test function.
+/// Runs `body` as root in a separate network namespace; `test` is the path of the test function.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     run(test, &[], body);
 }
 
-/// The same, without the permission to capture.
+/// Runs `body` likewise, but without the permission to capture.
 pub(crate) fn without_permission(test: &str, body: impl FnOnce()) {
     run(test, &["setpriv", "--bounding-set", "-net_raw"], body);
 }
@@ -158,11 +159,11 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test} fails in its namespace");
-    // A name that is not that of a test would run none, and well.
+    // A wrong name would run no test and succeed.
     assert!(said.contains("test result: ok. 1 passed"), "{test} is no test");
 }
 
-/// The first thing that the tests need and that is not there.
+/// Returns the first requirement of the tests that is missing.
 fn missing() -> Option<&'static str> {
     let needs: [(&[&str], _); 5] = [
         (&["unshare", "--net", "true"], "root, and unshare of util-linux"),

@@ -1,4 +1,5 @@
-//! Captures that share the packets of an interface: each packet is in one of them, from the first one on.
+//! Tests of captures that share the packets of an interface, where each packet arrives in one of them from the first
+//! one on.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -20,7 +21,8 @@ fn open(threads: u32, split: CaptureSplit) -> Vec<Capture> {
     Capture::open_all(Network::LISTENING, &options).unwrap()
 }
 
-/// Takes the contacts of each of `captures` in turn, until `players` have ended and none has come for a quarter of a second.
+/// Reads contacts from each of `captures` in turn, until `players` have ended and none has arrived for a quarter of a
+/// second.
 fn drain(captures: &mut [Capture], players: &mut [Player]) -> Vec<Vec<Contact>> {
     let mut taken = vec![Vec::new(); captures.len()];
     let mut last = Instant::now();
@@ -39,14 +41,14 @@ fn drain(captures: &mut [Capture], players: &mut [Player]) -> Vec<Vec<Contact>> 
     }
 }
 
-/// How often each contact came.
+/// Returns how often each contact arrived.
 fn counts<'a>(contacts: impl IntoIterator<Item = &'a Contact>) -> HashMap<Contact, u32> {
     let mut counts = HashMap::new();
     contacts.into_iter().for_each(|contact| *counts.entry(*contact).or_default() += 1);
     counts
 }
 
-/// Expects each packet of `traffic` to have come `times` times, over all of `taken`.
+/// Checks that each packet of `traffic` arrived `times` times over all of `taken`.
 fn expect_each(taken: &[Vec<Contact>], traffic: &Traffic, times: u32) {
     let expected = contacts_of_file(traffic).into_iter().map(|contact| (contact, times));
     assert!(counts(taken.iter().flatten()) == expected.collect());

@@ -1,4 +1,4 @@
-//! Packets a second, for whoever changes how they are taken:
+//! Measurements of captured packets per second. Run them after changes to the capture code with
 //! `cargo test --release -p srlg-input --features live --test live -- --ignored --nocapture --test-threads 1`.
 
 use std::time::{Duration, Instant};

@@ -1,20 +1,20 @@
-//! Frames of both families, TCP and UDP, some behind a VLAN tag, written from the formats' specifications.
+//! IPv4 and IPv6 frames with TCP and UDP, some with a VLAN tag, written from the specifications of the formats.
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const ETHERNET: u32 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Port of every third datagram.
+/// Destination port of every third datagram.
 pub(crate) const DNS: u16 = 53;
-/// Tag of every fifth frame.
+/// VLAN tag of every fifth frame.
 pub(crate) const VLAN: u16 = 7;
 
-/// Frames and the properties that filters ask for.
+/// Frames and the properties that filters select.
 pub(crate) struct Traffic {
     pub(crate) frames: Vec<Frame>,
 }
 
-/// One frame.
+/// A frame and its properties.
 pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_ipv6: bool,
@@ -24,12 +24,12 @@ pub(crate) struct Frame {
 }
 
 impl Traffic {
-    /// `count` frames, no two between the same hosts, of 46 to 1,468 bytes before the tag.
+    /// Returns `count` frames of 46 to 1,468 bytes before the tag, each between a different pair of hosts.
     pub(crate) fn new(count: u32) -> Self {
         Self { frames: (0..count).map(Frame::new).collect() }
     }
 
-    /// The same as a pcap file.
+    /// Returns the frames as a pcap file.
     pub(crate) fn file(&self) -> Vec<u8> {
         let header = [MICROSECONDS, 0x0004_0002, 0, 0, 65_535, ETHERNET];
         let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
@@ -44,8 +44,8 @@ impl Traffic {
 }
 
 impl Frame {
-    /// Frame `number`: the remainders that decide on its properties have no common divisor but those of
-    /// 2 (UDP) and 4 (IPv6), so all combinations occur.
+    /// Returns frame `number`. The remainders that decide its properties have no common divisor except those of 2 (UDP)
+    /// and 4 (IPv6), so all combinations occur.
     fn new(number: u32) -> Self {
         let is_udp = number.is_multiple_of(2);
         let is_ipv6 = number % 4 >= 2;
@@ -58,7 +58,7 @@ impl Frame {
         } else {
             (0x0800, ipv4(number, protocol, &segment))
         };
-        // Stations that are none of the two interfaces.
+        // These MAC addresses belong to neither interface.
         let mut bytes = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2];
         if is_tagged {
             bytes.extend([0x81, 0x00]);
@@ -70,7 +70,7 @@ impl Frame {
     }
 }
 
-/// A header and up to 1,400 bytes of payload.
+/// Returns a header with up to 1,400 bytes of payload.
 fn segment(number: u32, is_udp: bool, port: u16) -> Vec<u8> {
     let payload = vec![number as u8; (number as usize * 37) % 1_395];
     let ports = [40_000_u16, port].into_iter().flat_map(u16::to_be_bytes);

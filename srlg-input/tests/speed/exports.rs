@@ -1,4 +1,4 @@
-//! Flow records per second.
+//! Measurements of flow records per second.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -13,21 +13,21 @@ use crate::number;
 
 const DATAGRAMS: u32 = 40_000;
 const ROUNDS: u32 = 7;
-/// Records of a datagram.
+/// Number of records in a datagram.
 const RECORDS: u32 = 28;
 
 fn words(words: &[u16]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Numbers of the fields of a flow as softflowd exports it, each before its length.
+/// Field numbers of a flow as softflowd exports it, each followed by its length.
 const FIELDS: [u16; 30] = [
     8, 4, 12, 4, 22, 4, 21, 4, 1, 4, 2, 4, 10, 4, 14, 4, 7, 2, 11, 2, 4, 1, 6, 1, 60, 1, 5, 1, 61,
     1,
 ];
 
 fn record(number: u32) -> Vec<u8> {
-    // Multiplied by an odd number, so that hosts come in no order.
+    // Multiplication by an odd number scatters the hosts.
     let host = number.wrapping_mul(0x9e37_79b1) | 1;
     let mut bytes = Vec::new();
     for word in [host, !host, 900_000, 950_000, 60, 1, 0, 0, 0x3039_0050] {
@@ -37,7 +37,7 @@ fn record(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// A datagram of version 9 or 10 with its template in front, if it is the first.
+/// Returns a datagram of version 9 or 10. The first one starts with its template.
 fn variable(version: u16, number: u32) -> Vec<u8> {
     let mut sets = Vec::new();
     if number == 0 {
@@ -73,7 +73,7 @@ fn v5(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// A datagram of sFlow with samples of 128 bytes of TCP over Ethernet.
+/// Returns an sFlow datagram with samples of 128 bytes of TCP over Ethernet.
 fn sflow(number: u32) -> Vec<u8> {
     let mut all = vec![5, 1, 0x0a00_0001, 0, number, 1_000, RECORDS];
     for at in 0..RECORDS {
@@ -88,7 +88,7 @@ fn sflow(number: u32) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Millions of records a second in the fastest round, of `threads` that do the same.
+/// Returns millions of records per second in the fastest round, for `threads` that do the same work.
 fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     let rates = (0..ROUNDS).map(|_| {
         let start = Instant::now();
@@ -102,7 +102,7 @@ fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-/// The rate of `threads` with a decoder each.
+/// Returns the rate of `threads`, each with its own decoder.
 fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
     let exporter: SocketAddr = "192.0.2.1:2055".parse().unwrap();
     rate_of(threads, || {

@@ -1,4 +1,4 @@
-//! Measurements of the time that packets, flow records and look-ups of networks take. This runs them:
+//! Measurements of the time that packets, flow records and network look-ups take. Run them with
 //! `cargo test --release -p srlg-input --test speed -- --ignored --nocapture --test-threads 1`.
 
 mod captures;
@@ -7,7 +7,7 @@ mod networks;
 
 use srlg_input::contact::Host;
 
-/// What a user of a host does at least: take it for a number.
+/// Returns a number for a host, which is the least that a user does with it.
 fn number(host: Host) -> u64 {
     (host.as_v6() >> 64) as u64 ^ host.as_v6() as u64
 }

@@ -1,4 +1,4 @@
-//! Nanoseconds per look-up of a network.
+//! Measurements of nanoseconds per network look-up.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,9 +11,9 @@ use crate::number;
 
 const ROUNDS: u32 = 9;
 
-/// Addresses with scattered bits, number by number; those of IPv6 in 2000::/3.
+/// Returns the address of a number, with scattered bits. IPv6 addresses are in 2000::/3.
 fn address(is_ipv6: bool, number: u64) -> IpAddr {
-    // SplitMix64.
+    // This is SplitMix64.
     let scattered = |number: u64| {
         let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,7 +28,7 @@ fn address(is_ipv6: bool, number: u64) -> IpAddr {
     }
 }
 
-/// Networks of 16 to 24 bits in IPv4, of 32 to 48 in IPv6.
+/// Returns networks of 16 to 24 bits for IPv4 and of 32 to 48 bits for IPv6.
 fn networks(is_ipv6: bool, count: u64) -> Vec<IpNet> {
     let network = |number| {
         let length = if is_ipv6 { 32 + number % 17 } else { 16 + number % 9 };
@@ -37,7 +37,7 @@ fn networks(is_ipv6: bool, count: u64) -> Vec<IpNet> {
     (0..count).map(network).collect()
 }
 
-/// An address in one of `networks`.
+/// Returns an address in one of `networks`.
 fn address_in(networks: &[IpNet], number: u64) -> IpAddr {
     let network = networks[(number as usize * 7_919) % networks.len()];
     match (network, address(matches!(network, IpNet::V6(_)), number)) {
@@ -53,7 +53,7 @@ fn address_in(networks: &[IpNet], number: u64) -> IpAddr {
     }
 }
 
-/// The least nanoseconds that one `host` takes in any round.
+/// Returns the minimum time for one `host` over all rounds, in nanoseconds.
 fn lookups(hosts: &[Host], is_inside: impl Fn(Host) -> bool) -> f64 {
     let round = || {
         let start = Instant::now();

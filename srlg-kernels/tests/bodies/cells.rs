@@ -29,7 +29,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// What the kernels count and list of cells, against the owners that srlg-core names one by one.
+/// Asserts that the counts and lists of the kernels equal the owners that srlg-core names one by one.
 pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) {
     let (params, ages) = (*CellsFinder::params(all.finder()), all.span(9, 5).finder_ages);
     let in_window = owned_in_window(&params, cells, ages);

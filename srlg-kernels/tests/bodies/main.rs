@@ -69,7 +69,7 @@ fn untouched<R: Recorder>(recorders: usize) -> Vec<R> {
     (0..recorders).map(|_| R::new(R::UNTOUCHED)).collect()
 }
 
-/// What kernels swap of as many untouched recorders, and no more than hold them.
+/// Returns the smallest number of swapped words that hold `recorders` untouched recorders.
 fn swapped<R: KernelRecorder>(recorders: usize) -> Vec<R::Swapped> {
     let bytes = [u8::MAX; 8];
     let untouched = || R::Swapped::read_from_prefix(&bytes).unwrap().0;

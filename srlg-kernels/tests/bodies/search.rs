@@ -15,7 +15,7 @@ fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
 }
 
-/// What is in a list, ascending.
+/// Returns the content of a list in ascending order.
 fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
     let list: Vec<u32> = list.into_iter().map(AtomicU32::into_inner).collect();
     let mut list = filled(&list, count).to_vec();

@@ -1,4 +1,4 @@
-//! Random schedules of several feeds and of closes, against one detector that is fed in turn.
+//! Random schedules of several feeds and of closes, compared with one detector that is fed in turn.
 
 use proptest::prelude::*;
 use srlg::config::Scheme;
@@ -7,11 +7,11 @@ use srlg::{Error, IpPair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
 
-/// Pairs that a feed is given.
+/// Pairs that a feed receives.
 #[derive(Clone, Debug)]
 struct Call {
     feed: usize,
-    /// How many slices before the one that runs, or will after the close.
+    /// Number of slices before the running one, or before the one that runs after the close.
     late: i64,
     host: u32,
     peers: u32,
@@ -19,10 +19,10 @@ struct Call {
     waits: bool,
 }
 
-/// Calls, then a close that moves time on, and calls meanwhile.
+/// Calls, then a close that moves time on, and calls during the close.
 type Round = (Vec<Call>, u64, Vec<Call>);
 
-/// Room of the feeds.
+/// Capacities of the feeds.
 const ROOM: [usize; 3] = [0, 60, 20_000];
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
@@ -43,7 +43,8 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
 }
 
 impl Call {
-    /// Gives the pairs to a feed while `running` runs, or will; what a detector has to ingest in its place.
+    /// Passes the pairs to a feed while `running` runs, or is about to run. Returns the pairs that a detector has to
+    /// ingest instead.
     fn give(
         &self,
         feed: &mut Feed,

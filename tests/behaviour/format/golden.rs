@@ -1,4 +1,4 @@
-//! The files of version 2, and the detectors that they are of.
+//! The files of version 2, and their detectors.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 
 use crate::small;
 
-/// A seed that is no default.
+/// A seed that is not the default.
 const SEED: u64 = 0x5eed;
 
 pub(super) fn tagged() -> Config {
@@ -17,8 +17,7 @@ fn paper() -> Config {
     Config { seed: SEED, ..small::paper() }
 }
 
-/// A detector in slice 6, which saw some `contacts` in each slice from 3 on, and some of them a
-/// slice late.
+/// Returns a detector in slice 6. It processed some `contacts` in each slice from 3 on, some of them a slice late.
 pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     for slice in 3..=6 {
@@ -32,19 +31,19 @@ pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     detector
 }
 
-/// The same two silent slices later: no recorder of it is of age 0.
+/// Returns the same detector two silent slices later, so that no recorder has age 0.
 fn aged(mut detector: SlidingDetector) -> SlidingDetector {
     detector.skip_to(8).unwrap();
     detector
 }
 
-/// The same after a report, whose super points it keeps.
+/// Returns the same detector after a report, whose super points it keeps.
 fn reported(mut detector: SlidingDetector) -> SlidingDetector {
     detector.close_slice().unwrap();
     detector
 }
 
-/// A file of version 2, the detector that it is of, and how many slices, if it is a delta.
+/// Returns the files of version 2 with their detectors, and with the number of slices if they are deltas.
 pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
     vec![
         ("tagged-snapshot", seen(tagged(), 2000), None),

@@ -1,4 +1,4 @@
-//! A checkpoint is damaged: it is named and kept, and the one before is used.
+//! Tests of a damaged checkpoint, which is renamed and kept, while the one before is used.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ fn both_damaged_leave_nothing_and_are_both_kept() {
     assert_eq!(latest(&mut checkpoints), Some(3));
 }
 
-// Else nobody would ever be told of it.
+// Otherwise nobody would notice it.
 #[test]
 fn damaged_checkpoint_stays_where_it_is_until_it_is_named() {
     let folder = Folder::new("untold");
@@ -79,7 +79,7 @@ fn damaged_checkpoint_never_takes_the_place_of_another() {
     }
 }
 
-// What is read comes from a file whose first page no process has.
+// The file is a link to memory whose first page no process has, so that reading fails.
 #[test]
 #[cfg(target_os = "linux")]
 fn checkpoint_that_the_disk_cannot_read_is_damaged() {

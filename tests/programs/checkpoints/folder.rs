@@ -1,4 +1,4 @@
-//! What all tests of checkpoints share: snapshots that are known, and a folder for them.
+//! Shared code of the tests of checkpoints: known snapshots, and a folder for them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(crate) fn small() -> Config {
     }
 }
 
-/// What a detector has seen up to `slice`, which is attached.
+/// Returns a snapshot of the contacts up to `slice`, whose number is attached.
 pub(crate) fn snapshot(slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     for slice in slice.saturating_sub(3)..=slice {
@@ -28,7 +28,7 @@ pub(crate) fn snapshot(slice: u64) -> Snapshot {
     detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())
 }
 
-/// An empty folder of this test's own, removed at its end.
+/// An empty folder of one test, which is removed at its end.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -43,7 +43,7 @@ impl Folder {
         Checkpoints::open(&self.0).unwrap()
     }
 
-    /// The names of all files, but for the lock.
+    /// Returns the names of all files except the lock.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -59,7 +59,7 @@ impl Drop for Folder {
     }
 }
 
-/// The newest checkpoint; none of all is damaged.
+/// Returns the newest checkpoint. Asserts that none is damaged.
 pub(crate) fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
     let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
     assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);

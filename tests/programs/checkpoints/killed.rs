@@ -1,4 +1,4 @@
-//! A process that saves is killed: the last complete checkpoint is there.
+//! Tests of a process that is killed while it saves. The last complete checkpoint is found.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,17 +9,17 @@ use srlg::state::{Checkpoints, Snapshot};
 
 use super::folder::{Folder, newest, snapshot};
 
-/// An attachment so large that a process spends most of its time with writing.
+/// Returns an attachment that is so large that a process spends most of its time writing.
 fn attachment(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(1 << 19)
 }
 
-/// The number that is attached.
+/// Returns the attached number.
 fn number(snapshot: &Snapshot) -> u64 {
     u64::from_le_bytes(*snapshot.attachment().first_chunk().unwrap())
 }
 
-/// Saves until it is killed, and says which numbers are saved; of no use alone.
+/// Saves until it is killed, and prints the saved numbers. It is not useful on its own.
 #[test]
 #[ignore = "the process that `killed_at_any_moment_the_last_complete_one_is_there` starts and kills"]
 fn saves_until_killed() {
@@ -34,8 +34,8 @@ fn saves_until_killed() {
     }
 }
 
-/// Lets a process save until at least one more is saved and some time has passed; the last number
-/// that it said was saved.
+/// Lets a process save until at least one more checkpoint is saved and some time has passed. Returns the last number
+/// that it printed.
 fn save_and_kill(folder: &Path, after: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "checkpoints::killed::saves_until_killed", "--ignored", "--nocapture"])
@@ -60,19 +60,19 @@ fn save_and_kill(folder: &Path, after: Duration) -> u64 {
 fn killed_at_any_moment_the_last_complete_one_is_there() {
     let folder = Folder::new("killed");
     let (mut rounds, mut torn) = (0, 0);
-    // More only where all of them were killed at good moments.
+    // Further rounds are needed only if no process was killed while it wrote.
     while rounds < 60 || (torn == 0 && rounds < 600) {
         let said = save_and_kill(&folder.0, Duration::from_micros(rounds * 211 % 4001));
         torn += folder.names().iter().filter(|name| name.ends_with(".tmp")).count();
         let mut checkpoints = folder.open();
         assert!(folder.names().iter().all(|name| name.ends_with(".srlg")), "leftovers go");
         let found = newest(&mut checkpoints).unwrap();
-        // It may have been killed between saving and saying so.
+        // The process may have been killed between saving and printing.
         let saved = number(&found);
         assert!((said..=said + 1).contains(&saved), "{said} was saved, {saved} is there");
         assert!(found == snapshot(5).with_attachment(attachment(saved)));
         rounds += 1;
     }
     eprintln!("of {rounds} processes {torn} were killed while they wrote");
-    assert!(torn > 0, "none was killed at a bad moment");
+    assert!(torn > 0, "no process was killed while it wrote");
 }

@@ -1,7 +1,7 @@
-//! Slices of packets, made of flows.
+//! Slices of packets, generated from flows.
 //!
-//! [`Source`]s begin flows, period after period. A flow waits in the bucket of the slice of its next packet and costs
-//! nothing until then, so memory is that of the waiting flows.
+//! [`Source`]s start flows, period after period. Between two packets, a flow waits in the bucket of the slice of its
+//! next packet at no cost. The memory is that of the waiting flows.
 
 use super::Backbone;
 use super::flow::{Flow, TICKS};
@@ -10,38 +10,38 @@ use super::rng::Rng;
 use srlg_core::IpPair;
 use std::collections::VecDeque;
 
-/// Purposes of random streams, apart from those of the background.
+/// Purposes of random streams, distinct from those of the background.
 const SHUFFLE_STREAM: u64 = 2 << 40;
 const PLANTED_STREAM: u64 = 3 << 40;
 
-/// Slices that ticks of 32 bits can name.
+/// Number of slices that 32-bit ticks can represent.
 const MOST_SLICES: u32 = 1 << 23;
 
-/// What begins flows.
+/// A source of flows.
 pub(crate) trait Source: Send {
-    /// Begins the flows of the period `number`; those of period 0 start before the stream.
+    /// Starts the flows of period `number`. Those of period 0 start before the stream.
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow));
 }
 
-/// Iterator of the packets of each slice; made by [`Backbone::slices`] or
+/// An iterator over the packets of each slice, created by [`Backbone::slices`] or
 /// [`Model::slices`](super::Model::slices).
 pub struct Slices {
     seed: u64,
     sources: Vec<Box<dyn Source>>,
     planted: Vec<Vec<IpPair>>,
     period: u32,
-    /// Slices in which a planted host contacts all its peers.
+    /// Number of slices in which a planted host contacts each of its peers once.
     round: u32,
-    /// Flows by the slice of their next packet; the front is the current slice.
+    /// Flows by the slice of their next packet. The front belongs to the current slice.
     waiting: VecDeque<Vec<Flow>>,
-    /// The current slice; the first of the stream is `period`, since flows that
-    /// began in the period before it reach into it.
+    /// The current slice. The first slice of the stream is `period`, because flows of the period before reach into it.
     slice: u32,
     end: u32,
 }
 
 impl Slices {
-    /// The flows of `sources` and of the hosts planted in `frame`, whose `pairs` are not used.
+    /// Creates the slices of the flows of `sources` and of the hosts planted in `frame`. The `pairs` of `frame` are not
+    /// used.
     pub(super) fn of(frame: &Backbone, sources: Vec<Box<dyn Source>>) -> Self {
         assert!(frame.period > 0, "a period has at least one slice");
         let end = last_slice(frame).expect("the stream is longer than 2^23 slices");
@@ -59,11 +59,11 @@ impl Slices {
         slices
     }
 
-    /// Puts the flows that begin in a period into their buckets.
+    /// Puts the flows that start in a period into their buckets.
     fn begin_period(&mut self, number: u32) {
         let (current, end, waiting) = (self.slice, self.end, &mut self.waiting);
         let mut begin = |mut flow: Flow| {
-            // Cheap refusal of the flows that are over before the stream begins.
+            // A cheap test skips flows that end before the stream starts.
             if flow.end() / TICKS < current {
                 return;
             }
@@ -75,7 +75,7 @@ impl Slices {
         self.sources.iter().for_each(|source| source.period(number, &mut begin));
     }
 
-    /// The packets of the flows that wait for the current slice.
+    /// Appends the packets of flows with a packet in the current slice.
     fn background_packets(&mut self, packets: &mut Vec<IpPair>) {
         for mut flow in self.waiting.pop_front().unwrap_or_default() {
             while flow.next_slice() == Some(self.slice) {
@@ -86,7 +86,7 @@ impl Slices {
         }
     }
 
-    /// The peers whose turn in the round of every planted host is the current slice.
+    /// Appends the pairs of every planted host whose turn is the current slice.
     fn planted_packets(&self, packets: &mut Vec<IpPair>) {
         let turn = u64::from((self.slice - self.period) % self.round);
         for pairs in &self.planted {
@@ -115,14 +115,14 @@ impl Iterator for Slices {
     }
 }
 
-/// Number of the slice after the stream, or `None` when ticks could not name its periods.
+/// Returns the number of the slice after the stream, or `None` if ticks cannot represent it.
 fn last_slice(model: &Backbone) -> Option<u32> {
     let end = model.slices.checked_add(model.period)?;
     let whole_periods = end.checked_next_multiple_of(model.period)?;
     (whole_periods <= MOST_SLICES).then_some(end)
 }
 
-/// Puts `flow` into the bucket of its next packet, unless that is past the `end`.
+/// Puts `flow` into the bucket of its next packet, unless that packet is after the `end`.
 fn wait(waiting: &mut VecDeque<Vec<Flow>>, front: u32, end: u32, flow: Flow) {
     let Some(slice) = flow.next_slice().filter(|&slice| slice < end) else { return };
     let bucket = (slice - front) as usize;

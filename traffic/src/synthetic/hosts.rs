@@ -1,7 +1,7 @@
-//! The hosts of the background, and the flows that they begin in one period.
+//! The hosts of the background, and the flows that they start in one period.
 //!
-//! A period begins the wanted number of flows, independent of other periods: all are of distinct pairs, and none is of a
-//! reserved host.
+//! A period starts the requested number of flows, independently of other periods. All pairs are distinct, and no
+//! reserved host is used.
 
 use super::Backbone;
 use super::calendar::Source;
@@ -15,25 +15,25 @@ use std::ops::Range;
 
 /// Share of the hosts that stay and have the heavy tail.
 const STAYING_SHARE: f64 = 0.006;
-/// Fewest peers of a staying host.
+/// Smallest number of peers of a staying host.
 const STAYING_FEWEST: f64 = 48.0;
 const STAYING_TAIL: f64 = 1.1;
 const STAYING_MOST: f64 = 200_000.0;
 const PASSING_TAIL: f64 = 2.2;
 const PASSING_MOST: f64 = 5000.0;
 
-/// Mean cardinality of a host: `0.994 zeta(2.2) + 0.006 (48 + integral of (48/x)^1.1)`,
-/// where zeta(2.2) = 1.4905 and the integral from 48 to 200,000 is 271.4.
+/// Mean cardinality of a host: `0.994 zeta(2.2) + 0.006 (48 + integral of (48/x)^1.1)`. Here zeta(2.2) = 1.4905, and
+/// the integral from 48 to 200,000 is 271.4.
 const MEAN_CARDINALITY: f64 = 3.40;
 
-/// Pairs of a window whose flows began before it, relative to those that begin in it.
-/// Measured at a million pairs and 10 packets each: 0.9 to 1.2 %.
+/// Pairs of a window whose flows started before it, relative to those that start in it. Measured at a million pairs of
+/// 10 packets: 0.9 to 1.2 %.
 const CARRIED: f64 = 0.011;
 
-/// Purpose of the random stream of the staying hosts; periods have theirs from 0 upwards.
+/// Purpose of the random stream of the staying hosts. Periods have their own streams from 0 upwards.
 const STAYING_STREAM: u64 = 1 << 40;
 
-/// Flows to begin in a period so that a window sees about `pairs` distinct pairs.
+/// Returns the number of flows to start in a period so that a window has about `pairs` distinct pairs.
 pub(crate) fn begun_per_period(pairs: u32) -> u32 {
     (f64::from(pairs) / (1.0 + CARRIED)) as u32
 }
@@ -41,31 +41,31 @@ pub(crate) fn begun_per_period(pairs: u32) -> u32 {
 /// The hosts of model A.
 pub(crate) struct Background {
     seed: u64,
-    /// Flows that begin in a period.
+    /// Number of flows that start in a period.
     begun: u32,
     period_ticks: u32,
     flows: FlowModel,
     staying: Vec<HeavyHost>,
-    /// Hosts that are not of the background.
+    /// Hosts that the background does not use.
     reserved: FxHashSet<Address>,
 }
 
-/// A host of the heavy tail, there in every period.
+/// A host of the heavy tail, which exists in every period.
 struct HeavyHost {
     host: Address,
     cardinality: f64,
     kind: Kind,
-    /// Whether it is active in a short part of each period only.
+    /// Whether the host is active in only a short part of each period.
     bursty: bool,
 }
 
 impl Background {
-    /// Hosts that begin `begun` flows in a period; `reserved` ones are left out.
+    /// Creates hosts that start `begun` flows in a period, without the `reserved` ones.
     pub(crate) fn new(model: &Backbone, begun: u32, reserved: &[Address]) -> Self {
         let reserved: FxHashSet<Address> = reserved.iter().copied().collect();
         let count = (f64::from(begun) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
         let mut rng = Rng::new(model.seed, STAYING_STREAM);
-        // One host must not use up a small stream: at most an eighth of the pairs.
+        // A host gets at most an eighth of the pairs, so that it does not use up a small stream.
         let most = STAYING_MOST.min(f64::from(begun) / 8.0);
         let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !reserved.contains(host));
         let staying = hosts.take(count).map(|host| HeavyHost::draw(&mut rng, host, most)).collect();
@@ -79,7 +79,7 @@ impl Background {
         }
     }
 
-    /// Begins one flow to each of `count` peers of `host` at random times of `active`.
+    /// Starts one flow to each of `count` peers of `host`, at random times of `active`.
     fn contacts(
         &self,
         rng: &mut Rng,
@@ -97,7 +97,7 @@ impl Background {
         }
     }
 
-    /// 30 to 150 s somewhere in the period, which lasts 300 s.
+    /// Returns a random part of the period with a length of 30 to 150 s. A period has 300 s.
     fn burst(&self, rng: &mut Rng, whole: &Range<u32>) -> Range<u32> {
         let tenth = self.period_ticks / 10;
         let length = tenth + rng.below(4 * tenth + 1);
@@ -105,9 +105,9 @@ impl Background {
         start..start + length.max(1)
     }
 
-    /// The next index of a passing host: above the staying ones, and not reserved.
+    /// Returns the next index of a passing host, above the staying hosts and not reserved.
     fn next_passing(&self, index: u32) -> u32 {
-        // Reserved hosts move the staying ones up by at most their number.
+        // Reserved hosts move the staying ones up by at most the number of reserved hosts.
         let taken = (self.staying.len() + self.reserved.len()) as u32;
         let mut next = index;
         loop {
@@ -120,7 +120,7 @@ impl Background {
 }
 
 impl Source for Background {
-    /// In the order of hosts.
+    /// Starts flows in the order of hosts.
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
         let mut rng = Rng::new(self.seed, number.into());
         let whole = number * self.period_ticks..(number + 1) * self.period_ticks;

@@ -1,8 +1,8 @@
-//! Traffic models beside model A, each of a given load.
+//! Further traffic models of a given load, in addition to model A.
 //!
-//! Every [`Model`] is made of [`Source`]s of flows, most of them model A at a part of the load with something
-//! on top. A window of [`PERIOD`] slices holds the load's distinct pairs
-//! within 5 %; equal arguments give equal packets on every machine.
+//! Every [`Model`] consists of [`Source`]s of flows, in most cases model A at a part of the load with an extra source.
+//! A window of [`PERIOD`] slices has the distinct pairs of the load within 5 %. Equal arguments produce equal packets
+//! on every machine.
 
 mod extras;
 mod metro;
@@ -18,13 +18,13 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Slices of one second in a period.
+/// Length of a period, in slices of one second.
 const PERIOD: u32 = 300;
 
-/// Mean packets of a pair of models A and B: few, so that most packets are of new pairs.
+/// Mean number of packets per pair in models A and B. It is small, so that most packets are of new pairs.
 const PACKETS_PER_PAIR: u32 = 2;
 
-/// What traffic looks like.
+/// A traffic model.
 ///
 /// ```
 /// use srlg_traffic::synthetic::Model;
@@ -37,25 +37,24 @@ const PACKETS_PER_PAIR: u32 = 2;
 pub enum Model {
     /// Model A: [`Backbone`] with two packets per pair.
     Backbone,
-    /// Model B, a metro network: lognormal clients, servers, NAT gateways, peer-to-peer
-    /// hosts and scanners, the last two on and off; 100 super points per million pairs.
+    /// Model B, a metro network with lognormal clients, servers, NAT gateways, peer-to-peer hosts and scanners.
+    /// Peer-to-peer hosts and scanners are active only at times. There are 100 super points per million pairs.
     Metro,
-    /// Model A at 80 % of the load; four victims of spoofed sources, each sending one
-    /// packet, make the rest.
+    /// Model A at 80 % of the load, and four victims of a flood from spoofed sources, each of which sends one packet.
     Flood,
-    /// Model A at 90 % of the load; scanners at a constant rate, with 800 to 1600 targets
-    /// per window, each touched once, make the rest.
+    /// Model A at 90 % of the load, and scanners with a constant rate. They have 800 to 1600 targets per window and
+    /// touch each target once.
     SlowScan,
-    /// Model A at 80 % of the load; servers that 1000 to 3000 clients rush to within five
-    /// slices, and come back to for half a minute, make the rest.
+    /// Model A at 80 % of the load, and servers with crowds of 1000 to 3000 clients. Clients arrive within five slices
+    /// and come back for half a minute.
     FlashCrowd,
-    /// The pairs of model A, every one of them in every slice: nothing ever ages.
+    /// The pairs of model A, all of them in every slice, so that no recorder ages.
     Persistent,
 }
 
-/// A name that no traffic model has.
+/// An unknown name of a traffic model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no traffic model is called {0:?}: take one of {names}", names = names())]
+#[error("unknown traffic model {0:?}: must be one of {names}", names = names())]
 pub struct UnknownModel(pub String);
 
 fn names() -> String {
@@ -73,7 +72,7 @@ impl Model {
         Self::Persistent,
     ];
 
-    /// Name in commands, tables and plots.
+    /// Returns the name in commands, tables and plots.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -86,14 +85,14 @@ impl Model {
         }
     }
 
-    /// The packets of each slice, in random order, with about `load` distinct pairs in
-    /// every 300 consecutive slices.
+    /// Returns the packets of each slice, in random order. Every 300 consecutive slices have about `load` distinct
+    /// pairs.
     ///
-    /// Memory is that of the flows of 300 slices: 24 bytes for each of `load` pairs, and
-    /// as much again while they are put in order.
+    /// The memory is that of the flows of 300 slices: 24 bytes for each of `load` pairs, and twice that while they are
+    /// sorted.
     ///
     /// # Panics
-    /// When the stream is longer than 2^23 slices with two periods of 300.
+    /// Panics if the stream with two periods of 300 slices is longer than 2^23 slices.
     #[must_use]
     pub fn slices(self, seed: u64, slices: u32, load: u32) -> Slices {
         let frame = Backbone {
@@ -116,34 +115,33 @@ impl Model {
             Self::Flood => on_top(frame, Flood::new(seed, load / 5)),
             Self::SlowScan => on_top(frame, SlowScan::new(seed, load / 10)),
             Self::FlashCrowd => on_top(frame, FlashCrowd::new(seed, load / 5)),
-            // Nothing is carried over from one window to the next: all of it is.
+            // All pairs are carried over from one window to the next, so no flows are subtracted.
             Self::Persistent => vec![Box::new(Persistent(background(load)))],
         }
     }
 }
 
-/// A source that is on top of model A.
+/// A source of flows in addition to model A.
 trait Extra: Source {
-    /// Distinct pairs of a window.
+    /// Returns the number of distinct pairs of a window.
     fn pairs(&self) -> u32;
 
-    /// The hosts of these pairs, of which model A has none.
+    /// Returns the hosts of these pairs, which model A does not use.
     fn hosts(&self) -> Vec<Address>;
 }
 
-/// Model A with the rest of the load, and `extra`.
+/// Combines `extra` with model A, which has the rest of the load.
 fn on_top(frame: &Backbone, extra: impl Extra + 'static) -> Vec<Box<dyn Source>> {
     let begun = begun_per_period(frame.pairs.saturating_sub(extra.pairs()));
     let background = Background::new(frame, begun, &extra.hosts());
     vec![Box::new(background), Box::new(extra)]
 }
 
-/// Inside hosts that a source keeps for itself: those of the highest indices.
+/// Returns `count` inside hosts with the highest indices, for the exclusive use of one source.
 fn own_hosts(count: u32) -> Vec<Address> {
     (INSIDE_HOSTS - count..INSIDE_HOSTS).map(inside_host).collect()
 }
 
-/// The ticks of the period `number`.
 const fn ticks_of(number: u32) -> Range<u32> {
     number * PERIOD * TICKS..(number + 1) * PERIOD * TICKS
 }

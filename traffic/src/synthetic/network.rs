@@ -1,18 +1,18 @@
-//! The addresses of the traffic model: which hosts are inside, which are opposite.
+//! The addresses of the traffic model: inside hosts and their peers.
 //!
-//! An opposite host is never an inside host, nor of a reserved network, so the addresses of a pair tell its inside end.
+//! A peer is never an inside host or in a reserved network. The addresses of a pair therefore show which end is inside.
 
 use super::rng::{Rng, mix};
 use srlg_core::Address;
 use std::net::Ipv4Addr;
 
-/// Number of inside addresses: indices of [`inside_host`] wrap at it.
+/// Number of inside addresses, after which the indices of [`inside_host`] wrap.
 pub const INSIDE_HOSTS: u32 = 1 << INDEX_BITS;
 
-/// Bits of an inside host's index: 4 choose the network, 20 the host in it.
+/// Bits of an inside host's index. 4 bits select the network, and 20 bits the host in it.
 const INDEX_BITS: u32 = 24;
 
-/// The measured networks, of 2^20 addresses each; none is reserved.
+/// The inside networks, of 2^20 addresses each. They are not reserved.
 const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
     Ipv4Addr::new(14, 32, 0, 0),
     Ipv4Addr::new(26, 112, 0, 0),
@@ -32,15 +32,14 @@ const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
     Ipv4Addr::new(194, 208, 0, 0),
 ];
 
-/// Whether `address` belongs to one of [`INSIDE_NETWORKS`].
 pub(crate) fn is_inside(address: Address) -> bool {
     let network = address & (Address::MAX << 20);
     INSIDE_NETWORKS.iter().any(|inside| inside.to_bits() == network)
 }
 
-/// The inside host number `index`, scattered over 16 networks.
+/// Returns inside host number `index`. The hosts are scattered over 16 networks.
 ///
-/// Indices below [`INSIDE_HOSTS`] give different hosts; larger ones wrap.
+/// Indices below [`INSIDE_HOSTS`] give different hosts, and larger ones wrap.
 #[must_use]
 pub const fn inside_host(index: u32) -> Address {
     let mask = INSIDE_HOSTS - 1;
@@ -55,18 +54,18 @@ pub const fn inside_host(index: u32) -> Address {
     INSIDE_NETWORKS[(x >> 20) as usize].to_bits() | (x & 0x000F_FFFF)
 }
 
-/// Whether `address` can be an opposite host: neither inside nor reserved.
+/// Returns whether `address` can be a peer, which is neither inside nor reserved.
 pub(crate) fn is_opposite(address: Address) -> bool {
     let octet = address >> 24;
     !matches!(octet, 0 | 10 | 127 | 224..) && !is_inside(address)
 }
 
-/// A uniformly random opposite host.
+/// Returns a uniformly random peer.
 pub(crate) fn random_opposite(rng: &mut Rng) -> Address {
     opposite_from(rng.bits())
 }
 
-/// The opposite host that `name`, any integer, stands for.
+/// Returns the peer for `name`, which is any integer.
 pub(crate) fn opposite_from(name: u64) -> Address {
     let mut bits = mix(name);
     while !is_opposite((bits >> 32) as Address) {

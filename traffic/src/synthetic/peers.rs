@@ -1,41 +1,41 @@
-//! The opposite hosts that one inside host contacts in a period.
+//! The peers of one inside host in a period.
 //!
-//! A kind of behaviour draws a first choice, and a random host replaces a peer that was met before. So the peers of a host
-//! are distinct, and its cardinality is exactly the number of peers asked for.
+//! The kind of host determines the first choice. If that peer occurred before, a random host replaces it. The peers of
+//! a host are therefore distinct, and its cardinality is exactly the requested number.
 
 use super::network::{is_opposite, opposite_from, random_opposite};
 use super::rng::Rng;
 use rustc_hash::FxHashSet;
 use srlg_core::Address;
 
-/// Popular servers that clients share: 30 % of their peers (model A).
+/// Number of popular servers that clients share. They are 30 % of the clients' peers (model A).
 const SERVERS: f64 = 100_000.0;
 
-/// Popularity ranks of the clients of a busy server.
+/// Number of popularity ranks of the clients of a busy server.
 const CLIENTS: f64 = 10_000_000.0;
 
-/// Networks of 2^12 addresses from which ordinary peers come (model A).
+/// Number of networks of 2^12 addresses from which ordinary peers come (model A).
 const PEER_NETWORKS: u32 = 60_000;
 
-/// How an inside host chooses its opposite hosts.
+/// Kind of an inside host, which determines how it chooses its peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An ordinary host: 30 % popular servers, the rest in 60,000 networks.
+    /// An ordinary host. 30 % of its peers are popular servers, and the rest are in 60,000 networks.
     Client,
-    /// A peer-to-peer host: ordinary addresses, none of them popular.
+    /// A peer-to-peer host, whose peers are ordinary addresses and not popular servers.
     PeerToPeer,
-    /// A scanner: consecutive addresses.
+    /// A scanner of consecutive addresses.
     Scanner,
-    /// The victim of a flood: uniformly random, spoofed sources.
+    /// The victim of a flood from uniformly random, spoofed sources.
     FloodVictim,
-    /// A busy server: its clients, some of which are seen at many servers.
+    /// A busy server. Some of its clients are seen at many servers.
     Server,
 }
 
-/// Source of the distinct opposite hosts of one inside host.
+/// A source of distinct peers of one inside host.
 pub(crate) struct Peers {
     kind: Kind,
-    /// The address that a scanner tries next.
+    /// Address that a scanner tries next.
     next: Address,
     seen: FxHashSet<Address>,
 }
@@ -45,14 +45,14 @@ impl Peers {
         Self { kind, next: random_opposite(rng), seen: FxHashSet::default() }
     }
 
-    /// An opposite host that this source has not given before.
+    /// Draws a peer that this source has not returned before.
     pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
         let mut peer = match self.kind {
             Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),
             Kind::Client | Kind::PeerToPeer => networked(rng.bits()),
             Kind::Scanner => self.scan(),
             Kind::FloodVictim => random_opposite(rng),
-            // Ranks are spread over the networks by a bijection: odd multiplication.
+            // An odd multiplication is a bijection. It spreads the ranks over the networks.
             Kind::Server => {
                 networked(rng.popular_rank(CLIENTS).wrapping_mul(0x9E37_79B9_7F4A_7C15))
             }
@@ -73,11 +73,11 @@ impl Peers {
     }
 }
 
-/// An address in one of the [`PEER_NETWORKS`]: the network from the high half of `bits`.
+/// Returns an address in one of the [`PEER_NETWORKS`]. The high half of `bits` selects the network.
 fn networked(bits: u64) -> Address {
     let network = ((bits >> 32) * u64::from(PEER_NETWORKS)) >> 32;
-    // Reserved and inside networks are whole multiples of 2^12 addresses, so that
-    // a network is opposite when one of its addresses is.
+    // Reserved and inside networks are whole multiples of 2^12 addresses. If one address of a network can be a peer,
+    // all can.
     let base = opposite_from(network ^ (1 << 63)) & !0xFFF;
     base | (bits as Address & 0xFFF)
 }
@@ -103,7 +103,7 @@ mod tests {
     fn scanners_step_over_networks_that_no_opposite_host_can_have() {
         let mut rng = Rng::new(3, 0);
         let mut peers = Peers::new(Kind::Scanner, &mut rng);
-        // 126.255.255.255, then 127.0.0.0/8 is left out.
+        // After 126.255.255.255, the network 127.0.0.0/8 is left out.
         peers.next = 0x7EFF_FFFF;
         assert_eq!([peers.draw(&mut rng), peers.draw(&mut rng)], [0x7EFF_FFFF, 0x8000_0000]);
     }

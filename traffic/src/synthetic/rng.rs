@@ -1,12 +1,12 @@
-//! Random numbers of the traffic model: splitmix64, a counter and a mixer.
+//! Random numbers of the traffic model, from splitmix64 (a counter and a mixer).
 //!
-//! The same seed gives the same bits on every machine. Floats come from integers and, for powers, from `libm`, never from
-//! the platform's mathematics library.
+//! The same seed gives the same bits on every machine. Floats are made from integers. Powers come from `libm` and never
+//! from the mathematics library of the platform.
 
 /// Increment of splitmix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Mixes the bits of `value`: the output function of splitmix64, a bijection of 64-bit integers.
+/// Mixes the bits of `value` with the output function of splitmix64, a bijection of 64-bit integers.
 #[inline]
 #[must_use]
 pub const fn mix(value: u64) -> u64 {
@@ -20,12 +20,12 @@ pub const fn mix(value: u64) -> u64 {
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// The generator of one purpose: streams of different `purpose` are unrelated.
+    /// Creates the generator for one `purpose`. Generators for different purposes are independent.
     pub(crate) const fn new(seed: u64, purpose: u64) -> Self {
         Self(mix(seed) ^ mix(purpose).rotate_left(32))
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub(crate) const fn bits(&mut self) -> u64 {
         let bits = mix(self.0);
@@ -33,41 +33,41 @@ impl Rng {
         bits
     }
 
-    /// A number below `bound`; 0 when `bound` is 0.
+    /// Returns a number below `bound`, or 0 if `bound` is 0.
     #[inline]
     pub(crate) const fn below(&mut self, bound: u32) -> u32 {
         (((self.bits() >> 32) * bound as u64) >> 32) as u32
     }
 
-    /// A number strictly between 0 and 1.
+    /// Returns a number strictly between 0 and 1.
     #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
-        // 52 bits and a half: exact in a double, so neither 0 nor 1 can come out.
+        // 52 bits and a half are exact in a double, so the result is neither 0 nor 1.
         ((self.bits() >> 12) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
-    /// A Pareto variate: P(X > x) = (x / minimum)^-tail, with everything above `cap` moved to it.
+    /// Draws a Pareto variate: P(X > x) = (x / minimum)^-tail. Values above `cap` become `cap`.
     #[inline]
     pub(crate) fn pareto(&mut self, minimum: f64, tail: f64, cap: f64) -> f64 {
         (minimum * libm::pow(self.unit(), -1.0 / tail)).min(cap)
     }
 
-    /// A lognormal variate: its logarithm has the mean ln `median` and the deviation `sigma`.
+    /// Draws a lognormal variate. Its logarithm has the mean ln `median` and the standard deviation `sigma`.
     #[inline]
     pub(crate) fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
-        // Box and Muller: the radius and the angle of two normal variates, one of which is used.
+        // The Box-Muller method yields the radius and the angle of two normal variates. One of them is used.
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
         let normal = radius * libm::cos(std::f64::consts::TAU * self.unit());
         median * libm::exp(sigma * normal)
     }
 
-    /// A rank from 1 to `ranks` whose logarithm is uniform: rank 1 is the most popular.
+    /// Draws a rank from 1 to `ranks` whose logarithm is uniform. Rank 1 is the most popular.
     #[inline]
     pub(crate) fn popular_rank(&mut self, ranks: f64) -> u64 {
         libm::pow(ranks, self.unit()) as u64
     }
 
-    /// Puts `items` in random order (Fisher and Yates).
+    /// Shuffles `items` (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u32 + 1) as usize);
@@ -93,7 +93,8 @@ mod tests {
         let mut rng = Rng::new(7, 0);
         let draws: Vec<f64> = (0..100_000).map(|_| rng.lognormal(30.0, 1.5)).collect();
         let above = |bound: f64| draws.iter().filter(|&&draw| draw > bound).count() as f64;
-        // Binomials of 1/2 and of Q(1) = 0.15866: five standard deviations of 158 and 115.6.
+        // The counts are binomial with 1/2 and Q(1) = 0.15866. The bounds are five standard deviations of 158 and
+        // 115.6.
         assert_abs_diff_eq!(above(30.0), 50_000.0, epsilon = 790.0);
         let one_sigma = 30.0 * libm::exp(1.5);
         assert_abs_diff_eq!(above(one_sigma), 15_866.0, epsilon = 578.0);
@@ -104,7 +105,7 @@ mod tests {
         let mut rng = Rng::new(7, 0);
         let draws = 100_000_u32;
         let above = (0..draws).filter(|_| rng.pareto(2.0, 1.0, 1e9) > 20.0).count();
-        // Binomial(100_000, 1/10): mean 10_000, standard deviation 95; five of them.
+        // Binomial(100_000, 1/10) has the mean 10_000 and a standard deviation of 95. The bound is five of them.
         assert_abs_diff_eq!(above as f64, 10_000.0, epsilon = 475.0);
     }
 }

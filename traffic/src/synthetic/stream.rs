@@ -1,30 +1,29 @@
-//! Pairs one at a time, all of them new: traffic for loads of which no calendar fits into memory.
+//! A stream of new pairs, for loads that are too large for the memory of a calendar.
 //!
-//! Hosts are those of model A: 0.6 % of them have a heavy tail of opposite hosts, and all others few. No pair comes twice
-//! within 2^32 of them. In a window of the load that a stream is made for, hosts have the cardinalities of model A on
-//! average. Memory is that of the heavy hosts, 8 bytes for each 570 pairs of a window.
+//! Hosts are those of model A: 0.6 % of them have a heavy tail of peers, and the others have few. No pair repeats
+//! within 2^32 pairs. In a window of the load that a stream is made for, hosts have the cardinalities of model A on
+//! average. The memory is that of the heavy hosts, 8 bytes per 570 pairs of a window.
 
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
 use super::scatter;
 use srlg_core::IpPair;
 
-/// Pairs of a window for each heavy host: 3.40 pairs per host, 0.6 % of the hosts.
+/// Pairs of a window per heavy host: 3.40 pairs per host, and 0.6 % of the hosts are heavy.
 const PAIRS_PER_HEAVY_HOST: f64 = 3.40 / 0.006;
-/// Share of the pairs that are of passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40.
+/// Share of the pairs of passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40.
 const PASSING_SHARE: f64 = 0.436;
-/// Mean opposite hosts of a passing host.
 const PASSING_MEAN: f64 = 1.49;
-/// Fewest and most opposite hosts of a heavy host, and the tail between.
+/// Smallest and largest number of peers of a heavy host, and the exponent of the tail.
 const HEAVY_FEWEST: f64 = 48.0;
 const HEAVY_MOST: f64 = 200_000.0;
 const HEAVY_TAIL: f64 = 1.1;
 
-/// Random streams of the heavy hosts' sizes, and of the pairs.
+/// Random streams of the sizes of heavy hosts and of the pairs.
 const SIZE_STREAM: u64 = 6 << 40;
 const PAIR_STREAM: u64 = 7 << 40;
 
-/// Pairs of hosts like those of model A, none twice.
+/// An endless stream of pairs of hosts like those of model A, without repetition.
 ///
 /// ```
 /// use srlg_traffic::synthetic::Stream;
@@ -34,7 +33,7 @@ const PAIR_STREAM: u64 = 7 << 40;
 /// ```
 pub struct Stream {
     rng: Rng,
-    /// Sums of the heavy hosts' sizes up to each of them.
+    /// Cumulative sizes of the heavy hosts.
     sums: Vec<f64>,
     passing: u32,
     counter: u32,
@@ -42,14 +41,14 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Pairs for windows of `load` distinct pairs.
+    /// Creates a stream for windows of `load` distinct pairs.
     ///
-    /// From 57 M on there are not enough inside addresses for all passing hosts, which have
-    /// more pairs each.
+    /// From a load of 57 million on, there are not enough inside addresses for all passing hosts, so each of them has
+    /// more pairs.
     #[must_use]
     pub fn new(seed: u64, load: u32) -> Self {
         let heavy = (f64::from(load) / PAIRS_PER_HEAVY_HOST + 1.0) as u32;
-        // One host must not use up a small window: at most an eighth of the pairs.
+        // A host gets at most an eighth of the pairs, so that it does not use up a small window.
         let most = HEAVY_MOST.min(f64::from(load) / 8.0).max(HEAVY_FEWEST);
         let mut sizes = Rng::new(seed, SIZE_STREAM);
         let mut sum = 0.0;
@@ -68,7 +67,7 @@ impl Stream {
         }
     }
 
-    /// The index of a heavy host, by size.
+    /// Draws the index of a heavy host, with a probability in proportion to its size.
     fn heavy(&mut self) -> u32 {
         let all = self.sums[self.sums.len() - 1];
         let place = self.rng.unit() * all;
@@ -100,7 +99,7 @@ mod tests {
 
     const LOAD: u32 = 1_000_000;
 
-    /// Hosts of at least 1024 of the distinct pairs.
+    /// Returns the number of hosts with at least 1024 of the distinct pairs.
     fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
         let counts = cardinalities(pairs.iter().copied());
         counts.into_values().filter(|&count| count >= 1024).count()
@@ -111,8 +110,8 @@ mod tests {
         let pairs: FxHashSet<IpPair> = Stream::new(1, LOAD).take(LOAD as usize).collect();
         assert_eq!(pairs.len(), LOAD as usize);
         let model: FxHashSet<IpPair> = Model::Backbone.slices(1, 300, LOAD).flatten().collect();
-        // 1760 heavy hosts, of which P(X > 1024) = (48 / 1024)^1.1 = 3.5 % are super points: 61,
-        // with a deviation of 7.7. Two such numbers differ by five of sqrt(2) deviations at most.
+        // There are 1760 heavy hosts, of which P(X > 1024) = (48 / 1024)^1.1 = 3.5 % are super points: 61, with a
+        // deviation of 7.7. Two such numbers differ by at most five of sqrt(2) deviations.
         let (own, other) = (super_points(&pairs), super_points(&model));
         assert!(own.abs_diff(other) < 54, "{own} and {other}");
     }

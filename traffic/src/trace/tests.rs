@@ -1,4 +1,4 @@
-//! Reading of files made here, and of the real traces where they are.
+//! Tests of reading files that the tests write, and the real traces if they exist.
 
 use super::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -20,7 +20,7 @@ fn compressed() -> Vec<u8> {
     compress_to_vec(&bytes[..], CompressionLevel::Fastest)
 }
 
-/// All that is read from a file of `bytes`.
+/// Reads a file of `bytes` to its end.
 fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     let path = std::env::temp_dir().join(format!("srlg-trace-{}-{name}", std::process::id()));
     fs::write(&path, bytes).unwrap();
@@ -29,7 +29,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     records
 }
 
-/// What is wrong with a damaged file of `bytes`.
+/// Returns the error of reading a damaged file of `bytes`.
 fn damage(name: &str, bytes: &[u8]) -> io::Error {
     match read(name, bytes).unwrap_err() {
         TraceError::Damaged { source, .. } => source,
@@ -53,7 +53,8 @@ fn a_file_cut_anywhere_is_an_error() {
 
 #[test]
 fn a_changed_byte_is_an_error() {
-    // In the last block's literals, which decode to anything: only the checksum tells.
+    // The changed byte is in the literals of the last block, which decode to anything. Only the checksum shows the
+    // change.
     let mut bytes = compress_to_vec(&[7_u8; 24][..], CompressionLevel::Uncompressed);
     assert_eq!(read("same", &bytes).unwrap().len(), 2);
     let in_data = bytes.len() - 6;
@@ -76,7 +77,7 @@ fn an_absent_file_is_named_in_the_error() {
     insta::assert_snapshot!(error);
 }
 
-/// The number after `"records":` in a trace's statistics.
+/// Returns the number after `"records":` in the statistics of a trace.
 fn stated_records(statistics: &str) -> usize {
     let (_, after) = statistics.split_once("\"records\":").unwrap();
     after.trim_start().split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()

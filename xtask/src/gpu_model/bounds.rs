@@ -1,7 +1,8 @@
-//! Bounds of the GPU resources that each work uses.
+//! Bounds of the GPU resources of each workload.
 //!
-//! [`WORKS`] has all noted counts, [`Count`] is a work with its current counts, and [`fault`] describes counts above
-//! their bounds. A change that alters a count on purpose notes the new one here and in docs/gpu.md; its commit says why.
+//! [`WORKS`] has all noted counts, [`Count`] is a workload with its current counts, and [`fault`] describes counts
+//! above their bounds. A change that alters a count on purpose updates the count here and in docs/gpu.md, and its
+//! commit gives the reason.
 
 use std::fmt;
 use std::iter::Sum;
@@ -11,19 +12,18 @@ use super::report::Sums;
 /// This file, named in messages.
 const HERE: &str = "xtask/src/gpu_model/bounds.rs";
 
-/// A bound as a multiple of the noted count. Counts of the same PTX differ by the order of threads alone.
+/// Bound as a multiple of the noted count. Counts of the same PTX differ only by the order of threads.
 const MARGIN: f64 = 1.02;
 
-/// Threads of a warp.
 const WARP: f64 = 32.0;
 
-/// Warp instructions that an H200 issues per microsecond: four per cycle on 132 processors, at 1,700 cycles.
+/// Number of warp instructions that an H200 issues per microsecond: four per cycle on 132 processors, at 1,700 cycles.
 const ISSUED_PER_MICROSECOND: f64 = 132.0 * 4.0 * 1700.0;
 
-/// Sectors at random places that the L2 cache of an H200 moves per microsecond.
+/// Number of sectors at random places that the L2 cache of an H200 moves per microsecond.
 const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
 
-/// All works of the program.
+/// All workloads of the program.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 6] = [
     Work { name: "distinct", what: "scan of new pairs",           unit: "pair",  noted: [296.0, 2.25, 1.707, 0.031, 8.0] },
@@ -38,7 +38,7 @@ pub(super) const WORKS: [Work; 6] = [
 const WHAT: [&str; 5] =
     ["instructions", "sectors loaded", "swaps", "other atomics", "bytes copied"];
 
-/// A work of the program, with its cost.
+/// A workload of the program, with its cost.
 #[derive(Debug)]
 pub(super) struct Work {
     /// Name as an argument of the program.
@@ -46,16 +46,16 @@ pub(super) struct Work {
     /// Description, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Counts per unit when last measured: instructions of threads; sectors of 32 bytes that loads touch;
-    /// compare-and-swaps; other atomics; bytes copied to the device and from it.
+    /// Last measured counts per unit. They are instructions of threads, sectors of 32 bytes touched by loads,
+    /// compare-and-swaps, other atomics, and bytes copied to and from the device.
     noted: [f64; 5],
 }
 
-/// GPU resources that a kernel or a work uses.
+/// GPU resources that a kernel or a workload uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     counts: [f64; 5],
-    /// Time by the model.
+    /// Time according to the model, in microseconds.
     microseconds: f64,
 }
 
@@ -72,7 +72,7 @@ impl Usage {
         }
     }
 
-    /// Returns the usage per unit of copies of `bytes`. They take no time in the model, which is one of kernels.
+    /// Returns the usage per unit of copies of `bytes`. Copies take no time in the model, which is a model of kernels.
     pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
         Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
     }
@@ -102,11 +102,10 @@ impl fmt::Display for Usage {
 pub(super) const HEADER: &str = "per pair, or close            instructions  \
                                  sectors loaded          swaps  other atomics   bytes copied    by the model";
 
-/// The current cost of a work.
+/// The current cost of a workload.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) work: &'static Work,
-    /// Usage per unit.
     pub(super) usage: Usage,
 }
 
@@ -117,7 +116,7 @@ impl Count {
         (0..WHAT.len()).map(move |number| (WHAT[number], now[number], noted[number]))
     }
 
-    /// Returns a hint if counts are so small that their bounds would let them grow by twice the margin.
+    /// Returns a hint if counts have fallen so far that their bounds would allow an increase by twice the margin.
     pub(super) fn slack(&self) -> Option<String> {
         let Work { what, unit, .. } = self.work;
         let small = self.pairs().filter(|(_, now, noted)| now * MARGIN < *noted);
@@ -127,17 +126,17 @@ impl Count {
             })
             .collect();
         (!small.is_empty())
-            .then(|| format!("{what}: {}: write the new counts into {HERE}", small.join(", ")))
+            .then(|| format!("{what}: {}; write the new counts into {HERE}", small.join(", ")))
     }
 
     /// Describes each count above its bound.
     fn above(&self) -> impl Iterator<Item = String> {
         let Work { what, unit, .. } = self.work;
-        // Where the count is next to none, a few more are not a fault.
+        // If a count is almost zero, a small increase is not a fault.
         let above = self.pairs().filter(|(_, now, noted)| *now > noted * MARGIN + 0.001);
         above.map(move |(of, now, noted)| {
             let (now, bound) = (short(now), short(noted * MARGIN));
-            format!("{what} takes {now} {of} per {unit}, the bound is {bound}")
+            format!("{what} takes {now} {of} per {unit} with a bound of {bound}")
         })
     }
 }
@@ -151,11 +150,11 @@ impl fmt::Display for Count {
 /// Returns one line about all `counts` above their bounds, if there are any.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().flat_map(Count::above).collect::<Vec<_>>().join("; ");
-    let way_out = format!("make it cheaper, or raise the bound in {HERE} and say why");
-    (!above.is_empty()).then(|| format!("{above}: {way_out}"))
+    let way_out = format!("reduce the cost, or raise the bound in {HERE} and give the reason");
+    (!above.is_empty()).then(|| format!("{above}; {way_out}"))
 }
 
-/// Formats a count with three digits or more.
+/// Formats a count with at least three digits.
 fn short(count: f64) -> String {
     match count {
         small if small < 10.0 => format!("{small:.3}"),

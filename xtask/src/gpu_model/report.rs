@@ -1,4 +1,4 @@
-//! Reports of the interpreter, with counts per kernel and line.
+//! Parsing of reports of the interpreter, which have counts per kernel and line.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) struct Sums {
     pub(super) atomics: u64,
 }
 
-/// An instruction, and how often threads and warps executed it and how many sectors it touched.
+/// An instruction, the number of times that threads and warps executed it, and the number of sectors that it touched.
 type Line<'a> = (&'a str, [u64; 3]);
 
 /// Returns the counts of a round by kernel, from a report of one round and a report of two.
@@ -45,19 +45,22 @@ pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     Ok(kernels.map(|(name, sums)| (name.to_owned(), sums)).collect())
 }
 
-/// Returns the bytes that a round copies to the device and from it, from a report of one round and a report of two.
+/// Returns the bytes that a round copies to and from the device, from a report of one round and a report of two.
 pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
     let bytes = |report: &str| -> Result<u64> {
         let line = report.lines().find(|line| line.starts_with("copies to the device "));
-        let words = line.context("the report has no copies")?.split(|letter| " (".contains(letter));
+        let words =
+            line.context("the report does not list copies")?.split(|letter| " (".contains(letter));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let numbers = words.windows(2).filter(|two| two[1].starts_with("bytes"));
-        // To the device, from it; and what was filled there.
+        // The numbers are the bytes to the device, from the device, and filled on the device.
         let numbers: Vec<u64> = numbers
             .map(|two| two[0].parse())
             .collect::<Result<_, _>>()
-            .context("the bytes of copies")?;
-        let [to, from, _] = numbers[..] else { bail!("the report has other copies") };
+            .context("cannot read the bytes of copies")?;
+        let [to, from, _] = numbers[..] else {
+            bail!("the report has an unknown format of copies")
+        };
         Ok(to + from)
     };
     Ok(bytes(two)?.saturating_sub(bytes(one)?))

@@ -1,18 +1,18 @@
 //! Bounds of the instruction counts.
 //!
-//! [`WORKS`] has all noted counts, [`Count`] is a work with its current count, and [`fault`] describes counts above
-//! their bounds. A change that alters a count on purpose notes the new one here; its commit says why.
+//! [`WORKS`] has all noted counts, [`Count`] is a workload with its current count, and [`fault`] describes counts above
+//! their bounds. A change that alters a count on purpose updates the count here, and its commit gives the reason.
 
 use std::fmt;
 
 /// This file, named in messages.
 const HERE: &str = "xtask/src/instructions/bounds.rs";
 
-/// A bound as a multiple of the noted count. Counts of the same program differ by 0.1 %, and so do those of rustc 1.95
-/// and 1.96. The margin is fifty times that, for later compilers with another LLVM.
+/// Bound as a multiple of the noted count. Counts of the same program differ by 0.1 %, as do those of rustc 1.95 and
+/// 1.96. The margin is fifty times that, for later compilers with another LLVM.
 const MARGIN: f64 = 1.05;
 
-/// All works of the program.
+/// All workloads of the program.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 9] = [
     Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 74.6 },
@@ -26,7 +26,7 @@ pub(super) const WORKS: [Work; 9] = [
     Work { name: "candidates", what: "search and estimate, 500 k pairs",      unit: "candidate", noted: 159_300.0 },
 ];
 
-/// A work of the program, with its cost.
+/// A workload of the program, with its cost.
 #[derive(Debug)]
 pub(super) struct Work {
     /// Name as an argument of the program.
@@ -34,12 +34,12 @@ pub(super) struct Work {
     /// Description, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Instructions per unit when last measured.
+    /// Last measured instructions per unit.
     noted: f64,
 }
 
 impl Work {
-    /// Returns the most instructions that a unit may take.
+    /// Returns the largest allowed number of instructions per unit.
     fn bound(&self) -> f64 {
         self.noted * MARGIN
     }
@@ -48,21 +48,20 @@ impl Work {
 /// Header of the table of [`Count`]s.
 pub(super) const HEADER: &str = "instructions                                   taken       bound";
 
-/// The current cost of a work.
+/// The current cost of a workload.
 #[derive(Debug)]
 pub(super) struct Count {
     pub(super) work: &'static Work,
-    /// Instructions per unit.
     pub(super) instructions: f64,
 }
 
 impl Count {
-    /// Returns a hint if the count is so small that its bound would let it grow by twice the margin.
+    /// Returns a hint if the count has fallen so far that its bound would allow an increase by twice the margin.
     pub(super) fn slack(&self) -> Option<String> {
         let Work { what, noted, .. } = self.work;
         (self.instructions * MARGIN < *noted).then(|| {
             let (now, noted) = (short(self.instructions), short(*noted));
-            format!("{what}: now {now}, noted {noted}: write the new count into {HERE}")
+            format!("{what}: now {now}, noted {noted}; write the new count into {HERE}")
         })
     }
 
@@ -84,14 +83,14 @@ pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().filter(|count| count.is_above_bound()).map(|count| {
         let Work { what, unit, .. } = count.work;
         let (taken, bound) = (short(count.instructions), short(count.work.bound()));
-        format!("{what} takes {taken} instructions per {unit}, the bound is {bound}")
+        format!("{what} takes {taken} instructions per {unit} with a bound of {bound}")
     });
     let above = above.collect::<Vec<_>>().join("; ");
-    let way_out = format!("make it cheaper, or raise the bound in {HERE} and say why");
-    (!above.is_empty()).then(|| format!("{above}: {way_out}"))
+    let way_out = format!("reduce the cost, or raise the bound in {HERE} and give the reason");
+    (!above.is_empty()).then(|| format!("{above}; {way_out}"))
 }
 
-/// Formats a count with three digits or more.
+/// Formats a count with at least three digits.
 fn short(instructions: f64) -> String {
     match instructions {
         small if small < 10.0 => format!("{small:.2}"),

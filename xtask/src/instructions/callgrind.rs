@@ -6,17 +6,18 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
 
-const INSTALL: &str = "no valgrind: run scripts/valgrind.sh on Debian, elsewhere install valgrind";
+const INSTALL: &str = "cannot run valgrind: install it, on Debian with scripts/valgrind.sh";
 
 /// Checks that valgrind is installed.
 pub(super) fn find() -> Result<()> {
     let output = Command::new("valgrind").arg("--version").output().context(INSTALL)?;
-    succeeded(&output).context("valgrind does not run here")
+    succeeded(&output).context("valgrind does not work on this machine")
 }
 
-/// Returns the instructions of `program` for `rounds` of `work`, including start-up, and the units of a round.
+/// Returns the number of instructions of `program` for `rounds` of `work`, including start-up, and the units of a
+/// round.
 ///
-/// Leaves callgrind's file beside the program, for `callgrind_annotate`.
+/// The file of callgrind stays beside the program, for `callgrind_annotate`.
 pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
     let profile = program.with_extension(format!("{work}.{rounds}.callgrind"));
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");
@@ -25,11 +26,11 @@ pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64
     command.args(["--quiet", "--tool=callgrind"]).arg(file).arg(program);
     command.args([work, &rounds.to_string()]);
     let output = command.output().context(INSTALL)?;
-    succeeded(&output).with_context(|| format!("{work}, under valgrind"))?;
+    succeeded(&output).with_context(|| format!("cannot run {work} under valgrind"))?;
     let units = String::from_utf8_lossy(&output.stdout).trim().parse();
-    let units = units.with_context(|| format!("{work} says no number of units"))?;
+    let units = units.with_context(|| format!("{work} printed no number of units"))?;
     let text = fs::read_to_string(&profile)
-        .with_context(|| format!("callgrind wrote no {}", profile.display()))?;
+        .with_context(|| format!("cannot read the profile {} of callgrind", profile.display()))?;
     Ok((instructions(&text)?, units))
 }
 
@@ -41,27 +42,27 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Returns the total of a profile, which must count instructions and nothing else.
+/// Returns the total of a profile, which must count only instructions.
 fn instructions(profile: &str) -> Result<u64> {
     let events = field(profile, "events:")?;
     ensure!(
         events == "Ir",
-        "callgrind counts {events}, not Ir alone: drop its options from outside"
+        "callgrind counts {events} instead of only Ir: remove its options from the environment"
     );
-    field(profile, "summary:")?.parse().context("callgrind's summary is no number")
+    field(profile, "summary:")?.parse().context("the summary of callgrind is not a number")
 }
 
 /// Returns the rest of the first line that starts with `name`.
 fn field<'a>(profile: &'a str, name: &str) -> Result<&'a str> {
     let value = profile.lines().find_map(|line| line.strip_prefix(name));
-    value.map(str::trim).with_context(|| format!("callgrind's file has no line {name}"))
+    value.map(str::trim).with_context(|| format!("the file of callgrind has no line {name}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The head and the end of a file of valgrind 3.19.
+    /// The first and last lines of a file of valgrind 3.19.
     const PROFILE: &str = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\n\
         positions: line\nevents: Ir\nsummary: 83199632\n\n\nob=(3) /usr/lib/libc.so.6\n\
         fn=(1) main\n0 3\n\ntotals: 83199632\n";

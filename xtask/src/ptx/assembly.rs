@@ -1,6 +1,6 @@
-//! Needs of the kernels on each architecture, by NVIDIA's assembler.
+//! Resources that the kernels need on each architecture, as reported by NVIDIA's assembler.
 //!
-//! `ptxas` turns PTX into machine code as a driver would, and reports the needs of each kernel. It runs without a GPU.
+//! `ptxas` compiles PTX to machine code as a driver does, and reports the needs of each kernel. It runs without a GPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,36 +10,37 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::toolchain::BIN;
 
-/// The architectures that the kernels must run on: Turing, Ampere, Hopper, Blackwell twice.
+/// The architectures that the kernels must run on: Turing, Ampere, Hopper, and Blackwell twice.
 pub(super) const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-/// More registers would leave less than half of a multiprocessor's threads in flight.
+/// Largest number of registers. With more, less than half of the threads of a multiprocessor would be in flight.
 const MOST_REGISTERS: u32 = 64;
 
 /// Needs of one kernel on one architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Registers of a thread.
+    /// Registers per thread.
     pub(super) registers: Option<u32>,
-    /// Bytes of a thread's stack frame, of spill stores and of spill loads.
+    /// Bytes of the stack frame of a thread, of spill stores and of spill loads.
     pub(super) stack: Option<[u32; 3]>,
 }
 
 /// Needs by the name of the kernel.
 pub(super) type Kernels = BTreeMap<String, Needs>;
 
-/// Assembles the file `ptx` for `architecture`.
 pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Kernels> {
     let own = root.join(BIN).join("ptxas");
     let program = if own.is_file() { own } else { "ptxas".into() };
     let mut command = Command::new(program);
     command.args(["--verbose", "--output-file", "/dev/null", "--gpu-name", architecture]).arg(ptx);
-    let output = command.output().context("no ptxas: run scripts/gpu-toolchain.sh ptxas")?;
+    let output = command
+        .output()
+        .context("cannot run ptxas: install it with scripts/gpu-toolchain.sh ptxas")?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         bail!(
-            "ptxas refuses the PTX for {architecture}: {}",
-            said.lines().next().unwrap_or("no reason")
+            "ptxas rejects the PTX for {architecture}: {}",
+            said.lines().next().unwrap_or("without a reason")
         );
     }
     Ok(parse(&said))
@@ -78,21 +79,20 @@ pub(super) fn faults(
 ) -> Result<Vec<String>> {
     ensure!(
         kernels.len() == expected.len(),
-        "ptxas speaks of {} kernels, not {}",
+        "ptxas reports {} kernels instead of {}",
         kernels.len(),
         expected.len()
     );
     let mut faults = Vec::new();
     for name in expected {
         let needs =
-            kernels.get(*name).with_context(|| format!("ptxas does not speak of kernel {name}"))?;
+            kernels.get(*name).with_context(|| format!("ptxas does not report kernel {name}"))?;
         let (Some(registers), Some([stack, stores, loads])) = (needs.registers, needs.stack) else {
-            bail!("ptxas does not say what kernel {name} needs on {architecture}");
+            bail!("ptxas does not report the needs of kernel {name} on {architecture}");
         };
         let mut limit = |value: u32, most: u32, what: &str| {
             if value > most {
-                faults
-                    .push(format!("kernel {name}, {architecture}: {value} {what}, at most {most}"));
+                faults.push(format!("kernel {name}, {architecture}: {value} {what}, limit {most}"));
             }
         };
         limit(registers, MOST_REGISTERS, "registers");

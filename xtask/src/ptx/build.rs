@@ -1,7 +1,7 @@
-//! The build of `srlg-kernels`: one run of cargo for the target `nvptx64-nvidia-cuda`.
+//! The build of `srlg-kernels`, one run of cargo for the target `nvptx64-nvidia-cuda`.
 //!
-//! The result depends only on the sources, on the [`FLAGS`] and on the compiler. Flags and profiles of the environment
-//! are dropped.
+//! The result depends only on the sources, the [`FLAGS`] and the compiler. Flags and profiles from the environment are
+//! removed.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use anyhow::{Context, Result, ensure};
 use super::toolchain::Toolchain;
 
 /// Flags of rustc for the kernels, their dependencies and `core`:
-/// - A panic is a trap at once, without a message: no calls, no texts, no formatting.
-/// - sm_70 is the first generation with a memory model; later ones take its PTX as it is.
-/// - Loops with a constant number of rounds, such as those over rows, are unrolled. If one remains, each thread copies
-///   all arguments to its stack to look up the key of a row. LLVM's default of 300 leaves one over the rows of the
-///   paper's counter, 600 leaves none, and 1000 has room for later kernels.
+/// - A panic is an immediate trap without a message, so that there are no calls, texts and formatting.
+/// - sm_70 is the first generation with a memory model. Later generations accept its PTX.
+/// - Loops with a constant number of rounds, such as loops over rows, are unrolled. If one remains, each thread copies
+///   all arguments to its stack to look up the key of a row. LLVM's default of 300 leaves one loop over the rows of the
+///   paper's counter, 600 leaves no loop, and 1000 has room for later kernels.
 pub(super) const FLAGS: [&str; 4] = [
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
@@ -25,8 +25,8 @@ pub(super) const FLAGS: [&str; 4] = [
 ];
 
 /// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would need a panic handler on
-/// every target. All crates are optimised as one, because calls are expensive on a GPU, and so that the result does not
-/// depend on how crates are cut into units.
+/// every target. All crates are optimised as one, because calls are expensive on a GPU. The result also does not depend
+/// on the division of crates into units.
 pub(super) const ARGUMENTS: [&str; 10] = [
     "rustc",
     "--locked",
@@ -55,7 +55,7 @@ const OUTSIDE: [&str; 8] = [
     "RUSTUP_TOOLCHAIN",
 ];
 
-/// Files that cargo writes the PTX to, from [`TARGET`]. Both are the same.
+/// Files that cargo writes the PTX to, from [`TARGET`]. Both have the same content.
 const OUTPUTS: [&str; 2] = [
     "nvptx64-nvidia-cuda/release/deps/srlg_kernels.ptx",
     "nvptx64-nvidia-cuda/release/srlg_kernels.ptx",
@@ -69,9 +69,10 @@ pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
         fs::remove_file(output).with_context(|| format!("cannot remove {}", output.display()))?;
     }
     let status = command(toolchain, root)?.status().context("cannot run cargo")?;
-    ensure!(status.success(), "srlg-kernels does not compile for nvptx64-nvidia-cuda");
+    ensure!(status.success(), "cannot compile srlg-kernels for nvptx64-nvidia-cuda");
     let path = &outputs[1];
-    fs::read_to_string(path).with_context(|| format!("cargo wrote no {}", path.display()))
+    fs::read_to_string(path)
+        .with_context(|| format!("cannot read the output {} of cargo", path.display()))
 }
 
 fn command(toolchain: &Toolchain, root: &Path) -> Result<Command> {

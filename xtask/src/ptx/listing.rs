@@ -1,6 +1,6 @@
 //! Faults that are visible in the text of a PTX, without an assembler.
 //!
-//! A kernel is integer code without calls, a stack or floating point. Line numbers start at 1 in the file with its
+//! A kernel must be integer code without calls, a stack or floating point. Line numbers start at 1 in the file with its
 //! stamp.
 
 use super::space::is_generic;
@@ -26,7 +26,7 @@ pub(super) fn faults(ptx: &str) -> Vec<String> {
             let place = kernel.map_or("outside of kernels".into(), |name| format!("kernel {name}"));
             faults.push(format!("{place}: {fault}, line {number}: {}", code(line)));
         }
-        // The brace at the beginning of a line ends the kernel.
+        // A brace at the start of a line ends the kernel.
         kernel = kernel.filter(|_| !line.starts_with('}'));
     }
     faults
@@ -52,7 +52,7 @@ fn fault(line: &str) -> Option<&'static str> {
     } else if parts().any(|part| FLOATS.iter().any(|float| part.starts_with(float))) {
         Some("floating point")
     } else if words().any(is_generic) {
-        Some("memory of no space")
+        Some("memory without a state space")
     } else {
         None
     }
@@ -122,7 +122,7 @@ $L__BB0_2:                              // %call
             ("\tcvt.rn.f64.u32 \t%fd1, %r1;", "floating point"),
             ("\tadd.f16x2 \t%r1, %r2, %r3;", "floating point"),
             ("\t.reg .f32 \t%f<4>;", "floating point"),
-            ("\t@%p1 ld.relaxed.sys.b16 \t%rs1, [%rd1];", "memory of no space"),
+            ("\t@%p1 ld.relaxed.sys.b16 \t%rs1, [%rd1];", "memory without a state space"),
         ] {
             let expected = format!("kernel scan: {kind}, line 17: {}", line.trim());
             assert_eq!(with(line), [expected]);

@@ -1,11 +1,13 @@
 //! State space and scope of memory accesses: global memory, and one device.
 //!
-//! LLVM takes the addresses in a structure of arguments for generic ones, which may also be of shared or local memory.
-//! Assemblers then load by `LD` in place of `LDG`, keep the unused answer of each atomic (`ATOM` in place of `RED`), and
-//! write atomics of 64 bits twice, once for shared memory. LLVM also gives all atomics the scope of the system, as in
-//! Rust. The kernels have neither shared nor local memory, which [`global`] checks, and any other generic address is the
-//! same address of global memory (PTX ISA, generic addressing). The host and other devices read the memory only when
-//! the kernel has ended, so the scope of a device is enough.
+//! LLVM treats the addresses in a structure of arguments as generic, so that they may also be in shared or local
+//! memory. Assemblers then load with `LD` instead of `LDG`, and keep the unused result of each atomic (`ATOM` instead
+//! of `RED`). They also write 64-bit atomics twice, once for shared memory. LLVM gives all atomics the scope of the
+//! system, as in Rust.
+//!
+//! The kernels have neither shared nor local memory, which [`global`] checks. Any other generic address is the same
+//! address of global memory (PTX ISA, generic addressing). The host and other devices read the memory only after the
+//! kernel has ended, so the scope of a device is enough.
 
 use std::borrow::Cow;
 
@@ -24,19 +26,19 @@ pub(super) fn global(ptx: &str) -> Result<String> {
         let line = ptx.lines().find(|line| {
             line.split(|letter: char| letter.is_whitespace()).any(|word| word == name)
         });
-        ensure!(line.is_none(), "the kernels have {space} memory: {}", line.unwrap_or_default());
+        ensure!(line.is_none(), "the kernels use {space} memory: {}", line.unwrap_or_default());
     }
     Ok(ptx.lines().flat_map(|line| [rewritten(line), Cow::Borrowed("\n")]).collect())
 }
 
-/// Whether an instruction accesses memory without naming its state space.
+/// Returns whether an instruction accesses memory without naming its state space.
 pub(super) fn is_generic(opcode: &str) -> bool {
     let mut parts = opcode.split('.');
     let accesses = parts.next().is_some_and(|first| ACCESSES.contains(&first));
     accesses && !parts.any(|part| SPACES.contains(&part))
 }
 
-/// Returns the line of PTX with its instruction as one of global memory.
+/// Returns the line of PTX with its instruction as an access to global memory.
 fn rewritten(line: &str) -> Cow<'_, str> {
     let words = line.split(|letter: char| letter.is_whitespace());
     let Some(opcode) = words.filter(|word| !word.starts_with('@')).find(|word| !word.is_empty())
@@ -46,7 +48,7 @@ fn rewritten(line: &str) -> Cow<'_, str> {
     if !is_generic(opcode) {
         return line.into();
     }
-    // The space stands behind the scope, if there is one, and else behind the instruction.
+    // The space follows the scope, if there is one, and otherwise the instruction.
     let global = match opcode.split_once(".sys") {
         Some((before, after)) => format!("{before}.gpu.global{after}"),
         None => opcode.replacen('.', ".global.", 1),

@@ -1,4 +1,4 @@
-//! The three comment lines at the head of a committed PTX: its compiler, the hash of its sources, and its own hash.
+//! The three comment lines at the start of a committed PTX: its compiler, the hash of its sources, and its own hash.
 
 use sha2::{Digest, Sha256};
 
@@ -17,7 +17,7 @@ pub(super) struct Stamp {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StampedPtx {
     pub(super) stamp: Stamp,
-    /// Whether the text below the stamp is still the one that was stamped.
+    /// Whether the text below the stamp is unchanged.
     pub(super) untouched: bool,
 }
 
@@ -54,7 +54,7 @@ fn digest(ptx: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The body's hash is that of `printf '.version 6.0\n' | sha256sum`.
+    /// A text with a stamp. The hash of its body is that of `printf '.version 6.0\n' | sha256sum`.
     const TEXT: &str = "\
 // compiler: rustc 1.96.0, LLVM 22.1.8
 // sources: 00ff

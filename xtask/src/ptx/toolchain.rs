@@ -1,16 +1,16 @@
-//! The tool chain that compiles Rust to PTX: a rustc, the source of its `core`, and a linker of LLVM bit code with the
-//! LLVM tools that it calls.
+//! The tool chain that compiles Rust to PTX: rustc, the source of its `core`, and a linker of LLVM bit code with its
+//! LLVM tools.
 //!
-//! It is either Debian's packages with `scripts/gpu-toolchain.sh`, or a nightly of rustup. Debian's comes first, because
-//! its packages stay the same for months and so make the same PTX again.
+//! It consists of Debian's packages and `scripts/gpu-toolchain.sh`, or of a nightly of rustup. Debian's packages are
+//! preferred, because they stay the same for months and therefore produce the same PTX.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The folder of the programs that `scripts/gpu-toolchain.sh` installs, from the root of the workspace, whatever
-/// `CARGO_TARGET_DIR` is.
+/// Folder of the programs that `scripts/gpu-toolchain.sh` installs, from the root of the workspace. It is independent
+/// of `CARGO_TARGET_DIR`.
 pub(super) const BIN: &str = "target/gpu-toolchain/bin";
 
 /// Programs that compile `srlg-kernels` to PTX.
@@ -36,7 +36,7 @@ impl Toolchain {
             Err(missing) => missing,
         };
         bail!(
-            "no tool chain for GPU kernels: run scripts/gpu-toolchain.sh on Debian ({debian}), elsewhere \
+            "cannot find a tool chain for GPU kernels: run scripts/gpu-toolchain.sh on Debian ({debian}), elsewhere \
              rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker ({rustup})"
         )
     }
@@ -60,7 +60,7 @@ impl Toolchain {
         Self::complete(tool("cargo")?.trim().into(), rustc, folders, &version)
     }
 
-    /// Returns the tool chain if none of its parts is missing.
+    /// Returns the tool chain if it is complete.
     fn complete(
         cargo: PathBuf,
         rustc: PathBuf,
@@ -79,9 +79,9 @@ impl Toolchain {
     }
 }
 
-/// Returns `path` if there is such a file.
+/// Returns `path` if it is a file.
 fn existing(path: PathBuf) -> Result<PathBuf> {
-    ensure!(path.is_file(), "no {}", path.display());
+    ensure!(path.is_file(), "{} is missing", path.display());
     Ok(path)
 }
 
@@ -95,13 +95,14 @@ fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {program}"))?;
     let reason = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{program}: {}", reason.lines().next().unwrap_or("failed"));
-    String::from_utf8(output.stdout).with_context(|| format!("{program} prints no text"))
+    String::from_utf8(output.stdout)
+        .with_context(|| format!("the output of {program} is not UTF-8"))
 }
 
-/// Returns the rest of the first line of `text` that has `name`, behind it.
+/// Returns the rest of the first line of `text` that contains `name`, after the name.
 fn field<'a>(text: &'a str, name: &str) -> Result<&'a str> {
     let value = text.lines().find_map(|line| line.split_once(name)).map(|(_, value)| value.trim());
-    value.with_context(|| format!("no line with \"{name}\" where a version was asked for"))
+    value.with_context(|| format!("cannot find a version: no line with \"{name}\""))
 }
 
 #[cfg(test)]

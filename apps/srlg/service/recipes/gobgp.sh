@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # gobgp.sh STATE blackhole|flowspec NEXTHOP [OPTION OF gobgp]...
 #
-# Announces a route for the target of each flood by GoBGP while its alert is active, and withdraws it at the end. An exec sink
-# of srlg starts this program for each notice, which is on standard input. STATE is a folder for the routes of active alerts.
-#   blackhole   the host, to NEXTHOP, with the community of RFC 7999
-#   flowspec    a rule that discards packets to the host; only those to the port of the flood if most contacts went to one
-# Alerts of networks, of hosts that are not inside, and of anything but floods announce nothing. Needs jq and gobgp.
+# Announces a route to the target of each flood with GoBGP while its alert is active, and withdraws it at the end. An exec
+# sink of srlg starts this script for each notification, which it reads from standard input. STATE is a folder for the
+# routes of active alerts.
+#   blackhole   a route of the host to NEXTHOP with the community of RFC 7999
+#   flowspec    a rule that discards packets to the host, or only those to the port that receives most of the flood
+# The script ignores alerts of networks, of outside hosts, and of kinds other than floods. It requires jq and gobgp.
 set -euo pipefail
 
 state=$1 way=$2 nexthop=$3
@@ -17,7 +18,7 @@ field() {
 }
 
 id=$(field .id)
-# A count of notices that were suppressed has no id.
+# The summary of suppressed notifications has no id.
 [ -n "$id" ] || exit 0
 
 mkdir -p "$state"
@@ -28,7 +29,7 @@ file=$state/$id.route
 if [ "$(field .status)" = end ]; then
     [ -e "$file" ] || exit 0
     read -ra route <"$file"
-    # Another alert may have the same route.
+    # Another active alert may use the same route.
     same=$(grep -lxF -- "${route[*]}" "$state"/*.route | wc -l)
     [ "$same" -gt 1 ] || gobgp "$@" global rib del "${route[@]}"
     rm "$file"
@@ -39,12 +40,12 @@ if [ ! -e "$file" ]; then
     [ "$(field '[.kind, .direction, .is_inside, .hosts] == ["flood", "fan-in", true, 1]')" = true ] || exit 0
     host=$(field .host)
     case $host in
-        *[!0-9a-fA-F.:]* | "") echo "$host is no address" >&2 && exit 1 ;;
+        *[!0-9a-fA-F.:]* | "") echo "host is not an IP address: $host" >&2 && exit 1 ;;
         *:*) family=ipv6 prefix=$host/128 ;;
         *) family=ipv4 prefix=$host/32 ;;
     esac
     if [ "$way" = flowspec ]; then
-        # As tcp/443, of the port that has four fifths of the contacts.
+        # The port that has at least 80 % of the contacts, such as tcp/443.
         port=$(field '.top_ports[0]? | select(.[1] >= 0.8) | .[0] | select(test("^(tcp|udp)/[0-9]+$"))')
         match=()
         [ -z "$port" ] || match=(protocol "${port%/*}" destination-port "==${port#*/}")
@@ -52,9 +53,9 @@ if [ ! -e "$file" ]; then
     else
         route=(-a "$family" "$prefix" community 65535:666 nexthop "$nexthop")
     fi
-    # First of all: what was announced must be withdrawn.
+    # The route is stored before it is announced, so that it can always be withdrawn.
     echo "${route[*]}" >"$file"
 fi
 read -ra route <"$file"
-# Again with each notice, because gobgpd forgets routes when it is restarted.
+# The route is announced again with each notification, because gobgpd forgets routes when it restarts.
 gobgp "$@" global rib add "${route[@]}"

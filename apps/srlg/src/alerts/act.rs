@@ -1,6 +1,7 @@
-//! What a person does with an incident: acknowledge, comment, silence, close.
+//! Actions of users on an incident: acknowledge, comment, silence, unsilence and close.
 //!
-//! Shape: an [`Act`] becomes a notice with a [`Remark`], as any other change of an incident does; so it is stored, sent and shown.
+//! An [`Act`] becomes a notification with a [`Remark`], so it is stored, sent and shown like any other change of an
+//! incident.
 
 use std::time::Duration;
 
@@ -9,109 +10,107 @@ use thiserror::Error;
 
 use crate::alerts::alert::{AlertId, Why};
 
-/// The most characters of the text of an act.
+/// Maximum length of an action's text, in characters.
 pub(crate) const MOST_CHARACTERS: usize = 1_000;
 
-/// The most silences at a time.
+/// Maximum number of silences at a time.
 pub(crate) const MOST_SILENCES: usize = 1_000;
 
-/// The longest silence.
+/// Longest silence.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
-/// Something that a person does with an incident.
+/// An action of a user on an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Act {
-    /// Somebody works on it.
+    /// The user works on the incident.
     Acknowledge {
-        /// What to say about it; may be empty.
+        /// Text of the acknowledgement; may be empty.
         #[serde(default)]
         text: String,
     },
-    /// Something to know about it.
+    /// The user adds a comment.
     Comment {
-        /// The comment.
+        /// Text of the comment.
         text: String,
     },
-    /// No sink hears of the host or the network in this view for a time.
+    /// The host or network of this view is not reported to any sink for some time.
     Silence {
-        /// Length of the silence, as `2h`.
+        /// Length of the silence, such as `2h`.
         #[serde(rename = "for", with = "humantime_serde")]
         length: Duration,
-        /// The reason.
+        /// Reason for the silence.
         text: String,
     },
-    /// Ends a silence before its time.
+    /// The silence ends early.
     Unsilence {
-        /// What to say about it; may be empty.
+        /// Reason; may be empty.
         #[serde(default)]
         text: String,
     },
-    /// The incident ends now. It must be below its threshold.
+    /// The incident ends now. Its count must be below the threshold.
     Close {
-        /// What to say about it; may be empty.
+        /// Reason; may be empty.
         #[serde(default)]
         text: String,
     },
 }
 
-/// What a person said or did, who that was, and when.
+/// Name of a user, time and text of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
-    /// Name of the person, as the file of tokens has it.
+    /// Name of the user in the token file.
     pub by: String,
-    /// Milliseconds since the Unix epoch.
+    /// Time of the action, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// What the person said; may be empty.
+    /// Text of the user; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
 }
 
-/// A time in which no sink hears of a host or a network.
+/// A period in which a host or network is not reported to any sink.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silencing {
-    /// Who silenced it, when, and why.
+    /// User, time and reason of the silence.
     #[serde(flatten)]
     pub remark: Remark,
-    /// Its end, milliseconds since the Unix epoch.
+    /// End of the silence, in milliseconds since the Unix epoch.
     pub until_ms: u64,
-    /// Id of the alert that was silenced, by which the silence can be ended.
+    /// Id of the silenced alert, which is needed to end the silence.
     pub id: AlertId,
 }
 
-/// Why an act was not done.
+/// Reason why an action was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// No incident has this id.
-    #[error("there is no incident {0}")]
+    #[error("incident {0} not found")]
     Unknown(String),
     /// The incident is over.
-    #[error("the incident is over: it can be commented or silenced, and nothing else")]
+    #[error("the incident is over; only comments and silences are possible")]
     Over,
-    /// The incident is not below its threshold.
-    #[error(
-        "the incident is still at its threshold, and would start again at once: silence it instead"
-    )]
+    /// The count of the incident is not low enough.
+    #[error("cannot close the incident: its count is still too high; silence it instead")]
     StillThere,
-    /// Nothing is silenced.
+    /// The incident is not silenced.
     #[error("the incident is not silenced")]
     NotSilenced,
-    /// There are too many silences.
-    #[error("there are {MOST_SILENCES} silences already: end some of them first")]
+    /// The maximum number of silences is reached.
+    #[error("cannot add a silence: {MOST_SILENCES} exist already; end some of them first")]
     TooManySilences,
-    /// A text is missing.
-    #[error("text is empty: say why")]
+    /// A required text is empty.
+    #[error("text: must not be empty")]
     NoText,
     /// The text is too long.
-    #[error("text has {0} characters: give at most {MOST_CHARACTERS}")]
+    #[error("text: at most {MOST_CHARACTERS} characters are allowed, got {0}")]
     LongText(usize),
     /// The silence is too short or too long.
-    #[error("for is {}: give at least 1s and at most 365d", humantime::format_duration(*.0))]
+    #[error("for: must be between 1s and 365d, got {}", humantime::format_duration(*.0))]
     Length(Duration),
 }
 
 impl Act {
-    /// Returns the text as one line: logs and messages have lines.
+    /// Returns the text as a single line, for logs and messages.
     pub(crate) fn text(&self) -> String {
         let (Self::Acknowledge { text }
         | Self::Comment { text }
@@ -122,7 +121,7 @@ impl Act {
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the reason of the notice about it.
+    /// Returns the reason in the notification of this action.
     pub(crate) const fn why(&self) -> Why {
         match self {
             Self::Acknowledge { .. } => Why::Acknowledged,
@@ -133,7 +132,7 @@ impl Act {
         }
     }
 
-    /// Checks what can be checked without the incident.
+    /// Checks the parts that do not depend on the incident.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         let characters = self.text().chars().count();
         let needs_text = matches!(self, Self::Comment { .. } | Self::Silence { .. });
@@ -151,7 +150,7 @@ impl Act {
 }
 
 impl Remark {
-    /// Returns what happened, as `acknowledged by ann: known`.
+    /// Returns a sentence about the action, such as `acknowledged by ann: known`.
     pub(crate) fn sentence(&self, what: &str) -> String {
         let Self { by, text, .. } = self;
         let colon = if text.is_empty() { "" } else { ": " };

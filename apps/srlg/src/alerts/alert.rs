@@ -1,4 +1,4 @@
-//! Reports of alerts, and their names, which are the same after a restart.
+//! Alerts and their ids, which stay the same after a restart.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::alerts::witnesses::SilentSource;
 
-/// The status of an alert.
+/// Status of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It is new.
+    /// The alert is new.
     Start,
-    /// It goes on.
+    /// The alert is active.
     Update,
-    /// It is over.
+    /// The alert is over.
     End,
 }
 
@@ -27,56 +27,56 @@ impl fmt::Display for Status {
     }
 }
 
-/// The reason why an alert is reported.
+/// Reason why an alert is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Why {
-    /// The threshold was passed.
+    /// The threshold was exceeded.
     Threshold,
-    /// There are twice as many opposite hosts as were told last.
+    /// The number of peers is at least twice the largest one reported.
     Peak,
-    /// It is more severe.
+    /// The severity has increased.
     Severity,
     /// The count within another window has passed its threshold.
     Window,
-    /// It has not been told for long.
+    /// The last report is older than the rule's `repeat`.
     Repeat,
-    /// There are fewer opposite hosts, and have been for a while.
+    /// The number of peers has been below the threshold for long enough.
     Below,
-    /// Many hosts of its network started: the alert of the network goes on for it.
+    /// The alert of the network replaces this one.
     Group,
-    /// No rule is about the host any more.
+    /// No rule applies to the host any more.
     Rule,
-    /// There are fewer opposite hosts, but exporters or sites that saw the host are silent. An end with this reason comes when
-    /// nobody has confirmed it for long.
+    /// The number of peers is low, but exporters or sites that saw the host are silent. The alert ends with this reason
+    /// if nothing confirms it for long enough.
     Unconfirmed,
-    /// No exporter or site that saw the host is silent any more.
+    /// All exporters and sites that saw the host send again.
     Resumed,
-    /// There are as many opposite hosts again, although exporters or sites that saw the host are silent.
+    /// The number of peers is high again, although exporters or sites that saw the host are silent.
     Above,
-    /// A person works on it.
+    /// A user acknowledged the alert.
     Acknowledged,
-    /// A person commented it.
+    /// A user commented on the alert.
     Comment,
-    /// A person silenced it.
+    /// A user silenced the alert.
     Silenced,
-    /// Its silence is over.
+    /// The silence of the alert is over.
     Unsilenced,
-    /// A person closed it.
+    /// A user closed the alert.
     Closed,
 }
 
-/// The severity of an alert: how far the count is above the threshold.
+/// Severity of an alert: how far the count is above the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// At the threshold or above.
+    /// The count is at least the threshold.
     #[default]
     Warning,
-    /// At 4 times the threshold or above.
+    /// The count is at least 4 times the threshold.
     Major,
-    /// At 16 times the threshold or above, or more than can be counted.
+    /// The count is at least 16 times the threshold, or higher than can be measured.
     Critical,
 }
 
@@ -97,78 +97,78 @@ impl fmt::Display for Severity {
     }
 }
 
-/// The host or network of an alert.
+/// Host or network of an alert.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
-    /// One host, as the view packs it.
+    /// A single host, in the packed form of its view.
     Host(IpAddr),
-    /// Hosts of one network.
+    /// Several hosts of one network.
     Network {
-        /// A /24 of IPv4, or a /48 of IPv6.
+        /// An IPv4 /24 or an IPv6 /48.
         network: IpNet,
-        /// Hosts that are part of the alert.
+        /// Number of hosts in the alert.
         hosts: u32,
-        /// Up to 20 of them, those with the most opposite hosts first, and how many those are.
+        /// Up to 20 of these hosts with their numbers of peers, the largest first.
         largest: Vec<(IpAddr, f64)>,
     },
 }
 
-/// A report of an alert that starts, is active, or ends.
+/// A report of an alert that starts, is active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
-    /// The same from start to end, and over restarts.
+    /// Id of the alert, the same across restarts.
     pub id: AlertId,
-    /// Whether it starts, is active or ends.
+    /// Whether the alert starts, is active or ends.
     pub status: Status,
-    /// Why it is told.
+    /// Reason for the report.
     pub why: Why,
-    /// Name of the tracker.
+    /// Name of the view.
     pub view: String,
     /// Name of the rule.
     pub rule: String,
-    /// Whom it is about.
+    /// Host or network of the alert.
     pub subject: Subject,
-    /// How far above the threshold it is; never less than it was.
+    /// Highest severity so far.
     pub severity: Severity,
-    /// Milliseconds since the Unix epoch at which it started.
+    /// Start of the alert, in milliseconds since the Unix epoch.
     pub start_ms: u64,
-    /// The same, at which it is told.
+    /// Time of the report, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// The same, up to which there were as many opposite hosts; of what ended.
+    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Only ended alerts have it.
     pub until_ms: Option<u64>,
-    /// Exporters or sites that saw the host and are silent, while the end cannot be confirmed for that reason.
+    /// Silent exporters or sites that saw the host, while they prevent confirmation of the end.
     pub silent: Vec<SilentSource>,
-    /// Counts in the windows that have passed their threshold: active ones first, of these the most severe one. There is at
-    /// least one.
+    /// Counts in the windows that have passed their threshold; there is at least one. Active windows come first, then
+    /// the most severe.
     pub windows: Vec<WindowCount>,
 }
 
-/// The peers of a host within one window; of a network those of its largest host.
+/// Number of peers of a host within one window. For a network, it is the count of its largest host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowCount {
     /// Length of the window, in slices.
     pub slices: u32,
-    /// Whether the window is active: at its threshold, or not below for long.
+    /// Whether the window is active: it reached its threshold and has not been below it for long.
     pub is_active: bool,
-    /// Peers now; 0 if there are fewer than are reported.
+    /// Current number of peers; 0 if the host is too small to be reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether there are more peers than can be counted.
+    /// Whether the real number of peers is higher than can be measured.
     pub is_lower_bound: bool,
-    /// θ of the rule for this window.
+    /// Threshold θ of the rule for this window.
     pub threshold: f64,
-    /// The highest severity within this window.
+    /// Highest severity within this window.
     pub severity: Severity,
-    /// The largest count so far.
+    /// Largest count so far.
     pub peak: f64,
-    /// The time of `peak`, milliseconds since the Unix epoch.
+    /// Time of `peak`, in milliseconds since the Unix epoch.
     pub peak_ms: u64,
 }
 
 impl WindowCount {
-    /// Takes over the larger count, the larger peak and the higher severity of another host.
+    /// Merges the count of another host: keeps the larger count, the larger peak and the higher severity.
     pub(crate) fn merge(&mut self, other: &Self) {
         let severity = self.severity.max(other.severity);
         let is_active = self.is_active | other.is_active;
@@ -182,22 +182,22 @@ impl WindowCount {
 }
 
 impl Alert {
-    /// Returns the counts in the most severe active window, of several the shortest; without an active one, in the most
-    /// severe.
+    /// Returns the counts in the most severe active window, or in the most severe window if no window is active. Among
+    /// equal windows, the shortest one is returned.
     #[must_use]
     pub fn main(&self) -> WindowCount {
-        // Only an alert that was changed outside has no window.
+        // Only an alert that was changed from outside has no window.
         self.windows.first().copied().unwrap_or_default()
     }
 }
 
-/// The id of an alert: a hash of its subject, its rule and its start.
+/// Id of an alert: a hash of its view, its rule, its subject and its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct AlertId(u64);
 
 impl AlertId {
-    /// FNV-1a of the texts, which is the same on every machine and in every version.
+    /// Hashes the texts by FNV-1a, which gives the same result on every machine and in every version.
     pub(crate) fn of(texts: &[&str], start_ms: u64) -> Self {
         let bytes =
             texts.iter().flat_map(|text| text.bytes().chain([0])).chain(start_ms.to_le_bytes());
@@ -207,7 +207,7 @@ impl AlertId {
     }
 }
 
-/// 16 digits of base 16.
+/// The id is written as 16 hexadecimal digits.
 impl fmt::Display for AlertId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -220,7 +220,7 @@ impl FromStr for AlertId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_id = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok().filter(|_| is_id);
-        number.map(Self).ok_or("an alert's id is 16 digits of base 16")
+        number.map(Self).ok_or("an alert id must have 16 hexadecimal digits")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The rules and alerts of a view, and the part of the board about its closed slices.
+//! Rules, alerts and closed slices of one view.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,81 +22,81 @@ use crate::show::board::TopHosts;
 use crate::show::board::{AllowBoard, ViewBoard};
 use crate::show::open::LiveNotice;
 
-/// The most slices of a silence that are taken one by one.
+/// Maximum number of slices without input that are processed one by one.
 const MOST_SILENT: u64 = 4_096;
 
-/// The part of the least threshold from which hosts are sighted. It is below the count at which alerts end.
+/// Fraction of the lowest threshold from which hosts are counted. It is below the count at which alerts end.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
-/// A closed slice of a view, counted by one machine or by the probes of a network.
+/// A closed slice of a view, counted by one machine or by several probes.
 #[derive(Clone, Debug)]
 pub(crate) struct ClosedSlice {
     /// Super points within the longest window.
     pub(crate) report: SliceReport,
     /// Super points within each window of the rules.
     pub(crate) sightings: Sightings,
-    /// Condition of the slice, which says how far the counts can be trusted.
+    /// Completeness of the slice's data.
     pub(crate) condition: Condition,
-    /// Sampling of the contacts in its window.
+    /// Sampling of the contacts in the window.
     pub(crate) sampling: Sampling,
-    /// The time of the newest contact, milliseconds since the Unix epoch.
+    /// Time of the newest contact, in milliseconds since the Unix epoch.
     pub(crate) newest_input_ms: u64,
-    /// Sites of a network that have not delivered the slice.
+    /// Sites that have not delivered the slice.
     pub(crate) missing_sites: Vec<String>,
 }
 
-/// The state of a book in the database.
+/// State of a book in the database.
 #[derive(Serialize, Deserialize)]
 struct BookState<T> {
-    /// The end of the last slice, whose changes are in the database.
+    /// End of the last slice whose changes are in the database.
     until_ms: u64,
-    /// The parts of a contact that make the hosts and the peers of the view.
+    /// Parts of a contact that form the hosts and the peers of the view.
     #[serde(default)]
     keys: [PeerKey; 2],
     tracker: T,
 }
 
-/// Rates of the hosts of an active alert.
+/// Packet and bit rates of an active alert's hosts.
 #[derive(Clone, Copy, Debug, Default)]
 struct LiveRates {
-    /// After the last slice.
+    /// Rates after the last slice.
     now: Rates,
-    /// The largest so far.
+    /// Largest rates so far.
     peak: Rates,
 }
 
-/// The alerts of a view.
+/// All alerts of a view.
 pub(crate) struct Book {
     /// Name of the view.
     pub(crate) name: String,
-    /// The longest window.
+    /// Length of the longest window, in slices.
     window: u32,
     tracker: Tracker,
-    /// The largest counts, by the length of the window in slices.
+    /// Largest counts of hosts, by the length of the window in slices.
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
-    /// Number of times that each allow-list entry of the rules was used.
+    /// Number of matches of each allow-list entry.
     hits: Vec<u64>,
     slice_ms: u64,
-    /// The next slice for the tracker.
+    /// Number of the next slice to be processed.
     next: u64,
-    /// Whether no input has come for so long that alerts wait.
+    /// Whether the input has stopped for so long that no alert starts or ends.
     pub(crate) is_input_lost: bool,
     is_restored: bool,
-    /// Rates of the hosts of active alerts, of which some are known.
+    /// Known rates of active alerts.
     rates: BTreeMap<AlertId, LiveRates>,
-    /// Changes of alerts, with their context in the view.
+    /// Changes of alerts with their context.
     changes: Vec<(Alert, Context)>,
     shown: TopHosts,
-    /// Sampling of the contacts in the last slice that was counted.
+    /// Sampling of the contacts in the last counted slice.
     sampling: Sampling,
-    /// Slices that were closed.
+    /// Number of closed slices.
     pub(crate) closed: u64,
     overloads: u64,
 }
 
 impl Book {
-    /// Makes the alerts of the view `name`, whose longest window has `window` slices; nothing is closed yet.
+    /// Creates the book of the view `name`, whose longest window has `window` slices.
     pub(crate) fn new(name: &str, window: u32, rules: Rules, slice_ms: u64) -> Self {
         Self {
             name: name.to_owned(),
@@ -118,13 +118,13 @@ impl Book {
         }
     }
 
-    /// Follows `rules` from the next slice on. Alerts whose rule is gone end then.
+    /// Replaces the rules from the next slice on. Alerts without a rule end then.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.hits = rules.hits_after(&self.rules, &self.hits);
         self.rules = rules;
     }
 
-    /// Returns the end of the last slice that the tracker knows, milliseconds since the Unix epoch.
+    /// Returns the end of the last processed slice, in milliseconds since the Unix epoch.
     pub(crate) fn now_ms(&self) -> u64 {
         self.next.saturating_mul(self.slice_ms)
     }
@@ -139,7 +139,7 @@ impl Book {
         std::mem::take(&mut self.changes)
     }
 
-    /// Returns the states of all alerts, as JSON.
+    /// Returns the state of all alerts as JSON.
     pub(crate) fn state(&self) -> Result<Vec<u8>> {
         Ok(serde_json::to_vec(&BookState {
             until_ms: self.now_ms(),
@@ -148,16 +148,16 @@ impl Book {
         })?)
     }
 
-    /// Takes over a [`state`](Self::state); an empty one is that of a view that has seen nothing, and one of a view that
-    /// counted something else is left. Returns whether the view counted the same.
+    /// Restores a [`state`](Self::state); an empty one changes nothing. Returns false, and restores nothing, if the
+    /// view counted something else.
     pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<bool> {
         if state.is_empty() {
             return Ok(true);
         }
         let state: BookState<Tracker> = serde_json::from_slice(state)
-            .with_context(|| format!("the state of alerts of the view {} is damaged", self.name))?;
+            .with_context(|| format!("cannot restore the alerts of view {}", self.name))?;
         if state.keys != self.rules.keys() {
-            warn!("host or peer of the view {} has changed: its alerts end", self.name);
+            warn!("view {}: host or peer has changed; its alerts end", self.name);
             return Ok(false);
         }
         self.next = state.until_ms / self.slice_ms;
@@ -166,7 +166,7 @@ impl Book {
         Ok(true)
     }
 
-    /// Returns whether the alerts are those of an earlier run.
+    /// Returns whether the alerts were restored.
     pub(crate) fn is_restored(&self) -> bool {
         self.is_restored
     }
@@ -176,7 +176,7 @@ impl Book {
         self.maxima.iter().map(|(window, maxima)| (*window, maxima))
     }
 
-    /// Takes over the largest counts of all windows that rules have; `read` returns them as JSON.
+    /// Restores the largest counts for each window of the rules; `read` returns them as JSON.
     pub(crate) fn restore_maxima(
         &mut self,
         read: impl Fn(u32) -> Result<Option<Vec<u8>>>,
@@ -184,7 +184,7 @@ impl Book {
         for window in self.rules.windows() {
             if let Some(maxima) = read(window)? {
                 let maxima = serde_json::from_slice(&maxima).with_context(|| {
-                    format!("the largest counts of the view {} are damaged", self.name)
+                    format!("cannot restore the largest counts of view {}", self.name)
                 })?;
                 self.maxima.insert(window, maxima);
             }
@@ -192,23 +192,24 @@ impl Book {
         Ok(())
     }
 
-    /// Continues at `slice`, before which nothing is missing.
+    /// Continues at `slice`. The slices before it count as processed.
     pub(crate) fn skip_to(&mut self, slice: u64) {
         self.next = slice;
     }
 
-    /// Continues at `slice`, unless it is beyond that already.
+    /// Continues at `slice`, unless the book is already past it.
     pub(crate) fn be_at_least_at(&mut self, slice: u64) {
         self.next = self.next.max(slice);
     }
 
-    /// Notes that the clock was set forward by `step_ms` to a time in `slice`, before which no slice changes an alert.
+    /// Adjusts all times after the system clock was set forward by `step_ms` to a time in `slice`. No slice before
+    /// `slice` changes an alert.
     pub(crate) fn set_forward(&mut self, step_ms: u64, slice: u64) {
         self.be_at_least_at(slice);
         self.tracker.set_forward(step_ms);
     }
 
-    /// Returns the hosts of the slice that is being closed, for the tracker.
+    /// Returns the super points of the closing slice within each window of the rules.
     pub(crate) fn sightings(&self, closing: &mut Closing<'_>) -> Result<Sightings> {
         let sightings = |window| {
             let least = self.rules.least(Some(window)) * BELOW_DOWN;
@@ -218,9 +219,9 @@ impl Book {
         self.rules.windows().into_iter().map(sightings).collect()
     }
 
-    /// Takes a closed slice, the one after the last or a later one. `evidence` is asked about the hosts of an alert that
-    /// starts or is active, the one with the most peers first, and the length of its main window in slices; `witnesses` about
-    /// a host with an alert.
+    /// Processes a closed slice, which is the next one or a later one. `evidence` receives the hosts of a starting or
+    /// active alert, the largest first, and the length of its main window in slices. `witnesses` receives a host with
+    /// an alert.
     pub(crate) fn close(
         &mut self,
         slice: &ClosedSlice,
@@ -232,12 +233,12 @@ impl Book {
         let is_overloaded = report.health.finder.overload.is_some();
         self.overloads += u64::from(is_overloaded);
         if report.slice < self.next {
-            // One that was closed before, by a program that was killed: what became of alerts is known.
+            // This slice was processed before the program was killed, so its changes are already stored.
             return self.show(report);
         }
         self.next = report.slice;
         self.sampling = *sampling;
-        // Super points may be missing.
+        // An overloaded detector may miss super points.
         let whole_slices = if is_overloaded { 0 } else { condition.whole_slices };
         let condition = Condition { whole_slices, ..*condition };
         let alerts = self.track(sightings, condition, *newest_input_ms, witnesses);
@@ -279,8 +280,8 @@ impl Book {
         }
     }
 
-    /// Takes the slices before `slice` that have no report, as nothing was in their window; `condition` says of the end of
-    /// a slice how far it can be trusted.
+    /// Processes the slices before `slice` that have no report, because their window was empty. `condition` returns the
+    /// completeness of a slice by its number.
     pub(crate) fn be_silent_until(
         &mut self,
         slice: u64,
@@ -299,7 +300,7 @@ impl Book {
         }
     }
 
-    /// Ends the alert `id`, which must be below its threshold, at `now_ms`, because a person closes it.
+    /// Closes the alert `id` for a user at `now_ms`. Its count must be below the threshold.
     pub(crate) fn close_by_hand(
         &mut self,
         id: AlertId,
@@ -311,7 +312,7 @@ impl Book {
         Ok((alert, context))
     }
 
-    /// Takes the next slice to the tracker, and returns the changes of alerts.
+    /// Passes the next slice to the tracker and returns the changes of alerts.
     fn track(
         &mut self,
         sightings: &Sightings,
@@ -349,8 +350,8 @@ impl Book {
         }
     }
 
-    /// Follows the rates of active alerts after a slice that ended at [`now_ms`](Self::now_ms). `rates` is asked about the hosts of
-    /// each, of a network about the largest.
+    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). `rates` receives the
+    /// hosts of each alert, for a network the largest ones.
     pub(crate) fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
         let former = std::mem::take(&mut self.rates);
         let alerts = self.tracker.live_alerts();
@@ -383,7 +384,7 @@ impl Book {
         self.tracker.misses(|host| self.rules.rule(host))
     }
 
-    /// Returns the hosts with an alert, or about to have one; those with the most peers first.
+    /// Returns the hosts with an alert or a recent hit, the largest first.
     pub(crate) fn hosts_with_alerts(&self, report: &SliceReport) -> Vec<IpAddr> {
         let mut hosts: Vec<IpAddr> = self.tracker.hosts().collect();
         let points = report.super_points.iter();
@@ -394,7 +395,7 @@ impl Book {
         hosts
     }
 
-    /// Returns the board of the view. `hits` are those of allow-list entries for contacts.
+    /// Returns the board of the view. `hits` are the matches of allow-list entries for contacts.
     pub(crate) fn board(&self, hits: &[u64]) -> ViewBoard {
         let contacts = hits.iter().chain(std::iter::repeat(&0));
         let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);

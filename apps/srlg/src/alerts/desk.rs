@@ -1,6 +1,6 @@
-//! The alerts of all views, and the notices of what becomes of them.
+//! Alerts of all views, and their notifications.
 //!
-//! Invariant: nothing here knows where closed slices come from.
+//! Invariant: this module does not depend on the source of closed slices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,22 +24,22 @@ pub(crate) mod silences;
 
 /// The alerts of all views.
 pub struct Desk {
-    /// The options of the views, in the order of the configuration.
+    /// Options of the views, in the order of the configuration.
     views: Vec<ViewOptions>,
-    /// The alerts of the views, in the same order.
+    /// Alerts of the views, in the same order.
     pub(crate) books: Vec<Book>,
     labels: Networks<String>,
     exporters: ExporterNames,
     origins: OriginLookup,
-    /// Public URL of the page.
+    /// Public URL of the web page.
     url: Option<String>,
-    /// The last notice of every alert that goes on.
+    /// Last notification of each active alert.
     open: BTreeMap<AlertId, Arc<Notice>>,
     pub(crate) silences: Silences,
 }
 
 impl Desk {
-    /// Makes the desk of the views of `config`, of which nothing is closed yet.
+    /// Creates the desk for the views of `config`, without alerts.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let slice_ms = config.general.slice.as_millis() as u64;
@@ -59,7 +59,7 @@ impl Desk {
         }
     }
 
-    /// Follows the rules, the allow lists of hosts, all names and the databases of `config` from the next slice on.
+    /// Applies the rules, allow lists of hosts, names and databases of `config` from the next slice on.
     pub(crate) fn reload(&mut self, config: &Config) {
         for book in &mut self.books {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
@@ -76,14 +76,14 @@ impl Desk {
         &self.exporters
     }
 
-    /// Returns the end of the last slice, milliseconds since the Unix epoch.
+    /// Returns the end of the last slice, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.books.iter().map(Book::now_ms).max().unwrap_or(0)
     }
 
-    /// Returns what is to be told since the last call. `peers` returns how many peers each of some hosts had in the view of
-    /// that number within the last so many slices.
+    /// Returns the notifications since the last call. `peers` returns the number of peers of each given host, from the
+    /// number of a view and the length of a window in slices.
     pub(crate) fn notices(
         &mut self,
         mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
@@ -102,14 +102,14 @@ impl Desk {
                 notices.push(notice);
             }
         }
-        // After the ends: an alert that has just ended must not be reported as active again.
+        // Silences end after alerts do, so that an ended alert is not reported as active again.
         let unsilenced = self.end_silences(&silenced);
         unsilenced.iter().for_each(|notice| self.note(notice));
         notices.extend(unsilenced);
         Ok(notices)
     }
 
-    /// Makes the notice of a change in the view number `at`.
+    /// Creates the notification of a change in view number `at`.
     fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
         let last = self.open.get(&alert.id);
         // An end has no evidence of its own.
@@ -117,7 +117,7 @@ impl Desk {
         if let Some(last) = before_end {
             context.opposite = last.opposite;
         }
-        // Those of the book begin with the program.
+        // The book knows peaks only since the start of the program, so an earlier notification may have a larger one.
         let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
         context.peak_rates = told.max(context.peak_rates);
         context.direction = Direction::from(self.views[at].role);
@@ -133,12 +133,12 @@ impl Desk {
         self.exporters.name_exporters_of(&mut notice);
         notice.origins = self.origins.of_peers(&notice.peers, &notice.top_prefixes);
         notice.url = self.url.as_deref().map(|url| incident_url(url, notice.id));
-        // Details may be missing in a slice: an alert keeps the kind that earlier ones showed.
+        // Details may be missing in a slice, so an alert keeps the kind that earlier details showed.
         let is_without_details = notice.kind == Kind::Unknown && notice.detail_since_ms.is_none();
         if let Some(last) = last.filter(|_| notice.status == Status::End || is_without_details) {
             notice.kind = last.kind;
         }
-        // Sinks know the alert by this host, also if the prefix length of the view has changed since the start.
+        // Sinks know the alert by this host, even if the prefix length of the view has changed since the start.
         if let Some(last) = last.filter(|last| last.network == notice.network) {
             notice.host = last.host;
         }
@@ -147,7 +147,7 @@ impl Desk {
         notice
     }
 
-    /// Notes that `notice` is the last one of its alert.
+    /// Records `notice` as the last one of its alert.
     fn note(&mut self, notice: &Notice) {
         match notice.status {
             Status::End => drop(self.open.remove(&notice.id)),
@@ -155,8 +155,8 @@ impl Desk {
         }
     }
 
-    /// Takes over `notices`, the last ones of alerts that went on when this program was stopped, and returns the ends of
-    /// those whose view is no more, or counts something else.
+    /// Restores the active alerts from `notices`, their last notifications before the program stopped. Returns the ends
+    /// of alerts whose view is gone or counts something else.
     pub(crate) fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
         let is_known = |notice: &Notice| {
             self.books.iter().any(|book| book.name == notice.view && book.is_restored())
@@ -166,8 +166,8 @@ impl Desk {
         gone.into_iter().map(Notice::end_without_view).collect()
     }
 
-    /// The view of the same hosts in which contacts go the other way. Views of ports have none: the ports that a host
-    /// contacts say nothing about those that it is contacted at.
+    /// Returns the view of the same hosts in the opposite direction. Views of ports have none: the ports that a host
+    /// contacts say nothing about the ports on which it is contacted.
     fn opposite(&self, at: usize) -> Option<usize> {
         let view = &self.views[at];
         let is_of_addresses = |view: &ViewOptions| {
@@ -188,7 +188,7 @@ impl Desk {
         })
     }
 
-    /// Adds to `views` what the desk knows of them.
+    /// Adds units, labels and numbers of alerts to `views`.
     pub(crate) fn label(&self, views: &mut [ViewBoard]) {
         for (view, options) in views.iter_mut().zip(&self.views) {
             view.unit = Unit::of(options.peers(), options.role.into());
@@ -203,7 +203,7 @@ impl Desk {
         }
     }
 
-    /// Returns the active alerts, the most severe one first, of several the one with the most peers.
+    /// Returns the active alerts, the most severe first and then the one with the most peers.
     pub(crate) fn open_alerts(&self) -> Arc<[OpenAlert]> {
         let alerts = self.open.values().map(|notice| self.open_alert(notice));
         let mut alerts: Vec<OpenAlert> = alerts.collect();
@@ -211,7 +211,7 @@ impl Desk {
         alerts.into()
     }
 
-    /// Returns the active alert of `notice`, with its counts after the last slice.
+    /// Returns the active alert of `notice` with its counts after the last slice.
     fn open_alert(&self, notice: &Arc<Notice>) -> OpenAlert {
         let book = self.books.iter().find(|book| book.name == notice.view);
         let live = book.and_then(|book| book.live(notice.id));
@@ -224,13 +224,13 @@ fn incident_url(url: &str, id: AlertId) -> String {
     format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
-/// Counts the peers in the other direction of all alerts that have not ended, many hosts at once: an attack on thousands of
-/// hosts would hold up the next slice.
+/// Counts the peers in the opposite direction for all alerts that have not ended. Many hosts are counted at once,
+/// because an attack on thousands of hosts would otherwise delay the next slice.
 fn count_opposite(
     changes: &mut [(Alert, Context)],
     mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
 ) -> Result<()> {
-    // Of as much time: what a host does within an hour is no answer to a flood of a minute.
+    // Both directions need the same window: an hour of a host's contacts does not answer a one-minute flood.
     let mut by_window: BTreeMap<u32, Vec<&mut (Alert, Context)>> = BTreeMap::new();
     for change in changes.iter_mut().filter(|(alert, _)| alert.status != Status::End) {
         by_window.entry(change.0.main().slices).or_default().push(change);
@@ -244,7 +244,7 @@ fn count_opposite(
     Ok(())
 }
 
-/// The host of an alert, or the largest one of its network.
+/// Returns the host of an alert, or the largest host of its network.
 fn host(alert: &Alert) -> IpAddr {
     match &alert.subject {
         Subject::Host(host) => *host,

@@ -1,8 +1,9 @@
-//! Details of the hosts that are about to have an alert, or have one, from their single contacts.
+//! Details of hosts that have an alert or have recently passed their threshold, taken from their contacts.
 //!
-//! Shape: some 5 kB for each of at most 256 hosts of a view, from when a host first passed its threshold. Details of a host
-//! from several sites merge; as JSON those of one site take at most 7 kB.
-//! Invariant: memory is bounded, whatever comes; hosts with more opposite hosts take the places of those with fewer.
+//! Each of at most 256 hosts of a view uses about 5 kB, from the time at which it first passed its threshold. Details
+//! of a host from several sites can be merged. As JSON, a host's details from one site take at most 7 kB.
+//!
+//! Invariant: memory is bounded. Hosts with more peers replace hosts with fewer.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -21,32 +22,32 @@ use volume::Volume;
 
 pub(crate) mod volume;
 
-/// The most hosts of a view that have details.
+/// Maximum number of hosts of a view that have details.
 pub(crate) const HOSTS: usize = 256;
 
-/// The most exporters of a host.
+/// Maximum number of exporters per host.
 const EXPORTERS: usize = 8;
 
-/// The most ports, prefixes and interfaces of a notification.
+/// Maximum number of ports, prefixes and interfaces in a notification.
 const MOST_SHARES: usize = 8;
 
-/// Details of some hosts, from their single contacts.
+/// Details of the tracked hosts, taken from their contacts.
 #[derive(Clone, Debug)]
 pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
     seed: u64,
-    /// How the hosts and the peers of the view are packed.
+    /// Packed forms of the view's hosts and peers.
     packings: [Packing; 2],
-    /// The end of the last closed slice.
+    /// End of the last closed slice, in milliseconds since the Unix epoch.
     closed_ms: u64,
 }
 
-/// Details of one host, as one site saw it.
+/// Details of one host from one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostDetails {
-    /// The time from which on contacts were taken, milliseconds since the Unix epoch.
+    /// Time from which contacts were counted, in milliseconds since the Unix epoch.
     since_ms: u64,
-    /// The peers with the least hashes, in the order of these: each peer is in the sample with the same probability.
+    /// Peers with the smallest hashes, in the order of these hashes. Each peer is equally likely to be in the sample.
     #[serde(deserialize_with = "at_most::<MOST_PEERS, _, _>")]
     peers: Vec<IpAddr>,
     #[serde(deserialize_with = "at_most::<EXPORTERS, _, _>")]
@@ -55,15 +56,15 @@ pub(crate) struct HostDetails {
     prefixes: Top<IpNet, 16>,
     contacts: u64,
     syn_only: u64,
-    /// Absent from details of programs that do not count it.
+    /// Packets and bytes; empty if the sending program does not count them.
     #[serde(default)]
     volume: Volume,
-    /// The same.
+    /// Input interfaces; empty if the sending program does not count them.
     #[serde(default = "Top::new")]
     interfaces: Top<Interface, 16>,
 }
 
-/// The exporters that saw a host, for a checkpoint.
+/// Exporters that saw a host, as stored in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostExporters {
     host: IpAddr,
@@ -71,14 +72,14 @@ pub(crate) struct HostExporters {
     exporters: Vec<IpAddr>,
 }
 
-/// The protocol and the port of a receiver, as far as they are known.
+/// Protocol and destination port of a contact, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct PortKey {
     protocol: Option<u8>,
     port: Option<u16>,
 }
 
-/// An interface of an exporter, by its index in SNMP.
+/// An interface of an exporter, with its SNMP index.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Interface {
     exporter: IpAddr,
@@ -86,23 +87,23 @@ struct Interface {
 }
 
 impl Details {
-    /// Makes details of no host yet. Sites with the same `seed` sample the same peers, so that their samples merge.
+    /// Creates details without hosts. Sites with the same `seed` sample the same peers, so their samples can be merged.
     pub(crate) fn new(seed: u64) -> Self {
         Self { hosts: HashMap::new(), seed, packings: Default::default(), closed_ms: 0 }
     }
 
-    /// Returns the details of the hosts of `view`.
+    /// Returns the details with the packings of `view`.
     pub(crate) fn with_view(self, view: &ViewOptions) -> Self {
         Self { packings: [view.hosts(), view.peers()], ..self }
     }
 
-    /// Whether no host is looked at.
+    /// Returns whether no host is tracked.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }
 
-    /// Takes a contact of `host` with `peer`, if that host is looked at.
+    /// Adds a contact of `host` with `peer`, if the host is tracked.
     #[inline]
     pub(crate) fn take(&mut self, (host, peer): (Host, Host), contact: &Contact) {
         if let Some(of) = self.hosts.get_mut(&IpAddr::from(host)) {
@@ -113,7 +114,7 @@ impl Details {
         }
     }
 
-    /// Looks at `hosts` from now on, up to [`HOSTS`] of those that come first. A slice has closed that ended at `now_ms`.
+    /// Tracks the first [`HOSTS`] of `hosts` from now on; `now_ms` is the end of the slice that has closed.
     pub(crate) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
         self.closed_ms = now_ms;
         let hosts = &hosts[..hosts.len().min(HOSTS)];
@@ -123,7 +124,7 @@ impl Details {
         }
     }
 
-    /// Moves what `other` has taken of the hosts that are looked at here to these details.
+    /// Moves the contacts that `other` has collected for the tracked hosts into these details.
     pub(crate) fn absorb(&mut self, other: &mut Self) {
         for (host, taken) in &mut other.hosts {
             if taken.contacts > 0
@@ -136,17 +137,17 @@ impl Details {
         }
     }
 
-    /// Looks at `hosts` from now on, whose exporters were known before.
+    /// Tracks `hosts`, whose exporters are known from a checkpoint.
     pub(crate) fn resume(&mut self, hosts: Vec<HostExporters>) {
         for HostExporters { host, since_ms, exporters } in hosts {
-            // The first contact says from when on contacts are taken again.
+            // The first contact sets the time from which the volume is counted again.
             let volume = Volume::default();
             let details = HostDetails { exporters, volume, ..HostDetails::new(since_ms) };
             self.hosts.insert(host, details);
         }
     }
 
-    /// Returns the exporters of all hosts that are looked at.
+    /// Returns the exporters of all tracked hosts.
     pub(crate) fn all_exporters(&self) -> Vec<HostExporters> {
         let exporters = |(host, details): (IpAddr, &HostDetails)| {
             let HostDetails { since_ms, exporters, .. } = details.clone();
@@ -155,27 +156,27 @@ impl Details {
         self.hosts().map(exporters).collect()
     }
 
-    /// Returns all hosts that are looked at, with their details.
+    /// Returns all tracked hosts with their details.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = (IpAddr, &HostDetails)> {
         self.hosts.iter().map(|(host, details)| (*host, details))
     }
 
-    /// Returns the details of `host`, if it is looked at.
+    /// Returns the details of `host`, if it is tracked.
     pub(crate) fn get(&self, host: IpAddr) -> Option<&HostDetails> {
         self.hosts.get(&host)
     }
 
-    /// Returns the exporters that saw `host`, unless there may be others.
+    /// Returns the exporters that saw `host`, if all of them are known.
     pub(crate) fn exporters(&self, host: IpAddr) -> Option<KnownExporters<'_>> {
         self.get(host)?.known_exporters()
     }
 
-    /// Returns the rates of `hosts` together within the minute before `now_ms`.
+    /// Returns the total rates of `hosts` within the minute before `now_ms`.
     pub(crate) fn rates(&self, hosts: &[IpAddr], now_ms: u64) -> Rates {
         Volume::sum(hosts.iter().map(|host| self.get(*host)?.volume())).rates(now_ms).if_known()
     }
 
-    /// Returns what is known of `hosts` together, if anything is.
+    /// Returns the merged details of `hosts`, if there are any contacts.
     pub(crate) fn of(&self, hosts: &[IpAddr]) -> Option<Detail> {
         HostDetails::merge_all(self.seed, hosts.iter().filter_map(|host| self.get(*host)))
     }
@@ -196,7 +197,7 @@ impl HostDetails {
         }
     }
 
-    /// Merges details of several hosts, or from several sites with the same `seed`; returns nothing if they have no
+    /// Merges details of several hosts, or from several sites with the same `seed`. Returns `None` if they have no
     /// contact.
     pub(crate) fn merge_all<'a>(
         seed: u64,
@@ -207,20 +208,20 @@ impl HostDetails {
         (all.contacts > 0).then(|| all.detail())
     }
 
-    /// Returns the exporters that saw the host, unless there may be others.
+    /// Returns the exporters that saw the host, if all of them are known.
     pub(crate) fn known_exporters(&self) -> Option<KnownExporters<'_>> {
         let Self { since_ms, exporters, .. } = self;
         let is_known = (1..EXPORTERS).contains(&exporters.len());
         is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
     }
 
-    /// Returns the packets and bytes of the host, unless the program that took its contacts does not count them.
+    /// Returns the packets and bytes of the host, if the sending program counts them.
     pub(crate) fn volume(&self) -> Option<&Volume> {
         let is_counted = self.contacts == 0 || !self.volume.is_empty();
         is_counted.then_some(&self.volume)
     }
 
-    /// Takes over when and by which exporters the host was seen according to `earlier` details of the same site.
+    /// Adds the exporters and the start time of `earlier` details from the same site.
     pub(crate) fn keep_exporters_of(&mut self, earlier: &Self) {
         self.since_ms = self.since_ms.min(earlier.since_ms);
         earlier.exporters.iter().for_each(|exporter| self.add_exporter(*exporter));
@@ -256,7 +257,7 @@ impl HostDetails {
         }
     }
 
-    /// Takes in `other`, whose lists may be in any order: they can come from another machine.
+    /// Merges `other`. Its lists may be in any order, because they can come from another machine.
     fn merge(&mut self, seed: u64, other: &Self) {
         self.since_ms = self.since_ms.min(other.since_ms);
         other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
@@ -291,7 +292,7 @@ impl HostDetails {
     }
 }
 
-/// Returns a hash of `peer` that is the same on every machine: the finaliser of SplitMix64 over both halves.
+/// Returns a hash of `peer` that is equal on every machine: the finaliser of SplitMix64 over both halves.
 fn hash(seed: u64, peer: IpAddr) -> u64 {
     let bits = match peer {
         IpAddr::V4(peer) => peer.to_ipv6_mapped().to_bits(),
@@ -305,22 +306,22 @@ fn hash(seed: u64, peer: IpAddr) -> u64 {
     })
 }
 
-/// Returns the address of `contact` that is not the one of `host`.
+/// Returns the end of `contact` that is not `host`.
 fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
     let network = hosts.name(host).network();
     let is_source = network.is_some_and(|it| it.contains(&IpAddr::from(contact.source)));
     if is_source { contact.destination } else { contact.source }
 }
 
-/// The /24 or /48 of an opposite host.
+/// Returns the /24 or /48 of a peer.
 fn prefix(peer: IpAddr) -> IpNet {
     let length = if peer.is_ipv4() { 24 } else { 48 };
-    // The length is one of the family.
+    // The length is valid for the address family.
     IpNet::new_assert(peer, length).trunc()
 }
 
 impl PortKey {
-    /// The usual name, unless neither part is known.
+    /// Returns the usual name, such as `tcp/443`, or `None` if neither part is known.
     fn name(self) -> Option<String> {
         let Self { protocol, port } = self;
         if let (Some(protocol), Some(number)) = (protocol, port)

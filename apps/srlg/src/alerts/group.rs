@@ -1,6 +1,6 @@
-//! Hosts of one network that start together: one alert for all of them.
+//! Hosts of one network that start together and share one alert.
 //!
-//! Invariant: a host is in one group at most, and as long as it is there it has no notifications of its own.
+//! Invariant: a host belongs to at most one group, and a grouped host has no notifications of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -12,19 +12,19 @@ use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
 use crate::alerts::witnesses::SilentSource;
 
-/// The most hosts of a network that start within [`TOGETHER_MS`] and have an alert each.
+/// Maximum number of hosts of a network that start within [`TOGETHER_MS`] and still have an alert each.
 pub(crate) const MOST_ALONE: usize = 8;
 
-/// The time within which starts in one network are counted together.
+/// Period within which starts in one network are counted together.
 pub(crate) const TOGETHER_MS: u64 = 60_000;
 
-/// The most hosts that a notification names.
+/// Maximum number of hosts that a notification names.
 pub(crate) const NAMED: usize = 20;
 
-/// Returns the network of `host` that may have one alert: a /24 of IPv4, a /48 of IPv6.
+/// Returns the network that shares an alert with `host`: an IPv4 /24 or an IPv6 /48.
 pub(crate) fn network(host: IpAddr) -> IpNet {
     let length = if host.is_ipv4() { 24 } else { 48 };
-    // The length is one of the family.
+    // The length is valid for the address family.
     IpNet::new_assert(host, length).trunc()
 }
 
@@ -34,33 +34,33 @@ pub(crate) struct Group {
     pub(crate) rule: String,
     pub(crate) start_ms: u64,
     pub(crate) severity: Severity,
-    /// The largest counts of members, by the length of the window in slices.
+    /// Largest counts of the members, by the length of the window in slices.
     windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
-    /// The time until which the last member that ended had its count.
+    /// Time until which the last ended member had its count.
     pub(crate) until_ms: u64,
-    /// The reason of the end: unconfirmed if any member ended so.
+    /// Reason of the end; `Unconfirmed` if any member ended with this reason.
     pub(crate) end: Why,
-    /// The silent witnesses of members, while no end can be confirmed.
+    /// Silent witnesses of the members, while no end can be confirmed.
     pub(crate) silent: Vec<SilentSource>,
     told_ms: u64,
     told_members: usize,
 }
 
-/// The silent witnesses of the members of a group.
+/// Silent witnesses of a group's members.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Silence {
     pub(crate) sources: Vec<SilentSource>,
-    /// Whether each member has one of them, so that no end can be confirmed.
+    /// Whether each member has a silent witness, so that no end can be confirmed.
     pub(crate) is_of_all: bool,
 }
 
-/// The times at which hosts of networks started, the newest last.
+/// Recent starts of hosts by network, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
 
 impl Starts {
-    /// Forgets starts that are too long ago.
+    /// Forgets starts from more than [`TOGETHER_MS`] ago.
     pub(crate) fn forget_before(&mut self, now_ms: u64) {
         let first = now_ms.saturating_sub(TOGETHER_MS);
         self.0.retain(|_, starts| {
@@ -71,13 +71,13 @@ impl Starts {
 
     pub(crate) fn add(&mut self, network: IpNet, now_ms: u64, host: IpAddr) {
         let starts = self.0.entry(network).or_default();
-        // A host that starts again and again is one host.
+        // A host that starts repeatedly counts once.
         starts.retain(|(_, other)| *other != host);
         starts.push_back((now_ms, host));
     }
 
-    /// Returns the networks that have one alert, and the hosts that started there. Of each network, `pending` is the number of
-    /// hosts that are about to start.
+    /// Returns the networks that get one alert, with the hosts that started there. `pending` is the number of hosts per
+    /// network that have recently passed their threshold.
     pub(crate) fn crowded(
         &self,
         pending: &BTreeMap<IpNet, usize>,
@@ -107,13 +107,13 @@ impl Group {
         }
     }
 
-    /// Notes that the clock was set forward by `step_ms`: no report became due in the skipped time.
+    /// Adjusts the time of the last report after the system clock was set forward by `step_ms`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.told_ms += step_ms;
     }
 
-    /// Takes the largest counts of members, the highest severity of one, and their silent witnesses. Returns the reason to
-    /// report that, if any.
+    /// Updates the group with the largest counts, the highest severity and the silent witnesses of its members. Returns
+    /// the reason for a report, if there is one.
     pub(crate) fn step(
         &mut self,
         counts: &[WindowCount],
@@ -126,7 +126,7 @@ impl Group {
         let is_unconfirmed = is_any_silent && silence.is_of_all;
         let silent = if is_unconfirmed { silence.sources } else { Vec::new() };
         let was_unconfirmed = !std::mem::replace(&mut self.silent, silent).is_empty();
-        // A window in which no member is left keeps its peak.
+        // A window without members keeps its peak.
         for former in self.windows.values_mut() {
             (former.cardinality, former.std_error) = (0.0, 0.0);
             (former.is_lower_bound, former.is_active) = (false, false);
@@ -157,7 +157,7 @@ impl Group {
         Some(why)
     }
 
-    /// Returns the largest counts of members in each window, the most severe one first.
+    /// Returns the largest counts of the members within each window, the most severe first.
     pub(crate) fn counts(&self) -> Vec<WindowCount> {
         by_severity(self.windows.values().copied().collect())
     }

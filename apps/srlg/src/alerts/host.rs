@@ -1,7 +1,7 @@
-//! The state of one host of a view, in all windows of its rule.
+//! Alert state of one host of a view, in all windows of its rule.
 //!
-//! Invariant: an alert starts once, when the first window passes its threshold; it may be reported again, and ends once,
-//! when no window is active any more.
+//! Invariant: an alert starts once, when the first window passes its threshold. It ends once, when no window is active
+//! any more. In between it may be reported again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,10 +16,10 @@ use crate::alerts::rules::Terms;
 use crate::alerts::tracker::Sighting;
 use crate::alerts::witnesses::{SilentSource, Witnesses};
 
-/// A host that is pending, or has an active alert.
+/// A host that recently passed its threshold or has an active alert.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostState {
-    /// The windows, by their length in slices.
+    /// States of the windows, by their length in slices.
     windows: BTreeMap<u32, WindowState>,
     pub(crate) active: Option<Active>,
 }
@@ -29,40 +29,40 @@ pub(crate) struct HostState {
 pub(crate) struct Active {
     pub(crate) rule: String,
     pub(crate) start_ms: u64,
-    /// The highest severity so far.
+    /// Highest severity so far.
     pub(crate) severity: Severity,
     told_ms: u64,
-    /// The time until which the last window that ended had its count; 0 if none has ended.
+    /// Time until which the last ended window had its count; 0 if no window has ended.
     until_ms: u64,
-    /// The witnesses that are silent, while the end cannot be confirmed for that reason.
+    /// Silent witnesses, while they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
 }
 
-/// The trust in the counts of a host in one slice.
+/// Reliability of a host's counts in one slice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SliceTrust<'a> {
-    /// Whether nothing is known of the slice.
+    /// Whether the slice has no data at all.
     pub(crate) is_input_lost: bool,
-    /// Number of the last slices of which nothing is missing.
+    /// Number of most recent slices without a data gap.
     pub(crate) whole_slices: u32,
     pub(crate) witnesses: &'a Witnesses,
 }
 
-/// A window of a host.
+/// State of one window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WindowState {
-    /// Whether the threshold was passed in each of the last slices, the newest in the lowest bit.
+    /// Whether each of the last slices reached the threshold; the lowest bit is the newest slice.
     hits: u32,
-    /// The counts, if the window has been active since the alert started.
+    /// Counts of the window, if it has been active since the alert started.
     course: Option<Course>,
-    /// The largest count at the threshold, and the largest number of hits, since the host is followed.
+    /// Largest count at the threshold since the host has been tracked.
     #[serde(skip)]
     most: f64,
     #[serde(skip)]
     most_hits: u32,
 }
 
-/// The counts of an alert within one window.
+/// Counts of an alert within one window.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Course {
     is_active: bool,
@@ -70,45 +70,45 @@ struct Course {
     severity: Severity,
     peak: f64,
     peak_ms: u64,
-    /// The largest count that was reported.
+    /// Largest count reported so far.
     told: f64,
-    /// The time since which the count is below the one at which the window ends.
+    /// Time since which the count has been below the level at which the window ends.
     below_since_ms: Option<u64>,
-    /// The same, with nothing missing in the window.
+    /// Time since which the count has been low and the window has had no data gap.
     whole_since_ms: Option<u64>,
 }
 
-/// A change of the alert of a host.
+/// A change of a host's alert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
     Start,
     Update(Why),
-    /// An end, with the time until which the counts were there.
+    /// The alert ends. The counts were high enough until the given time.
     End(u64, Why),
 }
 
 /// A change of one window.
 enum Turn {
     Start,
-    /// The time until which the count was there.
+    /// The window ends. The count was high enough until the given time.
     End(u64),
-    /// An end that cannot be confirmed, because a witness is silent.
+    /// The window would end, but a silent witness prevents confirmation.
     Unconfirmed,
 }
 
 impl HostState {
-    /// Returns whether a threshold was passed lately, and the alert has not started.
+    /// Returns whether a threshold was passed recently and no alert has started.
     pub(crate) fn is_pending(&self) -> bool {
         self.active.is_none() && !self.is_idle()
     }
 
-    /// Returns whether there is nothing to remember.
+    /// Returns whether the host has neither an alert nor a recent hit.
     pub(crate) fn is_idle(&self) -> bool {
         self.active.is_none() && self.windows.values().all(|window| window.hits == 0)
     }
 
-    /// Takes a slice that ended at `now_ms`, with the sighting in each window. Windows of more than the whole slices do not
-    /// end, because contacts may be missing in them; nor does any window while a witness is silent.
+    /// Processes a slice that ended at `now_ms`; `sighting` returns the count in each window. A window ends only if it
+    /// has no data gap and no witness is silent.
     pub(crate) fn step(
         &mut self,
         rule: &Rule,
@@ -120,7 +120,7 @@ impl HostState {
         self.windows.retain(|length, window| {
             let is_of_rule = rule.windows.contains_key(length);
             has_lost |= !is_of_rule && window.stop();
-            // The counts of a window that the rule has lost are part of the alert until its end.
+            // If the rule has lost a window, its counts stay part of the alert until the end.
             is_of_rule || window.course.is_some()
         });
         for (length, terms) in &rule.windows {
@@ -207,7 +207,7 @@ impl HostState {
         Some(step)
     }
 
-    /// Notes that the clock was set forward by `step_ms`: in the skipped time no count was low and no report became due.
+    /// Leaves a forward step of the system clock by `step_ms` out of `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         if let Some(active) = &mut self.active {
             active.told_ms += step_ms;
@@ -219,7 +219,7 @@ impl HostState {
         }
     }
 
-    /// Returns the counts in all windows that have been active, the most severe one first.
+    /// Returns the counts in all windows that have been active, the most severe first.
     pub(crate) fn counts(&self, sighting: impl Fn(u32) -> Sighting) -> Vec<WindowCount> {
         let windows = self.windows.iter();
         let courses =
@@ -228,7 +228,7 @@ impl HostState {
         by_severity(counts.collect())
     }
 
-    /// Returns how far a host without an alert was from one by `rule`, in the window with the most slices at the threshold.
+    /// Returns how close a host without an alert came to one by `rule`, in the window with the most hits.
     pub(crate) fn miss(&self, host: Name, rule: &Rule) -> Option<Miss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
@@ -241,7 +241,8 @@ impl HostState {
         courses.filter(|course| course.is_active)
     }
 
-    /// Returns the time since which the counts of all active windows are low, milliseconds since the Unix epoch.
+    /// Returns the time since which the counts of all active windows have been low, in milliseconds since the Unix
+    /// epoch.
     pub(crate) fn below_since_ms(&self) -> Option<u64> {
         let since: Option<Vec<u64>> = self.active_courses().map(|it| it.below_since_ms).collect();
         since?.into_iter().max()
@@ -252,14 +253,14 @@ impl HostState {
     }
 }
 
-/// Sorts counts of windows: active ones first, of these the most severe one, of several the shortest.
+/// Sorts counts of windows: active ones first, then by severity, then the shortest first.
 pub(crate) fn by_severity(mut counts: Vec<WindowCount>) -> Vec<WindowCount> {
     counts.sort_by_key(|count| (Reverse((count.is_active, count.severity)), count.slices));
     counts
 }
 
 impl WindowState {
-    /// Stops the window. Returns whether it was active.
+    /// Deactivates the window, and returns whether it was active.
     fn stop(&mut self) -> bool {
         self.hits = 0;
         let Some(course) = &mut self.course else { return false };
@@ -313,14 +314,14 @@ impl WindowState {
             return (is_silent && is_for_long(below_ms)).then_some(Turn::Unconfirmed);
         }
         let whole_ms = *course.whole_since_ms.get_or_insert(now_ms);
-        // A witness that was not seen since then may be silent.
+        // A witness that has not been seen since then may be silent.
         let ends = is_for_long(whole_ms) && witnesses.seen_ms >= below_ms;
         (ends && self.stop()).then_some(Turn::End(whole_ms))
     }
 }
 
 impl Course {
-    /// Makes the course of a window that has not been active yet.
+    /// Creates the course of a window that has not been active yet.
     fn new(threshold: f64, sighting: Sighting, now_ms: u64) -> Self {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         Self {
@@ -335,7 +336,7 @@ impl Course {
         }
     }
 
-    /// Takes the count of a slice that ended at `now_ms`.
+    /// Adds the count of a slice that ended at `now_ms`.
     fn take(&mut self, threshold: f64, sighting: Sighting, now_ms: u64) {
         let Sighting { cardinality, is_lower_bound, .. } = sighting;
         if cardinality > self.peak {
@@ -345,7 +346,7 @@ impl Course {
         self.severity = self.severity.max(Severity::of(cardinality, is_lower_bound, threshold));
     }
 
-    /// Returns the count within the last `slices`, of which `sighting` is the newest.
+    /// Returns the count within the window of `slices` slices; `sighting` is the newest sighting.
     fn count(&self, slices: u32, sighting: Sighting) -> WindowCount {
         WindowCount {
             slices,

@@ -5,25 +5,26 @@ use std::net::IpAddr;
 
 use crate::alerts::alert::WindowCount;
 
-/// Slices that a line shows.
+/// Maximum number of slices in a line.
 pub const LINE: usize = 60;
 
 /// The counts of an active alert after the last slice.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveCount {
-    /// Hosts that are part of the alert.
+    /// Number of hosts in the alert.
     pub hosts: u32,
-    /// Counts in the windows that have passed their threshold, in the order of [`Alert::windows`](super::Alert::windows).
+    /// Counts in the windows that have passed their threshold, in the order of
+    /// [`Alert::windows`](super::Alert::windows).
     pub windows: Vec<WindowCount>,
-    /// Peers within the first of the windows after up to [`LINE`] last slices, the oldest first.
+    /// Peers within the first window after each of the last [`LINE`] slices, the oldest first.
     pub line: VecDeque<u32>,
-    /// The host, or up to 20 hosts of the network, those with the most peers first.
+    /// Host of the alert, or up to 20 hosts of its network, the largest first.
     pub members: Vec<IpAddr>,
 }
 
 impl LiveCount {
-    /// Takes the counts after another slice. The line starts again when another window comes first, because counts of
-    /// windows of different lengths do not compare.
+    /// Adds the counts after another slice. The line restarts if the first window changes, because counts of different
+    /// windows cannot be compared.
     pub(crate) fn take(&mut self, hosts: u32, windows: Vec<WindowCount>) {
         let main = |windows: &[WindowCount]| windows.first().map(|count| count.slices);
         if main(&windows) != main(&self.windows) {
@@ -70,7 +71,7 @@ mod tests {
             assert_eq!(of(60).peak, counts[..=slice].iter().copied().fold(0.0, f64::max));
             assert_eq!((live.hosts, live.windows.len()), (1, 2));
         }
-        // The counts are those of each slice, although few of them were reported.
+        // The line has the count of each slice, although only a few were reported.
         let of_start = (ids[0].0, Status::Start);
         assert_eq!(ids.iter().filter(|it| **it == of_start).count(), 1);
         assert!(ids.len() < counts.len() && ids.iter().all(|(id, _)| *id == ids[0].0));

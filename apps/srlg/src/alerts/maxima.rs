@@ -1,8 +1,8 @@
-//! The largest counts of hosts, of which thresholds are made.
+//! Largest counts of hosts, from which thresholds are suggested.
 //!
-//! Shape: the largest count of each host that was reported, by view and window, since the beginning of a day or since the
-//! monitor started; the latest whole day is kept beside.
-//! Invariant: at most 65,536 hosts of a view and window: beyond, those with the least counts are left out.
+//! The largest count of each reported host is kept by view and window. A collection lasts a day, and the previous day
+//! is kept too.
+//! Invariant: at most 65,536 hosts per view and window remain after each pruning; the smallest counts are dropped.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Hosts that are remembered, twice as many between two times that the least are left out.
+/// Number of hosts that remain after pruning. Pruning starts at twice this number.
 const HOSTS: usize = 1 << 16;
 
-/// How long counts are collected.
+/// Length of a collection.
 const DAY_MS: u64 = 86_400_000;
 
-/// The largest counts of hosts.
+/// Largest counts of hosts within one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Maxima {
-    /// When the counts of today begin, milliseconds since the Unix epoch.
+    /// Start of today's counts, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// When the counts of the day before begin, or those of today if there is none.
+    /// Start of the previous day's counts, or of today's if there is no previous day.
     #[serde(default)]
     pub first_ms: u64,
-    /// Milliseconds of slices with input, today and on the day before.
+    /// Total length of the slices with input, today and on the previous day, in milliseconds.
     #[serde(default)]
     counted_ms: [u64; 2],
     today: HashMap<IpAddr, f64>,
@@ -32,7 +32,7 @@ pub(crate) struct Maxima {
 }
 
 impl Maxima {
-    /// Takes the count of `host` in a slice that has passed.
+    /// Adds the count of `host` in a closed slice.
     pub(crate) fn take(&mut self, host: IpAddr, cardinality: f64) {
         let most = self.today.entry(host).or_insert(0.0);
         *most = most.max(cardinality);
@@ -43,7 +43,7 @@ impl Maxima {
         }
     }
 
-    /// Lets a slice pass that ended at `now_ms`, and of which `counted_ms` had input: after a day another begins.
+    /// Adds a slice that ended at `now_ms`, of which `counted_ms` had input. After a day, a new collection starts.
     pub(crate) fn pass(&mut self, now_ms: u64, counted_ms: u64) {
         let [today, _] = self.counted_ms;
         if self.since_ms == 0 {
@@ -56,13 +56,13 @@ impl Maxima {
         self.counted_ms[0] += counted_ms;
     }
 
-    /// Returns the length of all slices with input, of today and of the day before.
+    /// Returns the total length of the slices with input, today and on the previous day.
     #[must_use]
     pub(crate) fn counted(&self) -> Duration {
         Duration::from_millis(self.counted_ms.iter().sum())
     }
 
-    /// Returns the largest count of each host, of today and of the day before.
+    /// Returns the largest count of each host, today and on the previous day.
     #[must_use]
     pub(crate) fn counts(&self) -> Vec<(IpAddr, f64)> {
         let mut counts = self.yesterday.clone();

@@ -5,23 +5,23 @@ use std::fmt;
 
 use srlg_input::contact::Name;
 
-/// The most misses that are remembered.
+/// Maximum number of misses that are remembered.
 const MOST: usize = 8;
 
-/// A host that passed its threshold, in too few slices for an alert.
+/// A host that passed its threshold in too few slices for an alert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Miss {
     /// The host.
     pub host: Name,
-    /// Its largest count.
+    /// Largest count of the host.
     pub cardinality: f64,
-    /// The threshold.
+    /// Threshold of the rule.
     pub threshold: f64,
-    /// The largest number of slices at the threshold, of any `of_slices` in a row.
+    /// Largest number of slices at the threshold among `of_slices` consecutive ones.
     pub slices: u32,
-    /// Number of slices that would have started an alert, of the last `of_slices`.
+    /// Number of slices at the threshold, out of `of_slices`, that starts an alert.
     pub for_slices: u32,
-    /// See `for_slices`.
+    /// Number of consecutive slices in which `for_slices` are counted.
     pub of_slices: u32,
 }
 
@@ -35,12 +35,12 @@ impl fmt::Display for Miss {
     }
 }
 
-/// The largest misses of hosts that have had no alert since, one of each host.
+/// Largest misses of hosts that have had no alert since, one per host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Misses(Vec<Miss>);
 
 impl Misses {
-    /// Returns these misses and `more`: the largest one of each host, of the hosts with the largest ones.
+    /// Returns these misses and `more`, reduced to the largest miss of each host and to the largest hosts.
     pub(crate) fn with(&self, more: impl IntoIterator<Item = Miss>) -> Self {
         let mut misses: Vec<Miss> = self.0.iter().copied().chain(more).collect();
         misses.sort_by(|a, b| b.cardinality.total_cmp(&a.cardinality));
@@ -50,7 +50,7 @@ impl Misses {
         Self(misses)
     }
 
-    /// Forgets `host`, the alert of which starts.
+    /// Forgets the miss of `host`, because its alert starts.
     pub(crate) fn forget(&mut self, host: Name) {
         self.0.retain(|miss| miss.host != host);
     }
@@ -70,7 +70,7 @@ mod tests {
 
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-    /// Closes a slice for each count of the host, and returns the statuses of its alerts and the misses.
+    /// Closes one slice per count of the host, and returns the statuses of its alerts and the misses.
     fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<Miss>) {
         let terms = Terms { threshold: 1_000.0, ..Terms::default() };
         let rule =
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn slices_of_a_miss_are_those_within_the_slices_that_count() {
-        // At the threshold in every third slice.
+        // The host reaches the threshold in every third slice.
         let counts = (0..300).map(|slice| if slice % 3 == 0 { 1_500 + slice } else { 0 });
         let (statuses, misses) = close(counts);
         let (cardinality, threshold) = (1_797.0, 1_000.0);

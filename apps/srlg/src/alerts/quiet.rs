@@ -1,26 +1,26 @@
-//! Helpers that keep logs short: changes alone, one line in a while.
+//! Helpers that keep logs short: they report only changes, or one line per period.
 
 use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
-/// A condition of which only the changes matter. At first it does not hold.
+/// A condition whose changes are reported. It starts as false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnChange(bool);
 
 impl OnChange {
-    /// Sets whether the condition holds, and returns that if it has changed.
+    /// Sets whether the condition holds. Returns the new value if it differs from the old one.
     pub fn change_to(&mut self, holds: bool) -> Option<bool> {
         (std::mem::replace(&mut self.0, holds) != holds).then_some(holds)
     }
 }
 
-/// An error that is logged once, while it stays the same.
+/// An error that is logged only once while it stays the same.
 #[derive(Debug, Default)]
 pub struct Trouble(Option<String>);
 
 impl Trouble {
-    /// Returns the text of `error` if it is another one than before.
+    /// Returns the text of `error` if it differs from the previous one.
     pub fn change_to(&mut self, error: &anyhow::Error) -> Option<&str> {
         let text = format!("{error:#}");
         let is_new = self.0.as_ref() != Some(&text);
@@ -28,12 +28,13 @@ impl Trouble {
         self.0.as_deref().filter(|_| is_new)
     }
 
-    /// Ends the trouble, and returns whether there was any.
+    /// Clears the error, and returns whether there was one.
     pub fn end(&mut self) -> bool {
         self.0.take().is_some()
     }
 
-    /// Logs the error of `done`, behind `failure`, if it is another one than before; or `recovery`, if the trouble has ended.
+    /// Logs an error of `done` after the text `failure`, unless it is the previous one. Logs `recovery` when the error
+    /// is gone.
     pub fn log(&mut self, done: Result<(), anyhow::Error>, failure: &str, recovery: &str) {
         match done {
             Ok(()) if self.end() => info!("{recovery}"),
@@ -47,7 +48,7 @@ impl Trouble {
     }
 }
 
-/// A period after which something is due again.
+/// A timer that becomes due once per period.
 #[derive(Clone, Copy, Debug)]
 pub struct Every {
     period: Duration,
@@ -55,19 +56,19 @@ pub struct Every {
 }
 
 impl Every {
-    /// Makes a period that is due at once.
+    /// Creates a timer that is due immediately.
     #[must_use]
     pub const fn new(period: Duration) -> Self {
         Self { period, last: None }
     }
 
-    /// Makes a period that starts now.
+    /// Creates a timer that is due after one period.
     #[must_use]
     pub fn from_now(period: Duration) -> Self {
         Self { period, last: Some(Instant::now()) }
     }
 
-    /// Returns whether the period is over; if it is, the next one starts.
+    /// Returns whether the period is over, and restarts it if so.
     pub fn is_due(&mut self) -> bool {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= self.period);
         if is_due {

@@ -1,7 +1,7 @@
-//! Rules: when alerts start and end, which rule a host has, and which contacts do not count.
+//! Rules, which state when alerts start and end, and allow lists, which ignore hosts and contacts.
 //!
-//! Shape: per view a table of networks to rules, one of hosts without alerts, one of opposite hosts and one of ports that
-//! do not count. The longest network that holds a host decides.
+//! A view has a table from networks to rules, and tables of ignored hosts, peers and ports. The longest network that
+//! contains an address decides.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use srlg_input::contact::{Contact, Host, Name, Networks, Packing, PeerKey, ViewOptions};
 
-/// A rule: when hosts of some networks raise an alert.
+/// The terms under which hosts of some networks raise an alert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Name of the rule in the configuration.
@@ -35,30 +35,30 @@ impl Rule {
     }
 }
 
-/// An entry of an allow list: contacts or hosts that raise no alert.
+/// An allow-list entry, whose hosts or contacts are ignored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Allow {
-    /// What is taken out.
+    /// The ignored hosts or contacts.
     pub what: AllowTarget,
-    /// Why, for people.
+    /// The reason, as text for users.
     pub why: String,
 }
 
 impl Allow {
-    /// Whether contacts are taken out, and not hosts.
+    /// Returns whether the entry ignores contacts rather than hosts.
     #[must_use]
     pub fn is_of_contacts(&self) -> bool {
         !matches!(self.what, AllowTarget::Hosts(_))
     }
 }
 
-/// The hosts or contacts that an [`Allow`] takes out.
+/// The hosts or contacts that an [`Allow`] ignores.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AllowTarget {
     /// Alerts about hosts of these networks.
     Hosts(Vec<IpNet>),
-    /// Contacts with these opposite hosts.
+    /// Contacts with these peers.
     Peers(Vec<IpNet>),
     /// Contacts to these ports of hosts of these networks.
     Ports(Vec<IpNet>, Vec<u16>),
@@ -67,7 +67,7 @@ pub enum AllowTarget {
 /// All rules of a view.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How the hosts and the peers of the view are packed.
+    /// Packings of the hosts and of the peers of the view.
     packings: [Packing; 2],
     rules: Vec<Rule>,
     by_network: Networks<(IpNet, usize)>,
@@ -80,19 +80,19 @@ pub struct Rules {
     has_ports: bool,
 }
 
-/// The rule of a host, and why it is that one.
+/// The rule of a host, with the reasons for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation<'a> {
-    /// The rule, with the longest of its networks that holds the host.
+    /// The rule, with its longest network that contains the host.
     pub rule: Option<(&'a Rule, IpNet)>,
-    /// Other rules with a network that holds the host, which is shorter.
+    /// Other rules with a shorter network that contains the host.
     pub others: Vec<(&'a Rule, IpNet)>,
-    /// What is allowed of the host, or of contacts with the host.
+    /// Allow-list entries for the host or for contacts with it.
     pub allows: Vec<&'a Allow>,
 }
 
 impl Rules {
-    /// Makes the rules of a view from `rules` and `allows`.
+    /// Creates the rules of a view from `rules` and `allows`.
     #[must_use]
     pub fn new(rules: Vec<Rule>, allows: Vec<Allow>) -> Self {
         let networks = rules.iter().enumerate().flat_map(|(at, set)| {
@@ -111,7 +111,7 @@ impl Rules {
                 }
             }
         }
-        // Only the longest network is found: it takes the ports of the networks around with it.
+        // A look-up finds only the longest network, so each network includes the ports of the networks around it.
         let around = |network: &IpNet| {
             let around = ports.iter().filter(|(other, _)| other.contains(network));
             around.map(|(_, port)| *port).collect::<Vec<_>>()
@@ -129,13 +129,13 @@ impl Rules {
         }
     }
 
-    /// Returns the rules of the hosts of `view`. A host has the rule of its address.
+    /// Returns these rules for the hosts of `view`. The address of a host decides its rule.
     #[must_use]
     pub fn with_view(self, view: &ViewOptions) -> Self {
         Self { packings: [view.hosts(), view.peers()], ..self }
     }
 
-    /// Returns how the hosts of the view are packed.
+    /// Returns the packing of the hosts of the view.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packings[0]
@@ -181,7 +181,8 @@ impl Rules {
         windows
     }
 
-    /// Returns the least count that any rule looks at: where alerts of `window` end, or of all windows.
+    /// Returns the smallest count at which an alert of `window` ends under any rule. Without a window, all windows are
+    /// considered.
     #[must_use]
     pub fn least(&self, window: Option<u32>) -> f64 {
         let rules = self.rules.iter().flat_map(|set| set.windows.iter());
@@ -189,7 +190,7 @@ impl Rules {
         rules.map(|(_, terms)| terms.threshold * terms.down).fold(f64::INFINITY, f64::min)
     }
 
-    /// Returns the rule of `host`; none if the host is ignored (allow list).
+    /// Returns the rule of `host`, or `None` if the host is ignored (allow list).
     #[must_use]
     pub fn rule(&self, host: IpAddr) -> Option<&Rule> {
         let address = self.address(host).into();
@@ -197,8 +198,8 @@ impl Rules {
         self.hosts.get(address).is_none().then_some(&self.rules[*at])
     }
 
-    /// Adds a slice to the `hits` of [`allows`](Self::allows) if `host`, which is allowed, had at least `peers` peers within
-    /// `window` slices, and these would have started an alert.
+    /// Adds a slice to the `hits` of [`allows`](Self::allows) if the ignored `host` had enough `peers` within `window`
+    /// slices to start an alert.
     pub fn count_host(&self, host: IpAddr, window: u32, peers: f64, hits: &mut [u64]) {
         let address = self.address(host).into();
         let terms =
@@ -210,8 +211,8 @@ impl Rules {
         }
     }
 
-    /// Returns which pairs of `contact` count, of those that are there: the one of its source, and the one of its
-    /// destination. A pair that does not is added to the `hits` of [`allows`](Self::allows).
+    /// Returns which of the existing pairs of `contact` count: that of its source, and that of its destination. An ignored
+    /// pair is added to the `hits` of [`allows`](Self::allows).
     #[inline]
     #[must_use]
     pub fn counts(
@@ -243,8 +244,8 @@ impl Rules {
         ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
     }
 
-    /// Returns the hits of [`allows`](Self::allows) to start with, where `former` rules had `hits`: those of the same
-    /// allowance.
+    /// Returns the initial hits of [`allows`](Self::allows) after a reload. Each entry keeps its `hits` under the `former`
+    /// rules.
     #[must_use]
     pub fn hits_after(&self, former: &Self, hits: &[u64]) -> Vec<u64> {
         let hits_of = |allow| {
@@ -254,7 +255,7 @@ impl Rules {
         self.allows.iter().map(hits_of).collect()
     }
 
-    /// Returns the rule of the hosts with the address `host`, and why it is that one.
+    /// Returns the rule of the hosts with the address `host`, with the reasons for it.
     #[must_use]
     pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
         let rule =
@@ -281,19 +282,19 @@ impl Rules {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Terms {
-    /// θ: opposite hosts at which an alert starts. A count is compared less its standard error, so that noise alone
-    /// starts none.
+    /// The threshold θ: the number of peers at which an alert starts. The standard error is subtracted from a count
+    /// before the comparison, so noise alone starts no alert.
     pub threshold: f64,
-    /// The part of `threshold` below which an alert ends, above 0 and below 1; less where that is not four standard errors
-    /// below `threshold`.
+    /// The fraction of `threshold` below which an alert ends, between 0 and 1. It is lowered further if it is closer than
+    /// four standard errors to `threshold`.
     pub down: f64,
-    /// Slices at or above `threshold`, of the last `of_slices`, that start an alert.
+    /// Number of the last `of_slices` slices that must reach `threshold` to start an alert.
     pub for_slices: u32,
-    /// See `for_slices`; 1 to 32.
+    /// Number of slices that `for_slices` looks back, 1 to 32.
     pub of_slices: u32,
     /// Milliseconds below `down` after which an alert ends.
     pub hold_ms: u64,
-    /// Milliseconds after which an alert that goes on is told again.
+    /// Milliseconds after which an active alert is reported again.
     pub repeat_ms: u64,
     /// Milliseconds after which an alert ends whose end cannot be confirmed.
     pub unconfirmed_after_ms: u64,
@@ -315,25 +316,25 @@ impl Default for Terms {
 
 /// A value of [`Terms`] that is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{name} is {value}: give a number {range}")]
+#[error("{name}: must be {range}, got {value}")]
 pub struct BadTerms {
-    /// Its name in a configuration.
+    /// Key in the configuration.
     pub name: &'static str,
-    /// Its value.
+    /// The rejected value.
     pub value: f64,
-    /// What it may be.
+    /// The valid range.
     pub range: &'static str,
 }
 
 impl Terms {
-    /// Checks all numbers, and returns the terms.
+    /// Returns the terms if all numbers are in range.
     pub fn checked(self) -> Result<Self, BadTerms> {
         let Self { threshold, down, for_slices, of_slices, .. } = self;
         for (name, value, is_good, range) in [
-            ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "of at least 1"),
-            ("down", down, down > 0.0 && down < 1.0, "above 0 and below 1"),
-            ("of", f64::from(of_slices), (1..=32).contains(&of_slices), "from 1 to 32"),
-            ("for", f64::from(for_slices), (1..=of_slices).contains(&for_slices), "from 1 to `of`"),
+            ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "at least 1"),
+            ("down", down, down > 0.0 && down < 1.0, "between 0 and 1"),
+            ("of", f64::from(of_slices), (1..=32).contains(&of_slices), "1 to 32"),
+            ("for", f64::from(for_slices), (1..=of_slices).contains(&for_slices), "1 to `of`"),
         ] {
             if !is_good {
                 return Err(BadTerms { name, value, range });

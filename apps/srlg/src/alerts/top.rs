@@ -1,7 +1,7 @@
-//! The most frequent keys of a stream, in fixed memory.
+//! Most frequent keys of a stream, counted in fixed memory.
 //!
-//! Space-Saving (Metwally, Agrawal, El Abbadi 2005): a key that is not among the counted ones takes the place of the
-//! least frequent one, and its count. Counts are too high by that at most.
+//! The method is Space-Saving (Metwally, Agrawal, El Abbadi 2005): a new key replaces the least frequent one and takes
+//! over its count. A count may be too high by the count that it took over.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -31,7 +31,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         }
     }
 
-    /// Takes in what another has counted.
+    /// Merges the counts of another counter.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.all = self.all.saturating_add(other.all);
         for (key, count) in &other.counts {
@@ -44,7 +44,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
         self.counts.truncate(N);
     }
 
-    /// Up to `most` keys with their shares of all, the most frequent first.
+    /// Returns up to `most` keys with their shares of all occurrences, the most frequent first.
     pub(crate) fn shares(&self, most: usize) -> Vec<(K, f64)> {
         let mut counts = self.counts.clone();
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -53,7 +53,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
     }
 }
 
-/// Reads a list, and refuses one of more than `MOST` items.
+/// Deserialises a list, and rejects one with more than `MOST` items.
 pub(crate) fn at_most<'de, const MOST: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -1,8 +1,9 @@
-//! All hosts and networks of one view.
+//! Alerts of all hosts and networks of one view.
 //!
-//! Shape: [`Tracker::close`] takes a slice: first every host by itself, then the networks in which many started.
+//! [`Tracker::close`] processes every host of a slice first, then each network in which many hosts started.
+//!
 //! Invariants: each alert starts once and ends once, even if hosts, groups and rules change meanwhile. At most
-//! [`Tracker::MOST_HOSTS`] hosts are remembered.
+//! [`Tracker::MOST_HOSTS`] hosts are tracked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -32,22 +33,22 @@ pub type Sightings = BTreeMap<u32, Vec<Sighting>>;
 pub struct Sighting {
     /// The host.
     pub host: IpAddr,
-    /// Number of its peers.
+    /// Number of peers.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether the host has more peers than can be counted.
+    /// Whether the host has more peers than can be measured.
     pub is_lower_bound: bool,
 }
 
 impl Sighting {
-    /// Makes the sighting of `host` with `cardinality` peers, and the standard error of that.
+    /// Creates the sighting of `host` with `cardinality` peers and its standard error.
     #[must_use]
     pub const fn new(host: IpAddr, cardinality: f64, std_error: f64) -> Self {
         Self { host, cardinality, std_error, is_lower_bound: false }
     }
 
-    /// Returns whether the threshold is passed.
+    /// Returns whether the count exceeds the threshold by at least one standard error.
     pub(crate) fn is_hit(&self, terms: &Terms) -> bool {
         self.is_lower_bound || self.cardinality - self.std_error >= terms.threshold
     }
@@ -60,19 +61,19 @@ impl From<&SuperPoint> for Sighting {
     }
 }
 
-/// The condition of a slice: how far it can be trusted.
+/// Completeness of a slice's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether no exporter and no interface sent anything. Then no alert starts or ends, because silence is not the end of an
-    /// attack.
+    /// Whether no exporter and no interface sent anything. Then no alert starts or ends, because missing data does not
+    /// end an attack.
     pub is_input_lost: bool,
-    /// Number of the last slices, this one included, of which nothing is missing. Counts within longer windows may be too
-    /// low, so those windows do not end.
+    /// Number of most recent slices without a data gap, with this one. Counts within longer windows may be too low, so
+    /// these windows do not end.
     pub whole_slices: u32,
 }
 
 impl Default for Condition {
-    /// Returns the condition of a slice before which nothing was ever missing.
+    /// Returns the condition of a slice without any data gap.
     fn default() -> Self {
         Self { is_input_lost: false, whole_slices: u32::MAX }
     }
@@ -82,33 +83,33 @@ impl Default for Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tracker {
     view: String,
-    /// How the hosts of the view are packed.
+    /// Packed form of the view's hosts.
     #[serde(skip)]
     packing: Packing,
     hosts: BTreeMap<IpAddr, HostState>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
-    /// The hosts of the last slice that are not followed, see [`Tracker::left_out`].
+    /// Number of hosts of the last slice that are not tracked, see [`Tracker::left_out`].
     #[serde(skip)]
     left_out: usize,
-    /// The largest hosts that were followed and have had no alert since.
+    /// Largest hosts that were tracked and have had no alert since.
     #[serde(skip)]
     misses: Misses,
-    /// The counts of active alerts after the last slice.
+    /// Counts of active alerts after the last slice.
     #[serde(skip)]
     live: BTreeMap<AlertId, LiveCount>,
 }
 
-/// A slice while it is closed.
+/// A slice that is being closed.
 struct Slice {
     now_ms: u64,
-    /// The sightings by host, by the length of the window in slices.
+    /// Sightings by host, by the length of the window in slices.
     sightings: BTreeMap<u32, BTreeMap<IpAddr, Sighting>>,
     alerts: Vec<Alert>,
 }
 
 impl Slice {
-    /// Returns the sighting of `host` in a window, in which it has no peers if it was not reported.
+    /// Returns the sighting of `host` in a window. A host that was not reported has no peers.
     fn of(&self, window: u32, host: IpAddr) -> Sighting {
         let sighting = self.sightings.get(&window).and_then(|points| points.get(&host));
         sighting.copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
@@ -116,10 +117,11 @@ impl Slice {
 }
 
 impl Tracker {
-    /// The most hosts that are followed. Senders with forged addresses and overloaded detectors can make any number of hosts.
+    /// Maximum number of tracked hosts. The limit is needed because forged addresses and overloaded detectors can
+    /// produce any number of hosts.
     pub const MOST_HOSTS: usize = 16_384;
 
-    /// Makes a tracker of `view`, in which nothing has started.
+    /// Creates a tracker of `view` without alerts.
     #[must_use]
     pub fn new(view: impl Into<String>) -> Self {
         let (hosts, starts, groups) = (BTreeMap::new(), Starts::default(), BTreeMap::new());
@@ -128,18 +130,18 @@ impl Tracker {
         Self { view: view.into(), packing, hosts, starts, groups, left_out, misses, live }
     }
 
-    /// Returns the tracker of a view whose hosts are packed by `packing`.
+    /// Returns the tracker with the packing of its view's hosts.
     #[must_use]
     pub fn with_packing(self, packing: Packing) -> Self {
         Self { packing, ..self }
     }
 
-    /// Returns the network of `host` that may have one alert.
+    /// Returns the network that shares an alert with `host`.
     fn network(&self, host: IpAddr) -> IpNet {
         network(self.packing.address(host.into()).map_or(host, IpAddr::from))
     }
 
-    /// Returns the number of active alerts; that of a network counts once.
+    /// Returns the number of active alerts; an alert of a network counts once.
     #[must_use]
     pub fn active(&self) -> usize {
         let hosts =
@@ -147,18 +149,18 @@ impl Tracker {
         hosts.count() + self.groups.len()
     }
 
-    /// Returns whether an alert about `host`, or about a network that `host` is part of, is active.
+    /// Returns whether `host`, or a network alert that includes it, has an active alert.
     #[must_use]
     pub fn is_active(&self, host: IpAddr) -> bool {
         self.hosts.get(&host).is_some_and(|it| it.active.is_some())
     }
 
-    /// Returns the hosts that have passed their threshold recently or have an active alert.
+    /// Returns the hosts that have recently passed their threshold or have an active alert.
     pub fn hosts(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.keys().copied()
     }
 
-    /// Returns the ids of active alerts, with their counts after the last slice.
+    /// Returns the ids of active alerts with their counts after the last slice.
     pub(crate) fn live_alerts(&self) -> impl Iterator<Item = (AlertId, &LiveCount)> {
         self.live.iter().map(|(id, live)| (*id, live))
     }
@@ -169,8 +171,8 @@ impl Tracker {
         self.live.get(&id)
     }
 
-    /// Returns the number of hosts that were at their threshold in the last slice and are not followed, because
-    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Hosts with the most peers are followed first.
+    /// Returns the number of hosts that reached their threshold in the last slice but are not tracked, because
+    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Hosts with the most peers are tracked first.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -184,12 +186,13 @@ impl Tracker {
         self.misses.with(pending).into_vec()
     }
 
-    /// Takes the super points of a slice that ended at `now_ms`, milliseconds since the Unix epoch, and returns the alerts to
-    /// report; `rule` gives the rule of a host, `condition` how far the slice can be trusted, `witnesses` the sources that
-    /// saw a host whose alert started at a time in milliseconds since the Unix epoch.
+    /// Processes the super points of a slice, and returns the alerts to report.
     ///
-    /// Hosts without a sighting have too few peers to be reported. If `condition` says that input was lost, no alert starts
-    /// or ends; windows that are not whole do not end, nor do those of hosts whose witnesses are silent.
+    /// `now_ms` is the end of the slice, in milliseconds since the Unix epoch. `rule` returns the rule of a host.
+    /// `witnesses` returns the sources that saw a host, from the host and the start of its alert.
+    ///
+    /// A host without a sighting has too few peers to be reported. If `condition` says that the input is lost, no alert
+    /// starts or ends. A window with a data gap does not end, nor does one of a host with a silent witness.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -225,7 +228,7 @@ impl Tracker {
         slice.alerts
     }
 
-    /// Takes the counts of all active alerts after `slice`.
+    /// Updates the counts of all active alerts after `slice`.
     fn follow(&mut self, slice: &Slice) {
         let mut former = std::mem::take(&mut self.live);
         let mut take = |id, hosts, windows, members| {
@@ -254,13 +257,13 @@ impl Tracker {
         AlertId::of(&[&self.view, rule, subject], start_ms)
     }
 
-    /// Notes that the clock was set forward by `step_ms`: in the skipped time no count was low and no report became due.
+    /// Leaves a forward step of the system clock by `step_ms` out of `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.hosts.values_mut().for_each(|state| state.set_forward(step_ms));
         self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
     }
 
-    /// Returns the hosts that are at their threshold and are not followed yet, as far as there is room for them.
+    /// Returns the hosts that have reached their threshold and are not tracked yet, if there is room for them.
     fn new_hosts<'a>(
         &mut self,
         slice: &Slice,
@@ -287,7 +290,7 @@ impl Tracker {
         new.into_iter().map(|(host, _)| host).collect()
     }
 
-    /// Takes the slice for one host. Returns whether its alert starts; the start is not reported here.
+    /// Processes the slice for one host. Returns whether its alert starts; the start is not reported here.
     fn step(
         &mut self,
         host: IpAddr,
@@ -320,7 +323,7 @@ impl Tracker {
         false
     }
 
-    /// Ends the alert of a host, if it has one, and forgets the host.
+    /// Ends the host's alert, if it has one, and forgets the host.
     fn end(&mut self, host: IpAddr, until_ms: u64, why: Why, slice: &mut Slice) {
         if self.hosts.get(&host).is_some_and(|host| host.active.is_some()) {
             if let Some(group) = self.groups.get_mut(&self.network(host))
@@ -335,7 +338,7 @@ impl Tracker {
         self.hosts.remove(&host);
     }
 
-    /// Reports the starts of hosts, or that of their network if there are many.
+    /// Reports the starts of hosts. If a network has many, it reports one start for the network.
     fn group<'a>(
         &mut self,
         started: &[IpAddr],
@@ -382,7 +385,7 @@ impl Tracker {
         }
     }
 
-    /// Reports the changes of networks, and ends the alerts of networks without a host.
+    /// Reports the changes of networks, and ends the alerts of networks that have lost all hosts.
     fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {
@@ -408,7 +411,7 @@ impl Tracker {
         self.groups.get(&self.network(host)).is_some_and(|group| group.members.contains(&host))
     }
 
-    /// Returns the largest counts of members in each of their windows, and the highest severity.
+    /// Returns the largest counts of the members within each window, and their highest severity.
     fn largest(&self, group: &Group, slice: &Slice) -> (Vec<WindowCount>, Severity) {
         let mut largest: BTreeMap<u32, WindowCount> = BTreeMap::new();
         let mut severity = Severity::Warning;
@@ -489,7 +492,7 @@ impl Tracker {
     }
 }
 
-/// Returns up to [`NAMED`] members of `group`, those with the most peers in its main window first, and how many those are.
+/// Returns up to [`NAMED`] members of `group` with their numbers of peers in its main window, the largest first.
 fn largest_members(group: &Group, slice: &Slice) -> Vec<(IpAddr, f64)> {
     let main = group.counts().first().map_or(0, |count| count.slices);
     let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));

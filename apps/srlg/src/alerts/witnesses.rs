@@ -1,8 +1,8 @@
-//! The sources that saw a host, and whether they can confirm the end of its alert.
+//! Sources that saw a host, and their ability to confirm the end of its alert.
 //!
-//! Shape: a [`WitnessTable`] has the times at which the exporters of one machine sent. Of a host it returns the
-//! [`Witnesses`]: the exporters that saw it, or all that sent in its window if these are not known. Witnesses of several
-//! sites merge.
+//! A [`WitnessTable`] records when each exporter of a machine last sent data. For a host it returns the [`Witnesses`]:
+//! the exporters that saw it, or all exporters that sent in its window if these are not known. Witnesses of several
+//! sites can be merged.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,21 +14,21 @@ pub(crate) mod table;
 
 pub(crate) use table::{TableState, WitnessTable};
 
-/// How often exporters are looked at.
+/// Interval at which exporters are checked.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
-/// The most silent sources that are named.
+/// Maximum number of silent sources that are named.
 const NAMED: usize = 8;
 
-/// An exporter or a site that is silent.
+/// A silent exporter or site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilentSource {
-    /// The address of an exporter, the name of a site, or both.
+    /// Address of an exporter, name of a site, or both.
     pub source: String,
     /// Name of the exporter in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it was last seen, milliseconds since the Unix epoch.
+    /// Time of the last data, in milliseconds since the Unix epoch.
     pub since_ms: u64,
 }
 
@@ -44,45 +44,45 @@ impl fmt::Display for SilentSource {
 }
 
 impl SilentSource {
-    /// Returns the address of the exporter, unless a whole site is silent.
+    /// Returns the address of the exporter, or `None` if a whole site is silent.
     pub(crate) fn exporter(&self) -> Option<IpAddr> {
-        // In a network the name of the site follows.
+        // In a network of sites, the site's name follows the address.
         self.source.split(' ').next()?.parse().ok()
     }
 }
 
-/// The sources that saw a host.
+/// Sources that saw a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witnesses {
-    /// The time until which all of them were seen, milliseconds since the Unix epoch.
+    /// Time until which all sources have sent, in milliseconds since the Unix epoch.
     pub seen_ms: u64,
-    /// Number of the last slices in which none of them was silent.
+    /// Number of most recent slices in which no source was silent.
     pub whole_slices: u32,
-    /// Up to 8 of them that are silent, the one that was seen last first.
+    /// Up to 8 silent sources, the one that was seen last first.
     pub silent: Vec<SilentSource>,
 }
 
 impl Default for Witnesses {
-    /// There are none, and nothing is missing.
+    /// Returns an empty set of witnesses, without a data gap.
     fn default() -> Self {
         Self { seen_ms: u64::MAX, whole_slices: u32::MAX, silent: Vec::new() }
     }
 }
 
 impl Witnesses {
-    /// Returns the witness `source`, which is silent since `since_ms`.
+    /// Returns the witness `source`, which has been silent since `since_ms`.
     #[must_use]
     pub fn silent(source: impl Into<String>, since_ms: u64) -> Self {
         let silent = vec![SilentSource { source: source.into(), name: None, since_ms }];
         Self { seen_ms: since_ms, whole_slices: 0, silent }
     }
 
-    /// Returns witnesses of which nothing is known: they confirm no end.
+    /// Returns witnesses that confirm no end, because nothing is known about them.
     pub(crate) const fn unknown() -> Self {
         Self { seen_ms: 0, whole_slices: 0, silent: Vec::new() }
     }
 
-    /// Adds the witnesses of another site.
+    /// Merges the witnesses of another site.
     pub fn merge(&mut self, other: Self) {
         self.seen_ms = self.seen_ms.min(other.seen_ms);
         self.whole_slices = self.whole_slices.min(other.whole_slices);
@@ -93,31 +93,31 @@ impl Witnesses {
     }
 }
 
-/// A host with an alert, whose witnesses are asked for when a slice ends.
+/// A host with an alert, whose witnesses are needed when a slice closes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suspect {
     /// The host.
     pub(crate) host: IpAddr,
-    /// When the alert started. All times are milliseconds since the Unix epoch.
+    /// Start of the alert. All times are in milliseconds since the Unix epoch.
     pub(crate) start_ms: u64,
-    /// When the longest window began with which it started.
+    /// Start of the longest window at the time of the alert's start.
     pub(crate) since_ms: u64,
-    /// The end of the slice.
+    /// End of the slice.
     pub(crate) now_ms: u64,
 }
 
-/// The exporters that saw a host.
+/// Exporters that saw a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownExporters<'a> {
     pub(crate) exporters: &'a [IpAddr],
-    /// From when on they are known, milliseconds since the Unix epoch.
+    /// Time from which the exporters are known, in milliseconds since the Unix epoch.
     pub(crate) since_ms: u64,
 }
 
-/// The most sources that a line of the log names.
+/// Maximum number of sources that a log line names.
 const IN_LINE: usize = 3;
 
-/// Returns the names of the first sources, and how many there are besides, if there is any.
+/// Returns the names of the first sources and the number of the others, or `None` if there are no sources.
 pub(crate) fn named<T: fmt::Display + Ord>(sources: impl IntoIterator<Item = T>) -> Option<String> {
     let mut sources: Vec<T> = sources.into_iter().collect();
     sources.sort();

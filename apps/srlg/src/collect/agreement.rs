@@ -1,8 +1,8 @@
-//! The agreement of configuration, database and broker on one version of the network's description.
+//! Agreement of the configuration, the database and the broker on one version of the network description.
 //!
-//! Shape: [`agree`] finds the version that this configuration is, on the broker or in the database, or makes the next
-//! one; [`keep`] restores it on a broker that has lost it. Invariant: two descriptions that differ in anything have
-//! different identities, by which their deltas are told apart.
+//! [`agree`] finds the version of this configuration on the broker or in the database, or creates the next one.
+//! [`keep`] restores it on a broker that has lost it. Invariant: two different descriptions have different identities,
+//! so their deltas are never mixed.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,31 +21,30 @@ use crate::notify::ledger::Ledger;
 const VERSION: &str = "network";
 const LAST_FORMER: &str = "network/last-former";
 
-/// From a change until all probes measure by it: they ask for the description every few seconds.
+/// Time from a change until all probes use it. They request the description every few seconds.
 const LEAD: Duration = Duration::from_secs(5);
 
-/// Between two attempts.
+/// Time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// Between two looks whether the broker has it still.
+/// Time between two checks of the description on the broker.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The error of a collector that finds another version on the broker.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the broker has version {found} of the network, and this collector version {own}: stop the other collector, or start this \
-     one again to make its configuration count"
+    "cannot continue: the broker has network version {found}, and this collector has {own}; stop the other collector, or restart this one to apply its configuration"
 )]
 pub struct Superseded {
     found: VersionId,
     own: VersionId,
 }
 
-/// The agreement of a collector and the broker.
+/// Agreement of a collector and the broker.
 #[derive(Clone, PartialEq)]
 pub(super) struct Agreement {
     pub(super) version: NetworkVersion,
-    /// The last message of the stream that is of a former version.
+    /// Last message of the stream that belongs to a former version.
     pub(super) last_former: u64,
 }
 
@@ -54,7 +53,7 @@ impl Agreement {
     fn read(ledger: &Ledger) -> Result<Option<Self>> {
         let Some(json) = ledger.store().state(VERSION)? else { return Ok(None) };
         let version = NetworkVersion::from_json(&json, "the database")
-            .context("start the program that wrote it, or set another state folder")?;
+            .context("cannot use the last agreement; start the program that wrote it, or set another state folder")?;
         let last_former = ledger.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
         let last_former = last_former.transpose().context("the database is damaged")?.unwrap_or(0);
         Ok(Some(Self { version, last_former }))
@@ -70,7 +69,7 @@ impl Agreement {
     }
 }
 
-/// Returns the version of the network's description that `config` is. Waits for the broker, unless the database has it.
+/// Returns the network version of `config`. Waits for the broker, unless the database has this version.
 pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Result<Agreement> {
     let kept = Agreement::read(ledger)?;
     let mut trouble = Trouble::default();
@@ -87,11 +86,11 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
                 Err(error) if error.is::<NetworkError>() => return Err(error),
                 Err(error) => {
                     if let Some(kept) = wanted {
-                        warn!("using the description of the network in the database: {error:#}");
+                        warn!("using the network description in the database: {error:#}");
                         return Ok(kept.clone());
                     }
                     if let Some(error) = trouble.change_to(&error) {
-                        warn!("the collector waits for the broker: {error}");
+                        warn!("cannot agree with the broker on the network version yet: {error}");
                     }
                 }
             }
@@ -102,8 +101,8 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
     }
 }
 
-/// Returns the newest version that broker and database have, if `config` is that; else makes the next one. The broker has
-/// it then.
+/// Returns the newest version known to the broker or the database. If it does not describe `config`, creates the next
+/// version. The broker then has the returned version.
 async fn agree_with_broker(
     link: &Link,
     ledger: &Ledger,
@@ -114,7 +113,7 @@ async fn agree_with_broker(
     bucket::make(client).await?;
     let entry = bucket::read(client).await?;
     let found = entry.as_ref().map(|entry| &entry.version);
-    // Of two with the same number the last one, which is what probes have.
+    // If two versions have the same number, this takes the broker's, which probes use.
     let known = kept.map(|kept| &kept.version).into_iter().chain(found);
     let last = known.max_by_key(|version| version.id.number);
     let is_new = last.is_none_or(|last| !is_of(config, last));
@@ -136,12 +135,12 @@ async fn agree_with_broker(
     Ok(agreement)
 }
 
-/// Whether `version` describes the network of `config`.
+/// Returns whether `version` describes the network of `config`.
 fn is_of(config: &Config, version: &NetworkVersion) -> bool {
     Network::of(config, version.network.seed()) == version.network
 }
 
-/// Makes the version of `config` that follows `last`.
+/// Returns the version of `config` that follows `last`.
 fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Result<NetworkVersion> {
     let id = VersionId::after(last.map(|last| last.id))?;
     let Some(last) = last else {
@@ -159,15 +158,14 @@ fn next(config: &Config, ledger: &Ledger, last: Option<&NetworkVersion>) -> Resu
 fn log_change(version: &NetworkVersion, last: Option<&NetworkVersion>) {
     let NetworkVersion { id, first_slice, .. } = version;
     match last {
-        None => info!("made the first version of the network, {id}"),
+        None => info!("created the first network version, {id}"),
         Some(NetworkVersion { id: last, .. }) => warn!(
-            "views, sizes or slices differ from version {last} of the network: version {id} starts at slice {first_slice}, \
-             with an empty window"
+            "views, sizes or slices differ from network version {last}: version {id} starts at slice {first_slice}, with an empty window"
         ),
     }
 }
 
-/// Restores `version` on a broker that has lost it, whenever that happens. Ends where the broker has another one.
+/// Restores `version` whenever the broker has lost it. Fails if the broker has another version.
 pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
     let mut trouble = Trouble::default();
     loop {
@@ -175,7 +173,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
             match keep_once(&link, &version).await {
                 Ok(None) => {
                     if trouble.end() {
-                        info!("probes find the description of the network again");
+                        info!("the broker has the network description again");
                     }
                 }
                 Ok(Some(found)) => return Err(Superseded { found, own: version.id }.into()),
@@ -184,7 +182,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
                 }
                 Err(error) => {
                     if let Some(error) = trouble.change_to(&error) {
-                        warn!("probes may not find the description of the network: {error}");
+                        warn!("cannot check the network description on the broker: {error}");
                     }
                 }
             }
@@ -193,7 +191,7 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
     }
 }
 
-/// Makes sure that the broker has `version`. Returns the version that it has in place of it, which is no older.
+/// Ensures that the broker has `version`. If the broker has another version that is not older, returns its identity.
 async fn keep_once(
     Link { client, .. }: &Link,
     version: &NetworkVersion,

@@ -1,7 +1,7 @@
-//! From a message to a [`DeltaArrival`], or to the reason why it is rejected.
+//! Decoder of messages, which returns a [`DeltaArrival`] or the reason for a rejection.
 //!
-//! Shape: [`read`] trusts only the subject, because the broker lets each probe use its own alone. Invariant: an arrival has
-//! the sizes and the seed of this network, and a slice that is no more than a day ahead.
+//! [`read`] trusts only the subject, because the broker restricts each probe to its own. Invariant: an arrival has the
+//! sizes and the seed of this network, and its slice is at most a day ahead.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -18,40 +18,39 @@ use crate::network::VersionId;
 use crate::network::payload::{Payload, ViewDelta, unpack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
-/// No slice has a higher number, whatever a clock says: that is the year 2,300,000 in milliseconds.
+/// Highest slice number that is accepted, whatever the clock says. In milliseconds, it is the year 2,300,000.
 const HIGHEST: u64 = 1 << 56;
 
-/// Bytes that a delta takes beside its body.
+/// Memory of a delta beside its body, in bytes.
 const FRAME: usize = 256;
 
-/// The content of a message.
+/// Content of a message.
 #[derive(Debug)]
 pub(super) struct SiteSlice {
     pub(super) slice: u64,
     /// Deltas, each with the number of its view.
     pub(super) deltas: Vec<(usize, Delta)>,
-    /// How the contacts of its slice were sampled.
+    /// Sampling of the contacts of the slice.
     pub(super) sampling: Sampling,
 }
 
-/// The reason why a message is not merged.
+/// The reason why a message is rejected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Rejection {
-    #[error("{subject:?} is the subject of no probe of this network")]
+    #[error("{subject:?} is not the subject of a probe of this network")]
     Unknown { subject: String },
-    #[error("the message has no header {PART_HEADER} with a part of a delta")]
+    #[error("the header {PART_HEADER} is missing or invalid")]
     NoPart,
-    #[error("the header {SAMPLING_HEADER}: {0}")]
+    #[error("the header {SAMPLING_HEADER} is invalid: {0}")]
     Sampling(#[from] serde_json::Error),
-    #[error("the message has no deltas of views of this network")]
+    #[error("the message has no deltas for the views of this network")]
     Payload,
-    #[error("the message is of version {version} of the network, which has version {current} now")]
+    #[error("the message has network version {version}, but the network now has version {current}")]
     Version { version: VersionId, current: VersionId },
     #[error("the message has deltas of different slices, {slice} and {other}")]
     Slices { slice: u64, other: u64 },
     #[error(
-        "slice {slice} begins more than a day after this machine's clock (the last slice that is accepted is {latest}): set \
-         the clock that is wrong"
+        "slice {slice} is more than a day ahead of the system clock (the last accepted slice is {latest}); correct the wrong clock"
     )]
     Future { slice: u64, latest: u64 },
     #[error(transparent)]
@@ -61,7 +60,7 @@ pub(super) enum Rejection {
 }
 
 impl Rejection {
-    /// By which it is counted.
+    /// Returns the code under which the rejection is counted.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Unknown { .. } => "unknown_probe",
@@ -81,7 +80,7 @@ impl Rejection {
     }
 }
 
-/// The probe that a message is of, by number.
+/// Returns the number of the probe that sent `message`.
 pub(super) fn sender(
     message: &Message,
     probes: &HashMap<String, usize>,
@@ -91,26 +90,26 @@ pub(super) fn sender(
     probes.get(name).copied().ok_or_else(unknown)
 }
 
-/// The last slice that is believed when the clock says `now`.
+/// Returns the last slice that is accepted at the system time `now`.
 pub(super) fn latest(now: SystemTime, slice_ms: u64) -> u64 {
-    // A clock before 1970 is wrong, and is told to be with the first message.
+    // If the clock is before 1970, the rejection of the first message asks the operator to correct it.
     let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let slice = now.saturating_add(SKEW).as_millis() / u128::from(slice_ms);
     u64::try_from(slice).unwrap_or(u64::MAX).min(HIGHEST)
 }
 
-/// The messages that are accepted.
+/// Properties of accepted messages.
 pub(super) struct Accepted<'a> {
-    /// Its version.
+    /// Network version of the deltas.
     pub(super) version: VersionId,
     /// Sizes and seed of the detector of each view.
     pub(super) params: Vec<&'a Params>,
-    /// The last slice that is believed.
+    /// Last slice that is accepted.
     pub(super) latest: u64,
 }
 
-/// Reads the delta in a message of `probe`. A slice or part that `judge` refuses costs no memory, because the body is still
-/// compressed then.
+/// Reads the deltas in a message of `probe`. If `judge` refuses the slice or part, the body is not decompressed and
+/// needs no memory.
 pub(super) fn read(
     message: &Message,
     probe: usize,
@@ -128,7 +127,7 @@ pub(super) fn read(
         return Err(Rejection::Version { version, current });
     }
     let of = |delta: &ViewDelta| params.get(usize::from(delta.view)).ok_or(Rejection::Payload);
-    // By the heads, before any body is decompressed.
+    // The heads are checked before any body is decompressed.
     let head = |delta: &ViewDelta| Ok::<_, Rejection>(Delta::slice_of(&delta.bytes, of(delta)?)?);
     let mut slices = deltas.iter().map(head);
     let slice = slices.next().ok_or(Rejection::Payload)??;
@@ -163,7 +162,7 @@ mod tests {
 
     const VERSION: VersionId = VersionId { number: 3, tag: 0 };
 
-    /// In the middle of 2026, as `date -u -d 2026-07-01 +%s` has it.
+    /// The middle of 2026, as printed by `date -u -d 2026-07-01 +%s`.
     const NOW: Duration = Duration::from_secs(1_782_864_000);
 
     fn message(slice: u64) -> Message {
@@ -192,9 +191,9 @@ mod tests {
             (1_782_864_000, 1000, None),
             (1_782_864_000 + 86_400, 1000, None),
             (1_782_864_000 + 86_401, 1000, Some("from_the_future")),
-            // 2026 in seconds is long ago in milliseconds.
+            // A time of 2026 in seconds is long ago in milliseconds.
             (1_782_864_000 + 86_401, 1, None),
-            // The day after tomorrow, in days: 20635 is the first of July.
+            // In days, 20635 is the first of July, so 20637 is the day after tomorrow.
             (20_636, 86_400_000, None),
             (20_637, 86_400_000, Some("from_the_future")),
             (u64::MAX >> 1, 1, Some("from_the_future")),

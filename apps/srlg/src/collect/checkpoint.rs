@@ -1,9 +1,9 @@
-//! [`Attachment`]: what a checkpoint has beside the snapshots of all views, in the same file.
+//! Checkpoint of a collector: the snapshots of all views and an attachment, in one file.
 //!
-//! Shape: the file is the snapshot of the first view; its attachment is JSON, and the snapshots of the others, each behind
-//! its length (u64, little endian). Invariant: detectors, rule and position in the stream are of one moment, for they are
-//! saved in one step, and the database has the alerts of that moment, or later ones. So whichever checkpoint a collector
-//! begins with, it reads on where that one was, and what the database has already is not told again.
+//! The file is the snapshot of the first view. Its attachment contains JSON and the snapshots of the other views, each
+//! after its length (u64, little endian). Invariant: detectors, rule and stream position are of the same moment,
+//! because they are saved in one step. The database has the alerts of that moment, or later ones. Therefore a collector
+//! can continue from any checkpoint, and it does not repeat notifications that the database has.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,31 +23,31 @@ use crate::alerts::witnesses::TableState;
 use crate::measure::checkpoints::latest;
 use crate::network::VersionId;
 
-/// Version of this module's JSON.
+/// Version of the JSON format.
 pub(super) const VERSION: u32 = 4;
 
-/// The part of a checkpoint beside the snapshots.
+/// Attachment of a checkpoint, beside the snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
     pub(super) version: u32,
     pub(super) rule: RuleState,
-    /// The message after which to read on.
+    /// Message after which reading continues.
     pub(super) replay_after: u64,
-    /// The last message that was read.
+    /// Last message that was read.
     pub(super) witness: Option<Witness>,
-    /// How contacts were sampled, by slice of the window.
+    /// Sampling of the contacts, by slice of the window.
     pub(super) sampling: Vec<(u64, Sampling)>,
-    /// The exporters of the sites, by the names of these.
+    /// Exporters of the sites, by the name of the site.
     pub(super) exporters: BTreeMap<String, TableState>,
 }
 
 impl Attachment {
-    /// Where to read on.
+    /// Returns the position at which reading continues.
     pub(super) fn position(&self) -> Position {
         Position { sequence: self.replay_after, witness: self.witness }
     }
 
-    /// How contacts were sampled, in a window of `window` slices.
+    /// Returns the sampling in a window of `window` slices.
     pub(super) fn sampling(&self, window: u32) -> SamplingWindow {
         let mut sampling = SamplingWindow::new(window);
         self.sampling.iter().for_each(|(slice, of)| sampling.merge(*slice, *of));
@@ -55,22 +55,22 @@ impl Attachment {
     }
 }
 
-/// The folder for checkpoints of that `version` of the network, in the folder `state`. Those of other versions are removed.
+/// Returns the folder in `state` for checkpoints of network `version`, and creates it. Folders of former versions are
+/// removed.
 pub(super) fn folder(state: &Path, version: VersionId) -> Result<PathBuf> {
     let all = state.join("network");
     fs::create_dir_all(&all).with_context(|| format!("cannot make {}", all.display()))?;
     Ok(version.make_only_folder(&all)?)
 }
 
-/// Saves everything at once.
-/// If that fails, the checkpoints that were there are unchanged.
+/// Saves everything in one step. If this fails, the existing checkpoints are unchanged.
 pub(super) fn save(
     checkpoints: &mut Checkpoints,
     detectors: &[SlidingDetector],
     attachment: &Attachment,
 ) -> Result<()> {
     let json = serde_json::to_vec(attachment)?;
-    let (first, others) = detectors.split_first().context("a network has a view")?;
+    let (first, others) = detectors.split_first().context("a network has at least one view")?;
     let mut bytes = (json.len() as u64).to_le_bytes().to_vec();
     bytes.extend(json);
     for detector in others {
@@ -82,16 +82,16 @@ pub(super) fn save(
     Ok(())
 }
 
-/// The newest checkpoint that is whole, if there is one: `detectors` become those of it.
+/// Restores `detectors` from the newest undamaged checkpoint, if there is one, and returns its attachment.
 pub(super) fn restore(
     checkpoints: &mut Checkpoints,
     detectors: &mut [SlidingDetector],
 ) -> Result<Option<Attachment>> {
-    let (first, others) = detectors.split_first_mut().context("a network has a view")?;
+    let (first, others) = detectors.split_first_mut().context("a network has at least one view")?;
     let Some(snapshot) = latest(checkpoints, first.params(), "network")? else {
         return Ok(None);
     };
-    let foreign = "the checkpoint is not one of a collector: give another state";
+    let foreign = "the checkpoint was not written by a collector; use another state folder";
     let mut bytes = Bytes::copy_from_slice(snapshot.attachment());
     let attachment = read(&take(&mut bytes).context(foreign)?, snapshot.slice())?;
     let mut snapshots = Vec::new();
@@ -104,34 +104,34 @@ pub(super) fn restore(
     for (detector, snapshot) in others.iter_mut().zip(&snapshots) {
         detector.restore(snapshot)?;
     }
-    info!("a checkpoint is restored: slice {} runs", snapshot.slice());
+    info!("restored a checkpoint: the running slice is {}", snapshot.slice());
     Ok(Some(attachment))
 }
 
-/// Takes what is behind its length.
+/// Takes the bytes that follow their length.
 fn take(bytes: &mut Bytes) -> Option<Bytes> {
     let length = usize::try_from(bytes.try_get_u64_le().ok()?).ok()?;
     (length <= bytes.len()).then(|| bytes.split_to(length))
 }
 
-/// The version of an attachment, whatever else is in it.
+/// Version of an attachment, whatever its other fields are.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
 }
 
 fn read(json: &[u8], slice: u64) -> Result<Attachment> {
-    let foreign = "the checkpoint is not one of a collector: give another state";
+    let foreign = "the checkpoint was not written by a collector; use another state folder";
     let Version { version } = serde_json::from_slice(json).context(foreign)?;
     ensure!(
         version == VERSION,
-        "the checkpoint has version {version}, and this collector reads {VERSION}: give another state"
+        "cannot read a checkpoint of version {version}: this collector reads version {VERSION}; use another state folder"
     );
     let attachment: Attachment = serde_json::from_slice(json).context(foreign)?;
     if let Some(running) = attachment.rule.running {
         ensure!(
             running == slice,
-            "the checkpoint contradicts itself: slice {running} is the next to close, and its snapshot is of slice {slice}"
+            "the checkpoint is inconsistent: its running slice is {running}, but its snapshot is of slice {slice}"
         );
     }
     Ok(attachment)

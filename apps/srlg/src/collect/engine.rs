@@ -1,11 +1,11 @@
-//! [`Engine`]: everything that a collector knows, in one thread.
+//! State of a collector, in one thread.
 //!
-//! Shape: [`Event`]s in, closed slices, checkpoints and notices out. It decodes, merges, closes slices and waits for the
-//! disk, all of which would hold up an asynchronous runtime; so it has a thread of its own, and as
-//! nothing else touches its state there is no lock. Time passes only while it waits for messages, and
-//! has read all that there are: nobody is late because the collector, or the broker, was.
+//! [`Event`]s go in. Closed slices, checkpoints and durability messages come out. The thread decodes, merges, closes
+//! slices and waits for the disk, which would block an asynchronous runtime. No other thread uses its state, so it
+//! needs no lock. Time advances only while the thread waits for messages and has read all available ones. Therefore no
+//! probe is late because the collector or the broker was slow.
 //!
-//! Invariant: a checkpoint is taken between two messages, and notices say no more than the last one has.
+//! Invariant: a checkpoint is taken between two messages, and durability messages cover only the last checkpoint.
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +38,6 @@ use crate::alerts::details::HOSTS;
 use crate::alerts::{Condition, Witnesses};
 use crate::config::Config;
 use crate::measure::watch::peers_within;
-use crate::network::Network;
 use crate::network::report::{MOST_HOSTS, WINDOWS, WatchedView};
 use crate::notify::delivery::Delivery;
 use crate::now_ms;
@@ -47,12 +46,12 @@ use crate::show::board::Screen;
 use crate::show::board::{Board, InputBoard, NetworkBoard, SiteBoard, ViewBoard};
 use crate::show::troubles::TroubleKind;
 
-/// The state of a collector.
+/// State of a collector.
 pub(super) struct Engine {
     pub(super) plan: Plan,
-    /// Where the configuration can be read again.
+    /// Function that reads the configuration again.
     pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
-    /// The detectors, one for each view.
+    /// Detectors, one for each view.
     pub(super) detectors: Vec<SlidingDetector>,
     pub(super) sites: Arc<Sites>,
     pub(super) rule: CloseRule<SiteSlice>,
@@ -64,33 +63,33 @@ pub(super) struct Engine {
     pub(super) screen: Screen,
     pub(super) service: Service,
     pub(super) numbers: HashMap<String, usize>,
-    /// Closes between two checkpoints.
+    /// Number of closes between two checkpoints.
     pub(super) every: u64,
-    /// The last slice, after which to end.
+    /// Last slice, after which the engine stops.
     pub(super) until: Option<u64>,
-    /// The witness is ahead of the sequence after a restart, by all that is to be read again.
+    /// Position in the stream. After a restart, its witness is ahead of its sequence by the messages to be read again.
     pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
-    /// Per probe the slice up to which everything of it is in a checkpoint.
+    /// Slice up to which everything is in a checkpoint, for each probe.
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
 }
 
-/// The progress of an engine.
+/// Progress of an engine.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     now: Moment,
-    /// Messages are to come that the broker has already, or it is away.
+    /// Whether time stands still, because the broker has unread messages or is unreachable.
     resting: bool,
     reading: bool,
     unread: u64,
-    /// Closes since the last checkpoint.
+    /// Number of closes since the last checkpoint.
     closes: u64,
     checkpoint: Option<u64>,
-    /// All closes by their causes, and the last one.
+    /// Number of closes by cause, and the last close.
     closed: BTreeMap<&'static str, u64>,
     last: Option<Close>,
-    /// The end of the last slice that any probe delivered, milliseconds since the Unix epoch.
+    /// End of the last slice that any probe delivered, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
     started_ms: u64,
     last_reload_ms: u64,
@@ -99,7 +98,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Since a checkpoint with that running slice.
+    /// Returns the progress of an engine whose checkpoint has the running slice `checkpoint`.
     pub(super) fn since(checkpoint: Option<u64>) -> Self {
         let now_ms = now_ms();
         Self {
@@ -115,9 +114,8 @@ impl Progress {
 }
 
 impl Engine {
-    /// Runs until it is told to stop, or the last slice has closed; then there is a checkpoint of
-    /// everything.
-    /// After an error, everything since the last checkpoint is read from the stream again.
+    /// Runs until a stop event, or until the last slice has closed. Then a checkpoint contains everything. After an
+    /// error, everything since the last checkpoint is read from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
         self.progress.done = self.rule.running().is_some_and(|running| self.is_past_end(running));
@@ -134,11 +132,11 @@ impl Engine {
         self.service.stopping();
         self.save()?;
         self.delivery.finish(&self.desk)?;
-        info!("the collector ends; a checkpoint has everything");
+        info!("the collector has stopped; a checkpoint contains everything");
         Ok(())
     }
 
-    /// Does what is due between messages: a sign of life, a reload, the upkeep of the database.
+    /// Does the work that is due between messages: watchdog, reload, and maintenance of the database.
     fn look_around(&mut self) {
         self.service.alive();
         if self.service.wants_reload() {
@@ -148,14 +146,14 @@ impl Engine {
         self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
     }
 
-    /// Follows the configuration as the file has it now, as far as that can be done without a restart.
+    /// Applies the changes of the configuration file that need no restart.
     fn reload(&mut self) {
         self.service.reloading();
         let Plan { config, network, .. } = &mut self.plan;
         let next = (self.reload)().and_then(|next| {
             ensure!(
-                Network::of(&next, network.seed()) == *network,
-                "what probes measure is changed: start the collector again for that, which makes a new version of the network"
+                network.is_of(&next),
+                "views, sizes or slices were changed; restart the collector to create a new network version"
             );
             Ok(next)
         });
@@ -235,7 +233,7 @@ impl Engine {
                 *if late > 0 { &mut counts.late } else { &mut counts.in_time } += 1;
                 self.merge(&delta)?;
             }
-            // What waits for the first slice comes here once more when that is known.
+            // Deltas that wait for the first slice are delivered again when it is known.
             Verdict::Held if self.rule.running().is_none() => {}
             Verdict::Held => self.tally.counts[probe].in_time += 1,
             Verdict::Repeated => self.tally.counts[probe].repeated += 1,
@@ -269,7 +267,9 @@ impl Engine {
             match step {
                 CollectorStep::Begin { slice, waiting } => self.begin(slice, waiting)?,
                 CollectorStep::Skip { slice, merge } => {
-                    warn!("no probe sent a delta for a whole window: slice {slice} is next");
+                    warn!(
+                        "no probe sent a delta for a whole window: continuing with slice {slice}"
+                    );
                     self.skip_to(slice)?;
                     merge.iter().try_for_each(|delta| self.merge(delta))?;
                 }
@@ -284,7 +284,7 @@ impl Engine {
     }
 
     fn begin(&mut self, slice: u64, waiting: Vec<DeltaArrival<SiteSlice>>) -> Result<()> {
-        info!("slice {slice} is the first one");
+        info!("starting with slice {slice}");
         self.skip_to(slice)?;
         waiting.into_iter().try_for_each(|arrival| self.deliver(arrival))
     }
@@ -296,7 +296,7 @@ impl Engine {
             progress.newest_input_ms =
                 close.slice.saturating_add(1).saturating_mul(network.slice_ms);
         }
-        // Where no probe has delivered it nothing is known of the slice.
+        // If no probe has delivered the slice, it is a data gap.
         let condition = Condition {
             is_input_lost: close.delivered.is_empty(),
             whole_slices: close.whole_slices,
@@ -329,7 +329,7 @@ impl Engine {
                 reports.write(plan, view, close, &slice)?;
             }
             if let Some(overload) = slice.report.health.finder.overload {
-                warn!("slice {} of the view {}: {overload}", close.slice, network.views[view].name);
+                warn!("slice {} of view {}: {overload}", close.slice, network.views[view].name);
             }
             let book = &mut desk.books[view];
             let evidence =
@@ -356,14 +356,14 @@ impl Engine {
     fn after_close(&mut self, slice: u64) -> Result<()> {
         self.progress.closes += 1;
         self.progress.done = self.is_past_end(slice + 1);
-        // At the end there is one anyway.
+        // A checkpoint is saved at the end anyway.
         if self.progress.closes >= self.every && !self.progress.done {
             self.save()?;
         }
         Ok(())
     }
 
-    /// Says in the log what a close lacked, and keeps what the page shows of it.
+    /// Logs which probes did not deliver a closed slice, and keeps the close for the board.
     fn tell_of_close(&mut self, close: &Close) {
         let names = &self.plan.options.probes;
         let (late, missing) = (named(names, &close.late), named(names, &close.missing));
@@ -371,21 +371,21 @@ impl Engine {
         let cause = cause.name();
         if late.len() + missing.len() > 0 {
             warn!(
-                "slice {slice} closed incomplete, {cause}: late from {late:?}, nothing from {missing:?}"
+                "slice {slice} closed incomplete ({cause}): probes {late:?} are late, {missing:?} are silent"
             );
         }
         *self.progress.closed.entry(cause).or_default() += 1;
         self.progress.last = Some(close.clone());
     }
 
-    /// Whether nothing is left to do once `running` runs.
+    /// Returns whether the engine must stop when `running` is the running slice.
     fn is_past_end(&self, running: u64) -> bool {
         self.until.is_some_and(|until| running > until)
     }
 
-    /// Saves a checkpoint, then says what need not be kept any longer.
+    /// Saves a checkpoint, then reports the durable slices.
     pub(super) fn save(&mut self) -> Result<()> {
-        // Alerts first: of slices that a checkpoint has nothing comes again.
+        // Alerts are saved first, because slices after the checkpoint are merged again.
         self.delivery.save(&self.desk)?;
         let rule = self.rule.state(&self.plan.options.probes);
         let running = rule.running;
@@ -398,7 +398,7 @@ impl Engine {
             exporters: self.sites.exporters(),
         };
         checkpoint::save(&mut self.checkpoints, &self.detectors, &attachment).context(
-            "no checkpoint was written: after a restart everything since the last checkpoint is read from the stream again",
+            "cannot save a checkpoint; after a restart, everything since the last one is read from the stream again",
         )?;
         self.progress.closes = 0;
         self.progress.checkpoint = running;
@@ -406,13 +406,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Says what the last checkpoint has.
+    /// Reports the slices in the last checkpoint as durable.
     pub(super) fn tell_durable(&mut self) {
         let covered = (0..self.plan.options.probes.len()).map(|probe| self.rule.covered(probe));
         self.durable.send_replace(covered.collect());
     }
 
-    /// Shows how things are, unless that was done just now.
+    /// Updates the board, unless it was updated just now.
     fn show(&mut self) {
         let Self { screen, plan, detectors, desk, delivery, progress, .. } = self;
         let network = &plan.network;

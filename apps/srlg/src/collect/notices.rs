@@ -1,8 +1,8 @@
-//! What probes need not keep any longer, and what they have to send again.
+//! Durability messages to the probes: which slices are stored, and when to send lost ones again.
 //!
-//! Shape: after each checkpoint, and every few seconds, the version and a slice's number for each probe; [`AGAIN`] after a
-//! loss. They are not stored: who is away misses one, and the next says at least as much. Invariant: only what is
-//! in a checkpoint on disk is called durable.
+//! After each checkpoint and every few seconds, each probe receives the network version and the number of its last
+//! durable slice. After a loss, it receives [`AGAIN`]. The messages are not stored. A disconnected probe misses a
+//! message, but the next one says at least as much. Invariant: only slices in a checkpoint on disk are called durable.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::network::VersionId;
 use crate::network::connect::Link;
 use crate::network::subjects::{self, AGAIN};
 
-/// Between two notices of the same.
+/// Time between two identical messages.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// How long to wait for the broker at the end.
+/// Time to wait for the broker at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells probes what is durable and what is lost, until nobody says so any more.
+/// Sends the numbers of durable slices, and requests for lost slices, to the probes until the engine stops.
 pub(super) async fn send(
     link: Link,
     version: VersionId,
@@ -32,11 +32,11 @@ pub(super) async fn send(
     let mut requests = Requests::default();
     loop {
         let slices = durable.borrow_and_update().clone();
-        // To a broker that is away, notices would only wait.
+        // While the broker is unreachable, messages would only accumulate.
         if link.state.borrow().up {
             let again = requests.are_due(*losses.borrow(), Instant::now());
             if again {
-                info!("probes are asked to send the lost slices again");
+                info!("asking the probes to send the lost slices again");
             }
             for (probe, slice) in probes.iter().zip(slices) {
                 if let Some(slice) = slice {
@@ -51,7 +51,7 @@ pub(super) async fn send(
             break;
         }
     }
-    // The last ones are on their way; probes that miss them keep what they have a little longer.
+    // The last messages are in flight. Probes that miss them keep their slices a little longer.
     if link.state.borrow().up {
         let _flushed = timeout(PATIENCE, link.client.flush()).await;
     }
@@ -60,15 +60,15 @@ pub(super) async fn send(
 async fn notify(link: &Link, probe: &str, notice: String) {
     let sent = link.client.publish(subjects::durable(probe), notice.into());
     if let Err(error) = sent.await {
-        warn!("cannot send a notice to the probe {probe}: {error}");
+        warn!("cannot send a durability message to probe {probe}: {error}");
     }
 }
 
-/// When to ask for what was lost: once it is curable, and then no more than once for all losses until then.
+/// Schedule of requests for lost slices. A request waits until its loss is curable, and covers all losses so far.
 #[derive(Debug, Default)]
 struct Requests {
     due: Option<Instant>,
-    /// The newest loss for which all was asked.
+    /// Time of the last request.
     cured: Option<Instant>,
 }
 
@@ -100,7 +100,7 @@ mod tests {
         };
         assert!(!due(None, 0));
         assert!(!due(Some(120), 0));
-        // A newer loss does not put the request off, and is asked for by one of its own.
+        // A newer loss does not delay the request, and it gets a request of its own.
         assert!(!due(Some(200), 110));
         assert!(due(Some(200), 120));
         assert!(!due(Some(200), 121));

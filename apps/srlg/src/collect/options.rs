@@ -1,4 +1,4 @@
-//! [`Args`]: what the collector is told, and the limits that follow from its configuration.
+//! Options of the collector, and limits that follow from its configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,38 +12,38 @@ use crate::network::{Network, NetworkVersion, VersionId};
 /// Options of `srlg collect`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// File of the configuration, with the table `network`
+    /// Configuration file with a `[network]` table
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// A line of JSON per view and slice is added to this file, or to standard output where it is -; after a kill the last
-    /// ones come again
+    /// File to which one JSON line per view and slice is appended, or - for standard output; after a kill, the last
+    /// lines are repeated
     #[arg(long, value_name = "FILE|-")]
     pub reports: Option<PathBuf>,
 
-    /// End after this slice has closed
+    /// Stop after this slice has closed
     #[arg(long, value_name = "SLICE")]
     pub until_slice: Option<u64>,
 }
 
-/// A configuration, and the network that it is of.
+/// A configuration with its network.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) options: NetworkOptions,
-    /// Version of the network.
+    /// Network version.
     pub(super) version: VersionId,
     pub(super) network: Network,
 }
 
 impl Plan {
-    /// Makes the plan of `config`, which is `version` of a network.
+    /// Returns the plan of `config`, whose network has `version`.
     pub(super) fn new(config: Config, options: NetworkOptions, version: NetworkVersion) -> Self {
         let NetworkVersion { id: version, network, .. } = version;
         Self { config, options, version, network }
     }
 
-    /// Slices between two checkpoints.
+    /// Returns the number of slices between two checkpoints.
     pub(super) fn every(&self) -> u64 {
         NetworkOptions::slices_of_checkpoint(&self.config.general)
     }
@@ -53,7 +53,7 @@ impl Plan {
         let NetworkOptions { deadline, max_skew, pending_mb, .. } = self.options;
         Limits {
             deadline,
-            // Probes speak once per slice.
+            // A probe sends at least one message per slice.
             quiet: deadline + self.network.slice() * 2,
             max_skew: max_skew.unwrap_or((2 * window).max(3600)),
             max_pending: pending_mb << 20,
@@ -61,7 +61,7 @@ impl Plan {
         }
     }
 
-    /// How many slices the report of a probe may be before or after the slice that closes.
+    /// Returns the maximum distance of a probe's report from the closing slice, in slices.
     pub(super) fn oldest_report(&self) -> u64 {
         let slices = self.options.deadline.as_millis() / self.network.slice().as_millis();
         u64::try_from(slices).unwrap_or(u64::MAX).saturating_add(2)

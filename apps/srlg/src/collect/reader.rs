@@ -1,9 +1,10 @@
-//! [`Reader`]: messages of the stream, in order and without a gap, for ever.
+//! Reader of the stream: delivers its messages in order and without gaps, until the engine stops.
 //!
-//! Shape: an ordered pull consumer, whose messages go into a queue as [`Event`]s, with ticks between them. Where
-//! anything is wrong with it, another one takes its place. Invariant: before each of them its [`Place`] looks whether the
-//! stream still is what was read from. If so it reads on after the last message; if not, from the beginning. The client
-//! itself would replace a consumer without looking: then what comes next is not taken, and this makes one of its own.
+//! An ordered pull consumer passes messages into a queue as [`Event`]s, with ticks between them. After an error,
+//! another consumer takes its place. Invariant: before each consumer, [`Place`] checks whether the stream is still the
+//! same. If it is, reading continues after the last message, or else from the beginning. The client may replace a
+//! consumer without this check. Messages of such a consumer are not taken, and this reader creates a consumer of its
+//! own.
 
 mod place;
 
@@ -29,31 +30,31 @@ use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
 
-/// Time passes in steps of this.
+/// Step by which time advances.
 const TICK: Duration = Duration::from_millis(50);
 
-/// After so long without a message it looks whether the stream is there.
+/// Time without a message after which the reader checks whether the stream exists.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Between two attempts.
+/// Time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
 
 /// An event for the engine.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// The stream is read from here on; so many messages are there already. `anew`: from its
-    /// beginning, with other numbers than before.
+    /// Reading starts. `unread` messages are available. With `anew`, the stream is read from its beginning, with other
+    /// sequence numbers than before.
     Opened {
         created: i64,
         unread: u64,
         anew: bool,
     },
     Message(Message),
-    /// Nothing has come recently.
+    /// No message has arrived recently.
     Tick,
-    /// The broker is away.
+    /// The broker is unreachable.
     Away,
-    /// There is no time left: end.
+    /// The engine must stop.
     Stop,
 }
 
@@ -64,9 +65,9 @@ pub(super) struct Message {
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
     pub(super) sequence: u64,
-    /// When the broker got it, in nanoseconds since 1970.
+    /// Time at which the broker received the message, in nanoseconds since 1970.
     pub(super) time: i64,
-    /// How many come after it.
+    /// Number of messages after this one.
     pub(super) unread: u64,
 }
 
@@ -80,11 +81,11 @@ pub(super) struct Reader {
     trouble: Trouble,
 }
 
-/// Nobody listens any more.
+/// The error of a reader whose engine has stopped.
 struct NoListener;
 
 impl Reader {
-    /// A reader that begins after a message of the stream that a witness is of.
+    /// Returns a reader that starts after `position`.
     pub(super) fn new(
         link: Link,
         retention: Retention,
@@ -102,19 +103,19 @@ impl Reader {
         }
     }
 
-    /// Messages that are lost, whenever that is noticed.
+    /// Returns a channel that reports losses when they are noticed.
     pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
         self.place.losses()
     }
 
-    /// Reads until nobody listens any more.
+    /// Reads until the engine stops.
     pub(super) async fn run(mut self) {
         while self.connection().await.is_ok() {}
     }
 
     /// Reads as long as the connection lasts.
     async fn connection(&mut self) -> Result<(), NoListener> {
-        // No time passes until it is known how much there is to read.
+        // No time passes until the number of unread messages is known.
         self.tell(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
@@ -124,14 +125,14 @@ impl Reader {
         match self.open().await {
             Ok((mut messages, opened)) => {
                 if self.trouble.end() {
-                    info!("the stream can be read");
+                    info!("reading the stream");
                 }
                 self.tell(opened).await?;
                 self.read(&mut messages, state.connects).await
             }
             Err(error) => {
                 if let Some(error) = self.trouble.change_to(&error) {
-                    warn!("the stream cannot be read yet: {error}");
+                    warn!("cannot read the stream yet: {error}");
                 }
                 tokio::time::sleep(RETRY).await;
                 Ok(())
@@ -139,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// A consumer that goes on where the last one was.
+    /// Returns a consumer that continues after the last message.
     async fn open(&mut self) -> Result<(Ordered, Event)> {
         let mut stream = stream::open(&self.context, self.retention).await?;
         let Resumption { created, anew } = self.place.resume(&mut stream).await?;
@@ -149,7 +150,7 @@ impl Reader {
         let consumer = stream
             .create_consumer(config)
             .await
-            .context("cannot read the stream: no consumer was made")?;
+            .context("cannot create a consumer of the stream")?;
         let unread = consumer.cached_info().num_pending;
         let messages = consumer.messages().await.context("cannot read messages of the stream")?;
         Ok((messages, Event::Opened { created, unread, anew }))
@@ -168,7 +169,7 @@ impl Reader {
                         Ok(Some(message)) => self.tell(Event::Message(message)).await?,
                         Ok(None) => {}
                         Err(error) => {
-                            warn!("the stream is opened again after message {}: {error}", self.place.position());
+                            warn!("reopening the stream after message {}: {error}", self.place.position());
                             tokio::time::sleep(RETRY).await;
                             return Ok(());
                         }
@@ -182,7 +183,7 @@ impl Reader {
         }
     }
 
-    /// Whether to read on.
+    /// Sends a tick, and returns whether the consumer is still usable.
     async fn tick(&self, connects: u64, quiet_since: &mut Instant) -> Result<bool, NoListener> {
         let state = *self.link.state.borrow();
         if state.connects != connects {
@@ -198,14 +199,14 @@ impl Reader {
         Ok(true)
     }
 
-    /// Whether the stream is the one that was opened: nobody says when it is removed.
+    /// Returns whether the stream is the one that was opened. NATS does not report its removal.
     async fn is_there(&self) -> bool {
         let stream = self.context.get_stream(STREAM).await;
         let created = stream.map(|stream| nanoseconds(stream.cached_info().created));
         created.is_ok_and(|created| self.place.is_in(created))
     }
 
-    /// A message that was not read before.
+    /// Returns the content of a message, or `None` if it was read before.
     fn take(&mut self, message: jetstream::Message) -> Result<Option<Message>> {
         let info = message.info().map_err(|error| anyhow!(error))?;
         let (sequence, time, unread) =

@@ -1,6 +1,7 @@
-//! [`Reports`]: a line of JSON per view and closed slice, with the fields of the command `detect` where they mean the same.
+//! Report file: one line of JSON per view and closed slice. Fields that `srlg detect` also prints have the same
+//! meaning.
 //!
-//! Nothing hangs on them: what was written since the last checkpoint comes again after a kill.
+//! Nothing depends on the file. After a kill, the lines since the last checkpoint are written again.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,14 +17,14 @@ use super::options::Plan;
 use super::rule::{Cause, Close};
 use crate::alerts::book::ClosedSlice;
 
-/// Where lines go.
+/// Destination of the lines.
 pub(super) struct Reports {
     path: PathBuf,
-    /// None for standard output.
+    /// Output file, or `None` for standard output.
     file: Option<File>,
 }
 
-/// A line.
+/// A line of the file.
 #[derive(Debug, Serialize)]
 struct ReportLine<'a> {
     view: &'a str,
@@ -35,7 +36,7 @@ struct ReportLine<'a> {
     late: Vec<&'a str>,
     missing: Vec<&'a str>,
     overload: Option<Overload>,
-    /// Where exporters told of contacts.
+    /// Sampling of the contacts, absent if no exporter sent any.
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
     super_points: Vec<Point>,
@@ -47,13 +48,13 @@ struct Point {
     cardinality: f64,
     std_error: f64,
     range: EstimateRange,
-    /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
+    /// Range of the count without sampling. The upper end is absent if a sampling rate is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
 
 impl Reports {
-    /// Opens `path` for more lines; `-` is standard output.
+    /// Opens `path` to append lines. The path `-` is standard output.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = (path != Path::new("-")).then(|| {
             let file = File::options().create(true).append(true).open(path);
@@ -62,7 +63,7 @@ impl Reports {
         Ok(Self { path: path.to_owned(), file: file.transpose()? })
     }
 
-    /// Writes what became of `slice` in the view number `view` of `plan`.
+    /// Writes a line about `slice` in view number `view` of `plan`.
     pub(super) fn write(
         &mut self,
         plan: &Plan,
@@ -80,7 +81,7 @@ impl Reports {
     }
 }
 
-/// Appends `line` whole, or nothing of it.
+/// Appends the whole `line`, or nothing.
 fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
     file.write_all(line).or_else(|error| {
@@ -96,7 +97,7 @@ fn line<'a>(plan: &'a Plan, view: usize, close: &Close, slice: &ClosedSlice) -> 
     let sampling = Some(*sampling).filter(|sampling| !sampling.is_empty());
     let hosts = network.views[view].view.hosts();
     let points = report.super_points.iter().map(|point| {
-        // Nothing is known above a lower bound.
+        // A lower bound has no upper end.
         let is_lower_bound = point.range == EstimateRange::Beyond;
         let most = |it: Sampling| it.unsampled_most(point.cardinality).filter(|_| !is_lower_bound);
         let unsampled = sampling.map(|sampling| (point.cardinality, most(sampling)));
@@ -118,13 +119,13 @@ fn line<'a>(plan: &'a Plan, view: usize, close: &Close, slice: &ClosedSlice) -> 
     }
 }
 
-/// Probes by their names.
+/// Returns the names of `probes`.
 pub(super) fn named<'a>(names: &'a [String], probes: &[usize]) -> Vec<&'a str> {
     probes.iter().map(|&probe| &names[probe][..]).collect()
 }
 
 impl Cause {
-    /// In reports and metrics.
+    /// Returns the name of the cause in reports and metrics.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",

@@ -1,20 +1,18 @@
-//! [`CloseRule`]: which slice may close, and what becomes of every delta. No input or output, no clock.
+//! The rule that decides when slices close and what happens to each delta. It has no I/O and no clock.
 //!
-//! Shape: [`deliver`](CloseRule::deliver) takes what arrives and says what to do with it,
-//! [`step`](CloseRule::step) says what may happen next; both are told the time. Slices close in ascending
-//! order, each once:
+//! [`deliver`](CloseRule::deliver) takes an arriving delta and returns the decision about it. [`step`](CloseRule::step)
+//! returns the next step. Both receive the current time. Slices close in ascending order, each once:
 //!
-//! - when every probe has delivered all parts of it,
-//! - or the deadline has passed since the network's [`Front`] reached it,
-//! - or deltas of later slices, which have to wait for it, fill the memory that is set aside.
+//! - when every probe has delivered all parts of the slice,
+//! - when the deadline has expired since the network's [`Front`] reached the slice,
+//! - or when waiting deltas of later slices fill the reserved memory.
 //!
-//! A delta of the running slice is merged at once. One of a later slice is held until that slice
-//! runs, for a detector cannot merge what is ahead of it. One of an earlier slice is late: it is
-//! merged into its own slice while this is in the window.
+//! A delta of the running slice is merged at once. A delta of a later slice is held until that slice opens, because a
+//! detector cannot merge future slices. A delta of an earlier slice is late. It is merged into its own slice while that
+//! slice is in the window.
 //!
-//! Invariant: whatever was delivered of slices that are not closed is at or after the message
-//! that [`replay_after`](CloseRule::replay_after) names. So a collector that is restored from a
-//! checkpoint and reads on from there gets to the same state, and needs to remember none of it.
+//! Invariant: all deliveries of open slices come after the message that [`replay_after`](CloseRule::replay_after)
+//! returns. Therefore a collector that restores a checkpoint and reads from there reaches the same state again.
 
 mod closing;
 mod front;
@@ -36,26 +34,26 @@ use slot::{Parts, Slot};
 pub(super) struct CloseRule<T> {
     limits: Limits,
     front: Front,
-    /// The running slice; none until there is a first one.
+    /// Running slice, or `None` before the first slice.
     running: Option<u64>,
-    /// Deltas that arrived before there was a running slice.
+    /// Deltas that arrived before the first slice was known.
     waiting: Vec<DeltaArrival<T>>,
-    /// When the first of these did.
+    /// Time at which the first of these deltas arrived.
     waiting_since: Option<Moment>,
-    /// Deltas of slices that are not closed.
+    /// Deltas of open slices.
     open: BTreeMap<u64, Slot<T>>,
-    /// Bytes of all that waits.
+    /// Bytes of all waiting deltas.
     pending: usize,
-    /// Parts that closed slices of the window still lack, by slice and probe.
+    /// Delivered parts of closed slices in the window that are still incomplete, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
-    /// Per probe the first slice since which `owed` is known.
+    /// First slice from which `owed` is complete, for each probe.
     known_from: Vec<u64>,
-    /// Slices that closed recently without a word of anybody.
+    /// Number of recent slices that closed without any delta.
     silent: u64,
 }
 
 impl<T> CloseRule<T> {
-    /// A rule for so many probes that knows nothing.
+    /// Returns a rule for a number of `probes`, without any deltas.
     pub(super) fn new(probes: usize, limits: Limits) -> Self {
         Self {
             limits,
@@ -71,7 +69,7 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Takes what has arrived.
+    /// Takes an arriving delta, and returns the decision about it.
     pub(super) fn deliver(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
         let DeltaArrival { probe, slice, part, .. } = arrival;
         if let Some(refusal) = self.judge(now, probe, slice, part) {
@@ -84,7 +82,7 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Hears that `probe` has come to `slice`, and returns why a `part` of its delta is refused, if it is.
+    /// Notes that `probe` has reached `slice`. If the `part` of its delta is refused, returns the reason.
     pub(super) fn judge(
         &mut self,
         now: Moment,
@@ -111,7 +109,7 @@ impl<T> CloseRule<T> {
         let front = self.front.at(now)?;
         let skew = slice.saturating_sub(front);
         let Limits { max_skew, window, max_pending, .. } = self.limits;
-        // A probe that is far ahead leaves the others the room that they need.
+        // A probe that is far ahead must leave memory for the others.
         let takes_room = skew > window && self.pending > max_pending / 2;
         (skew > max_skew || takes_room).then_some(Refusal::Ahead { slice, skew, front })
     }
@@ -144,45 +142,44 @@ impl<T> CloseRule<T> {
         Verdict::Held
     }
 
-    /// The message after which a collector that is restored has to read on, where `last` is the last
-    /// one that was delivered.
+    /// Returns the message after which a restored collector must read, if `last` is the last delivered message.
     pub(super) fn replay_after(&self, last: u64) -> u64 {
         let open = self.open.values().map(|slot| slot.lowest);
         let waiting = self.waiting.iter().map(|arrival| arrival.sequence);
         open.chain(waiting).min().map_or(last, |lowest| last.min(lowest - 1))
     }
 
-    /// The stream begins anew, with other numbers: what was delivered of open slices may be anywhere in it.
+    /// Notes that the stream starts again with other numbers. The messages of open slices may be anywhere in it.
     pub(super) fn renumber(&mut self) {
         self.open.values_mut().for_each(|slot| slot.lowest = 1);
         self.waiting.iter_mut().for_each(|arrival| arrival.sequence = 1);
     }
 
-    /// The running slice, once there is one.
+    /// Returns the running slice, if there is one.
     pub(super) fn running(&self) -> Option<u64> {
         self.running
     }
 
-    /// Where the network is.
+    /// Returns the front of the network.
     pub(super) fn front(&self, now: Moment) -> Option<u64> {
         self.front.at(now)
     }
 
-    /// The slice that `probe` spoke of last, and whether it is silent by now.
+    /// Returns the last slice of `probe`, and whether the probe is silent now.
     pub(super) fn heard(&self, probe: usize, now: Moment) -> (Option<u64>, bool) {
         (self.front.newest(probe), self.front.is_silent(probe, now))
     }
 
-    /// Bytes of deltas that wait.
+    /// Returns the bytes of waiting deltas.
     pub(super) fn pending(&self) -> usize {
         self.pending
     }
 }
 
-/// The state of a rule in a checkpoint.
+/// State of a rule in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RuleState {
-    /// The running slice, once there is one.
+    /// Running slice, if there is one.
     pub(super) running: Option<u64>,
     silent: u64,
     probes: BTreeMap<String, ProbeState>,
@@ -190,10 +187,10 @@ pub(super) struct RuleState {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ProbeState {
-    /// The slice that it spoke of last.
+    /// Last slice that the probe sent.
     newest: Option<u64>,
     known_from: u64,
-    /// Closed slices of the window that it has not delivered, and what it has of them.
+    /// Closed slices of the window that the probe has not delivered completely, with the delivered parts.
     owed: BTreeMap<u64, Parts>,
 }
 
@@ -214,21 +211,22 @@ impl<T> CloseRule<T> {
         RuleState { running: self.running, silent: self.silent, probes }
     }
 
-    /// The rule that `state` is of.
+    /// Restores a rule from `state`.
     pub(super) fn restore(names: &[String], limits: Limits, state: &RuleState) -> Self {
         let mut rule = Self::new(names.len(), limits);
         rule.running = state.running;
         rule.silent = state.silent;
         for (probe, name) in names.iter().enumerate() {
             let Some(kept) = state.probes.get(name) else {
-                // Nothing is known of what a new probe delivered before: nothing it says is a repetition.
+                // Earlier deltas of a new probe are unknown, so none of its deltas counts as a repetition.
                 rule.known_from[probe] = state.running.unwrap_or(0);
                 continue;
             };
             rule.known_from[probe] = kept.known_from;
             let owed = kept.owed.iter().map(|(&slice, parts)| ((slice, probe), parts.clone()));
             rule.owed.extend(owed);
-            // It has a say until it had the time to speak: else the first to speak would be the network.
+            // A known probe counts until it has had time to send. Otherwise the first probe to send would set the
+            // front.
             if let Some(slice) = kept.newest {
                 rule.front.hear(probe, slice, Moment::ZERO);
             }
@@ -236,7 +234,7 @@ impl<T> CloseRule<T> {
         rule
     }
 
-    /// The last slice up to which everything of `probe` was delivered, of those that are closed.
+    /// Returns the last closed slice up to which `probe` has delivered everything.
     pub(super) fn covered(&self, probe: usize) -> Option<u64> {
         let first_owed = self.owed.keys().find(|&&(_, owing)| owing == probe);
         let covered = match first_owed {
@@ -247,25 +245,25 @@ impl<T> CloseRule<T> {
     }
 }
 
-/// A point in time, since the collector was started; time rests while it catches up.
+/// Time since the start of the collector. It stands still while the collector catches up.
 pub(super) type Moment = Duration;
 
-/// The bounds of a rule.
+/// Limits of a rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
-    /// How long a slice waits for the last probes once the front has reached it.
+    /// Time for which a slice waits for the last probes after the front has reached it.
     pub(super) deadline: Duration,
-    /// A probe that was not heard for so long is silent: it has no say in where the front is.
+    /// Time without a message after which a probe is silent and no longer affects the front.
     pub(super) quiet: Duration,
-    /// A delta more slices than this ahead of the front is refused.
+    /// Maximum number of slices by which a delta may be ahead of the front.
     pub(super) max_skew: u64,
-    /// Bytes of deltas that wait for their slice; those of more than a window ahead get half of it.
+    /// Maximum bytes of waiting deltas. Deltas of more than a window ahead may use half of it.
     pub(super) max_pending: usize,
-    /// Slices in the window: older deltas are of no use.
+    /// Length of the window, in slices. Older deltas are refused.
     pub(super) window: u64,
 }
 
-/// A part of a delta, as it arrives. `T` is the delta itself: the rule never looks into it.
+/// A part of a delta on arrival. `T` is the delta itself, which the rule never inspects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeltaArrival<T> {
     /// Number of the probe.
@@ -274,62 +272,62 @@ pub(super) struct DeltaArrival<T> {
     pub(super) part: Part,
     /// Sequence number of the message in its stream.
     pub(super) sequence: u64,
-    /// Bytes of memory that the part occupies.
+    /// Memory of the part, in bytes.
     pub(super) bytes: usize,
     pub(super) delta: T,
 }
 
-/// The decision about an arrival.
+/// Decision about an arriving delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
-    /// Merge it: it is of the running slice, or so many slices late.
+    /// Merge the delta, which belongs to the running slice or is `late` slices late.
     Merge {
         delta: T,
         late: u64,
     },
-    /// It waits for its slice.
+    /// Hold the delta until its slice opens.
     Held,
-    /// It was delivered before: there is nothing to do.
+    /// Ignore the delta, because it was delivered before.
     Repeated,
     Refused(Refusal),
 }
 
-/// The reason why an arrival is refused.
+/// The reason why an arriving delta is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("slice {slice} has left the window, {running} is running")]
+    #[error("slice {slice} has left the window; the running slice is {running}")]
     Old { slice: u64, running: u64 },
     #[error(
-        "slice {slice} is {skew} slices ahead of most probes, which are in slice {front}: set the clock of the probe, or let a probe of a file run at --pace real"
+        "slice {slice} is {skew} slices ahead of most probes, which are at slice {front}; correct its clock, or use --pace real for a file"
     )]
     Ahead { slice: u64, skew: u64, front: u64 },
-    #[error("a delta of {count} parts was announced: no delta has more than {most}")]
+    #[error("the delta has {count} parts, more than the maximum of {most}")]
     Parts { count: u32, most: u32 },
 }
 
-/// The next step of a collector.
+/// Next step of a collector.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CollectorStep<T> {
-    /// The first slice runs: skip to it, and deliver what waited for it.
+    /// Skip to the first slice, and deliver the deltas that waited for it.
     Begin { slice: u64, waiting: Vec<DeltaArrival<T>> },
-    /// The first slice after a long silence runs: skip to it, and `merge`.
+    /// Skip to the first slice after a long silence, then merge its deltas.
     Skip { slice: u64, merge: Vec<T> },
-    /// The running slice closes; then `merge` is of the next one.
+    /// Close the running slice, then merge the deltas of the next one.
     Close { close: Close, merge: Vec<T> },
 }
 
-/// The close of a slice, with the numbers of probes in ascending order.
+/// Close of a slice. The numbers of the probes are in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Close {
     pub(super) slice: u64,
     pub(super) cause: Cause,
-    /// Delivered all of it.
+    /// Probes that delivered the whole slice.
     pub(super) delivered: Vec<usize>,
-    /// Did not, and were heard of recently.
+    /// Probes that did not deliver the whole slice, but were heard recently.
     pub(super) late: Vec<usize>,
-    /// Did not, and are silent.
+    /// Probes that did not deliver the whole slice and are silent.
     pub(super) missing: Vec<usize>,
-    /// The number of the last slices, this one included, that every probe has delivered, as far as the window reaches.
+    /// Number of consecutive slices up to this one that every probe has delivered, as far as the window reaches.
     pub(super) whole_slices: u32,
 }
 
@@ -338,6 +336,6 @@ pub(super) struct Close {
 pub(super) enum Cause {
     Complete,
     Deadline,
-    /// The parts that wait for it fill the memory.
+    /// Waiting deltas of later slices fill the reserved memory.
     Crowded,
 }

@@ -1,8 +1,8 @@
-//! [`Sites`]: the hosts that the collector asks about, and the last reports of the sites.
+//! Watch list of the collector, and the last reports of the sites.
 //!
-//! Shape: the engine sets the watch list and asks for evidence; the task [`talk`] sends the list and hears reports. Nothing
-//! waits for a report. Invariant: memory is bounded by the watch list, because reports of other hosts are ignored and every
-//! list in a report has a most length.
+//! The engine sets the watch list and requests evidence. The task [`talk`] sends the list and receives reports. Nothing
+//! waits for a report. Invariant: the watch list limits the memory, because reports about other hosts are ignored and
+//! every list in a report has a maximum length.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -25,28 +25,29 @@ use crate::network::subjects::{self, ALL_REPORTS, WATCHLIST};
 use crate::notify::notice::{Evidence, Rates, SiteCount};
 use crate::show::board::SpoolBoard;
 
-/// Time between two messages of the same watch list.
+/// Time between two messages with the same watch list.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// Time between two warnings of rejected reports.
+/// Time between two warnings about rejected reports.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// The sites of a network, as they report.
+/// Sites of a network, as known from their reports.
 pub(super) struct Sites {
     version: VersionId,
     names: Vec<String>,
-    /// The seed by which samples of peers merge.
+    /// Seed with which samples of peers are merged.
     seed: u64,
-    /// How many slices a report may be before or after the slice that closes.
+    /// Maximum distance of a report from the closing slice, in slices.
     oldest: u64,
     slice_ms: u64,
-    /// None before the first slice has closed: probes keep the details of hosts that were on the last list.
+    /// Watch list, or `None` before the first slice has closed. Until then, probes keep the details of hosts on the
+    /// last list.
     watchlist: watch::Sender<Option<Watchlist>>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// By the number of the probe.
+    /// State of each site, by the number of its probe.
     sites: Vec<SiteState>,
     rejected: u64,
     warn: Every,
@@ -55,11 +56,11 @@ struct State {
 #[derive(Default)]
 struct SiteState {
     spool: Option<SpoolBoard>,
-    /// The last slice of which the site has reported its exporters.
+    /// Last slice for which the site has reported its exporters.
     slice: Option<u64>,
-    /// The exporters, if the site has any.
+    /// Exporters, if the site has any.
     exporters: Option<WitnessTable>,
-    /// By view and host, with the slice of the report.
+    /// Reports by view and host, each with its slice.
     hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
 }
 
@@ -84,7 +85,7 @@ enum Rejection {
 }
 
 impl Sites {
-    /// Makes the sites `names` of a network, which have not reported yet. Reports count within `oldest` slices of `slice_ms`
+    /// Returns the sites `names` of a network, without reports. A report counts within `oldest` slices of `slice_ms`
     /// milliseconds.
     pub(super) fn new(
         version: VersionId,
@@ -105,7 +106,7 @@ impl Sites {
         }
     }
 
-    /// Asks about the hosts of `views` from now on, and forgets others.
+    /// Sets the watch list to the hosts of `views`, and forgets all other hosts.
     pub(super) fn ask(&self, views: Vec<WatchedView>) {
         let watchlist = Some(Watchlist { version: self.version, views });
         self.watchlist.send_if_modified(|last| {
@@ -119,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Returns what sites know of `hosts` in the view number `view` when `slice` closes: the counts of the first one within
-    /// `window` slices, and the details of all.
+    /// Returns the evidence about `hosts` in view number `view` when `slice` closes: the counts of the first host
+    /// within `window` slices, and the details of all hosts.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
         let rates = self.rates(view, hosts, slice);
         let state = self.state();
@@ -141,11 +142,11 @@ impl Sites {
         evidence
     }
 
-    /// Returns the rates of `hosts` together in the view number `view` when `slice` closes: the sum of all sites, which is an upper
-    /// bound if several of them saw packets.
+    /// Returns the total rates of `hosts` in view number `view` when `slice` closes. It is the sum over all sites,
+    /// which is an upper bound if several sites saw packets.
     pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
         let state = self.state();
-        // Sites report some slices later, and not all of them the same slice.
+        // Sites report some slices later, and not all of them report the same slice.
         let of_site = |site| {
             let reports = hosts.iter().map(|host| self.fresh(site, (view, *host), slice));
             let newest = reports.clone().flatten().map(|(of, _)| *of).max().unwrap_or(slice);
@@ -155,7 +156,7 @@ impl Sites {
         state.sites.iter().map(of_site).fold(Rates::default(), Rates::plus).if_known()
     }
 
-    /// Returns the last report of a host by `site` with its slice, unless it is too old when `slice` closes.
+    /// Returns the last report of `site` about a host, with its slice, unless it is too old when `slice` closes.
     fn fresh<'a>(
         &self,
         site: &'a SiteState,
@@ -165,12 +166,12 @@ impl Sites {
         site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
     }
 
-    /// Returns the exporters that saw `suspect` in the view number `view`, as the sites report them when `slice` closes.
+    /// Returns the exporters that saw `suspect` in view number `view`, as last reported when `slice` closes.
     pub(super) fn witnesses(&self, view: u8, suspect: Suspect, slice: u64) -> Witnesses {
         let state = self.state();
         let mut witnesses = Witnesses::default();
         for (name, site) in self.names.iter().zip(&state.sites) {
-            // Nothing is asked of a site without exporters.
+            // A site without exporters has no witnesses.
             let Some(exporters) = &site.exporters else { continue };
             let known = site.hosts.get(&(view, suspect.host));
             let known = known.and_then(|(_, report)| report.details.known_exporters());
@@ -184,7 +185,7 @@ impl Sites {
         witnesses
     }
 
-    /// Returns the exporters of the sites that have some, by the names of the sites.
+    /// Returns the exporters of all sites that have some, by the name of the site.
     pub(super) fn exporters(&self) -> BTreeMap<String, TableState> {
         let state = self.state();
         let tables = self.names.iter().zip(&state.sites);
@@ -192,7 +193,7 @@ impl Sites {
         tables.map(|(name, table)| (name.clone(), table.state())).collect()
     }
 
-    /// Takes over `exporters` from a checkpoint, by the names of the sites.
+    /// Restores `exporters` from a checkpoint, by the name of the site.
     pub(super) fn restore(&self, exporters: &BTreeMap<String, TableState>) {
         let mut state = self.state();
         for (name, site) in self.names.iter().zip(&mut state.sites) {
@@ -202,12 +203,12 @@ impl Sites {
         }
     }
 
-    /// Returns the spool of a probe, as it reported last.
+    /// Returns the spool of a probe, as last reported.
     pub(super) fn spool(&self, probe: usize) -> Option<SpoolBoard> {
         self.state().sites[probe].spool
     }
 
-    /// Returns how many reports were rejected.
+    /// Returns the number of rejected reports.
     pub(super) fn rejected(&self) -> u64 {
         self.state().rejected
     }
@@ -218,7 +219,7 @@ impl Sites {
             let mut state = self.state();
             state.rejected += 1;
             if state.warn.is_due() {
-                warn!("rejected a report, {} so far: {rejection}", state.rejected);
+                warn!("rejected a report ({} so far): {rejection}", state.rejected);
             }
         }
     }
@@ -233,7 +234,7 @@ impl Sites {
         let mut state = self.state();
         let site = &mut state.sites[probe];
         site.spool = Some(spool.into());
-        // A probe that does not have this version yet numbers views and slices by another one.
+        // A probe that does not have this version yet uses other numbers of views and slices.
         if version != self.version {
             return Ok(());
         }
@@ -243,7 +244,7 @@ impl Sites {
         }
         for mut report in hosts {
             if let Some((_, earlier)) = site.hosts.get(&(report.view, report.host)) {
-                // A probe that was started again does not know them.
+                // A restarted probe does not know the former exporters.
                 report.details.keep_exporters_of(&earlier.details);
             }
             if is_asked(&watchlist, report.view, report.host) {
@@ -254,7 +255,7 @@ impl Sites {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nothing panics while it holds the reports")
+        self.state.lock().expect("no thread panics while it holds the reports")
     }
 }
 
@@ -263,36 +264,36 @@ fn is_asked(watchlist: &Option<Watchlist>, view: u8, host: IpAddr) -> bool {
     view.is_some_and(|view| view.hosts.contains(&host))
 }
 
-/// Sends the watch list to the probes, and hears their reports, for ever.
+/// Sends the watch list to the probes and receives their reports, until an error occurs.
 pub(super) async fn talk(link: Link, sites: Arc<Sites>) -> Result<()> {
     let reports = link.client.subscribe(ALL_REPORTS).await;
-    let mut reports = reports.context("cannot hear the reports of the probes")?;
+    let mut reports = reports.context("cannot subscribe to the reports of the probes")?;
     let mut watchlist = sites.watchlist.subscribe();
     let mut repeat = tokio::time::interval(REPEAT);
     let mut trouble = Trouble::default();
     loop {
         tokio::select! {
             report = reports.next() => {
-                let report = report.context("the connection to the broker is gone for good")?;
+                let report = report.context("the connection to the broker was closed permanently")?;
                 sites.hear(&report.subject, &report.payload);
                 continue;
             }
-            // The sites that are asked have its sender.
+            // `sites` keeps the sender, so this channel never closes.
             _ = watchlist.changed() => {}
             _ = repeat.tick() => {}
         }
         let list = watchlist.borrow_and_update().clone();
-        // To a broker that is away, watch lists would only wait.
+        // While the broker is unreachable, watch lists would only accumulate.
         let Some(list) = list.filter(|_| link.state.borrow().up) else { continue };
         match link.client.publish(WATCHLIST, serde_json::to_vec(&list)?.into()).await {
             Ok(()) => {
                 if trouble.end() {
-                    info!("probes are asked for details again");
+                    info!("probes receive the watch list again");
                 }
             }
             Err(error) => {
                 if let Some(error) = trouble.change_to(&error.into()) {
-                    warn!("cannot ask probes for details: {error}");
+                    warn!("cannot send the watch list to the probes: {error}");
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! The stream on the broker: made where there is none, and known again.
+//! The stream on the broker, which is created if it does not exist and recognised later.
 //!
-//! Shape: [`open`] gives the stream, [`Witness::check`] says whether it still is what was read from.
-//! Invariant: a stream that has lost what was read from it, or is another one of the same name, is
-//! never read on from an old position, which would pass over messages.
+//! [`open`] returns the stream, and [`Witness::check`] checks whether it is still the same. Invariant: if the stream
+//! was replaced, or has lost messages that were read, reading never continues from the old position. That would skip
+//! messages.
 
 use std::time::Duration;
 
@@ -20,46 +20,46 @@ use crate::network::subjects::{ALL_DELTAS, STREAM};
 /// Timeout of a request to the broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The limits of the stream.
+/// Limits of the stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retention {
-    /// For how long.
+    /// Maximum age of messages.
     pub(super) age: Duration,
     pub(super) bytes: i64,
-    /// Least age with which a collector can go on after its newest checkpoint is damaged.
+    /// Minimum age with which a collector can continue if its newest checkpoint is damaged.
     pub(super) least_age: Duration,
 }
 
-/// The last message that was read, by which a stream is known again.
+/// Last message that was read, which identifies the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Witness {
-    /// When the stream was made, in nanoseconds since 1970, as all times here.
+    /// Time at which the stream was created, in nanoseconds since 1970.
     pub(super) created: i64,
-    /// The message, and when the broker got it.
+    /// Sequence number of the message, and the time at which the broker received it.
     pub(super) sequence: u64,
     pub(super) time: i64,
 }
 
-/// The position from which the stream is read further.
+/// Position in the stream at which reading continues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Position {
-    /// The last message that was read or need not be.
+    /// Last message that was read or need not be read.
     pub(super) sequence: u64,
-    /// The last message that was read.
+    /// Last message that was read.
     pub(super) witness: Option<Witness>,
 }
 
-/// The fate of a stream since it was read last.
+/// Fate of a stream since it was last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Same,
-    /// It was made again.
+    /// The stream was created again.
     Recreated,
-    /// Messages that were read are gone from its end, or others have their numbers.
+    /// Messages that were read are missing from its end, or other messages have their numbers.
     Truncated,
 }
 
-/// The stream, made if it is not there.
+/// Opens the stream, and creates it if it does not exist.
 pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> Result<Stream> {
     let wanted = Config {
         name: STREAM.to_owned(),
@@ -70,12 +70,12 @@ pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> 
         ..Config::default()
     };
     let stream = context.get_or_create_stream(wanted).await;
-    let stream = stream.with_context(|| format!("cannot make or open the stream {STREAM}"))?;
+    let stream = stream.with_context(|| format!("cannot create or open the stream {STREAM}"))?;
     check(&stream.cached_info().config, retention)?;
     Ok(stream)
 }
 
-/// Returns the number of the last message of the stream; 0 if there is no stream.
+/// Returns the sequence number of the last message of the stream, or 0 if there is no stream.
 pub(super) async fn last(client: &Client) -> Result<u64> {
     let context = jetstream::ContextBuilder::new().timeout(PATIENCE).build(client.clone());
     match context.get_stream(STREAM).await {
@@ -90,29 +90,28 @@ fn is_not_found(error: &GetStreamError) -> bool {
     error.error_code() == ErrorCode::STREAM_NOT_FOUND
 }
 
-/// Whether a stream that somebody else has made will do.
+/// Checks whether a stream that another program has created is suitable.
 fn check(config: &Config, retention: Retention) -> Result<()> {
     let Config { subjects, storage, retention: policy, max_age, .. } = config;
     ensure!(
         subjects.iter().any(|subject| subject == ALL_DELTAS),
-        "the stream {STREAM} keeps the subjects {subjects:?} and not {ALL_DELTAS}: remove the stream, or let it keep {ALL_DELTAS}"
+        "cannot use the stream {STREAM}: it stores {subjects:?} and not {ALL_DELTAS}; remove the stream, or add the subject {ALL_DELTAS}"
     );
     ensure!(
         *storage == StorageType::File && *policy == RetentionPolicy::Limits,
-        "the stream {STREAM} would lose deltas: give the stream file storage and the retention policy `limits`"
+        "cannot use the stream {STREAM}: it would lose deltas; set its storage to file and its retention policy to `limits`"
     );
     if !max_age.is_zero() && *max_age < retention.least_age {
         let least = retention.least_age;
         warn!(
-            "the stream {STREAM} keeps messages for {max_age:?}: a collector whose newest checkpoint is \
-             damaged may need the messages of {least:?}"
+            "the stream {STREAM} keeps messages for only {max_age:?}; if the newest checkpoint is damaged, a collector needs those of the last {least:?}"
         );
     }
     Ok(())
 }
 
 impl Witness {
-    /// What has become of the stream that this was read from.
+    /// Returns the fate of the stream from which this message was read.
     pub(super) async fn check(&self, stream: &Stream) -> Result<Fate> {
         let info = stream.get_info().await?;
         if nanoseconds(info.created) != self.created {
@@ -121,7 +120,7 @@ impl Witness {
         if info.state.last_sequence < self.sequence {
             return Ok(Fate::Truncated);
         }
-        // Long gone messages cannot testify.
+        // A message that has left the stream cannot be compared.
         if self.sequence == 0 || info.state.first_sequence > self.sequence {
             return Ok(Fate::Same);
         }
@@ -136,7 +135,7 @@ impl Witness {
     }
 }
 
-/// Nanoseconds since 1970; streams are younger than 292 years.
+/// Returns `time` in nanoseconds since 1970, which fits into 64 bits until the year 2262.
 pub(super) fn nanoseconds(time: time::OffsetDateTime) -> i64 {
     i64::try_from(time.unix_timestamp_nanos()).unwrap_or(i64::MAX)
 }

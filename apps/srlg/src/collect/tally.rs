@@ -1,7 +1,7 @@
-//! [`Tally`]: what became of every message, counted, and told where it is of use.
+//! Counts of messages by outcome, and log lines about rejected messages.
 //!
-//! Invariant: names come from the network and reasons from this program: what a stranger sends makes neither new series
-//! nor more than a line of log in a while.
+//! Invariant: names come from the network and reasons from this program. Therefore messages from unknown senders create
+//! no time series and few log lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::arrival::Rejection;
 use crate::alerts::Every;
 use crate::show::board::MessageCounts;
 
-/// Between two lines about the same reason.
+/// Minimum time between two log lines about the same reason.
 const SILENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Tally {
     told: BTreeMap<&'static str, Line>,
 }
 
-/// When the next line about a reason is due, and how many were left out since the last one.
+/// Rate limit of the log lines about one reason.
 #[derive(Debug)]
 struct Line {
     due: Every,
@@ -36,7 +36,7 @@ impl Tally {
         Self { names: names.to_vec(), counts, refused: BTreeMap::new(), told: BTreeMap::new() }
     }
 
-    /// Counts a message that is not merged; `probe` where it is of one of the network.
+    /// Counts a rejected message. `probe` is its sender, if it belongs to the network.
     pub(super) fn rejected(&mut self, probe: Option<usize>, rejection: &Rejection) {
         let reason = rejection.reason();
         let name = probe.map(|probe| {
@@ -45,13 +45,17 @@ impl Tally {
         });
         *self.refused.entry(reason).or_default() += 1;
         if let Some(others) = self.may_tell(reason) {
-            let name = name.unwrap_or_else(|| "a stranger".to_owned());
-            let more = if others > 0 { format!(" ({others} more since)") } else { String::new() };
-            warn!("a message of {name} is refused, {reason}: {rejection}{more}");
+            let name = name.unwrap_or_else(|| "an unknown sender".to_owned());
+            let more = if others > 0 {
+                format!(" ({others} more since the last line)")
+            } else {
+                String::new()
+            };
+            warn!("rejected a message of {name}, reason {reason}: {rejection}{more}");
         }
     }
 
-    /// Whether a line about `reason` is due; if so, how many there would have been since the last one.
+    /// Returns the number of suppressed log lines about `reason`, if a line is due.
     fn may_tell(&mut self, reason: &'static str) -> Option<u64> {
         let first = || Line { due: Every::new(SILENCE), left_out: 0 };
         let line = self.told.entry(reason).or_insert_with(first);

@@ -18,12 +18,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// Where contacts come from, as it will be given to `srlg run`.
+    /// Source of contacts, as for `srlg run`.
     #[command(flatten)]
     pub source: InputOptions,
 }
 
-/// Returns the views and the memory of the configuration that `args` name. The error has everything that is wrong.
+/// Returns a summary of the views and the memory of the configuration in `args`. The error lists all problems.
 pub fn check(args: &Args) -> Result<String> {
     let Checked { config, notes } = Config::check(&args.config, &args.source)?;
     let mut text = String::new();
@@ -36,7 +36,7 @@ pub fn check(args: &Args) -> Result<String> {
         let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
         writeln!(
             text,
-            "view {name}: rules {}; windows of {}; counts from {} on; {:.1} MB",
+            "view {name}: rules {}; windows {}; least count {}; {:.1} MB",
             names.join(", "),
             windows.join(", "),
             sizes.threshold,
@@ -46,11 +46,7 @@ pub fn check(args: &Args) -> Result<String> {
     for Exporter { name, networks, interfaces } in config.exporters.all() {
         let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
         let interfaces = interfaces.len();
-        writeln!(
-            text,
-            "exporter {name}: {}; interfaces with a name: {interfaces}",
-            networks.join(", ")
-        )?;
+        writeln!(text, "exporter {name}: {}; named interfaces: {interfaces}", networks.join(", "))?;
     }
     let path = args.config.display();
     if !notes.is_empty() {
@@ -61,17 +57,17 @@ pub fn check(args: &Args) -> Result<String> {
     }
     if config.source.is_live() {
         let memory = VIEW_BYTES as f64 / 1e6;
-        writeln!(text, "each thread that reads takes up to {memory:.1} MB for each view")?;
+        writeln!(text, "each reading thread needs up to {memory:.1} MB per view")?;
     }
-    writeln!(text, "{path} is right: {:.1} MB", all as f64 / 1e6)?;
+    writeln!(text, "{path} is valid: {:.1} MB", all as f64 / 1e6)?;
     Ok(text)
 }
 
-/// Returns a warning if views of `needed` bytes are more than the `available` ones.
+/// Returns a warning if the `needed` bytes exceed the `available` bytes.
 fn shortage(needed: usize, available: u64) -> Option<String> {
     (needed as u64 > available).then(|| {
         let (needed, available) = (needed as f64 / 1e6, available as f64 / 1e6);
-        format!("warning: the views take {needed:.1} MB, and {available:.1} MB are available")
+        format!("warning: the views need {needed:.1} MB, but only {available:.1} MB are available")
     })
 }
 

@@ -1,6 +1,6 @@
-//! `srlg contacts`: contacts as srlg sees them, `time_ms,src,dst`, a line for each, in the order in which they come.
+//! `srlg contacts`: lists contacts as lines of `time_ms,src,dst`, in the order of their arrival.
 //!
-//! Everything that is not a contact is counted by reason on standard error.
+//! Input without a contact is counted by reason on standard error.
 
 use std::io::{self, BufWriter, Write};
 
@@ -13,16 +13,16 @@ use super::tell;
 /// Options of `srlg contacts`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where contacts come from.
+    /// Source of contacts.
     #[command(flatten)]
     source: InputOptions,
 
-    /// Add the columns protocol, dst_port and initiated, which are empty where a contact does not have them
+    /// Add the columns protocol, dst_port and initiated; unknown values are empty
     #[arg(long, requires = "contacts")]
     ports: bool,
 }
 
-/// The columns of [`Args::ports`], which a contact list may have.
+/// Additional columns with [`Args::ports`].
 const PORTS: &str = ",protocol,dst_port,initiated";
 
 /// Lists the contacts of an input.
@@ -47,7 +47,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
                 progress.show(&input);
                 printed
             }
-            // Somebody may be reading along.
+            // A reader may be waiting for the next lines.
             Event::Time(_) => out.flush(),
             Event::Log(line) => {
                 tell(format_args!("{line}"));
@@ -64,7 +64,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// A line, its time in milliseconds to the nanosecond.
+/// Prints a contact as a line. Its time is in milliseconds, with six decimal places if needed.
 fn print_contact(out: &mut impl Write, contact: &Contact, has_ports: bool) -> io::Result<()> {
     let Contact { time_ns, source, destination, .. } = contact;
     let (ms, fraction) = (time_ns / 1_000_000, time_ns % 1_000_000);

@@ -1,4 +1,5 @@
-//! `srlg demo`: attacks over loopback, and whether each raised one alert with a start and an end in each round.
+//! `srlg demo`: plays attacks over loopback, and checks that each raises one alert with a start and an end in each
+//! round.
 //!
 //! ```text
 //! Attacks --NetFlow v9--> site: a monitor in this process               --notifications--> Verdict
@@ -22,28 +23,28 @@ use anyhow::{Result, ensure};
 use attacks::{Attacks, ROUND};
 use verdict::Verdict;
 
-/// The settings that a site and a network share, before the first table.
+/// Settings that a site and a network share, before the first table.
 const GENERAL: &str = "slice = '250ms'\ninside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
-/// The rule of both.
+/// Rule of a site and of a network.
 const RULE: &str = "[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
 
 /// Options of `srlg demo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Show a network of three sites in place of one site
+    /// Show a network of three sites instead of one site
     #[arg(long)]
     pub network: bool,
 
-    /// Seconds of the demonstration, at least 20; the attacks come again every 20 seconds
+    /// Duration in seconds, at least 20; the attacks are repeated every 20 seconds
     #[arg(long, value_name = "N", default_value_t = ROUND)]
     pub seconds: u64,
 
-    /// File for the alerts, a line of JSON each
+    /// File for notifications, one line of JSON each
     #[arg(long, value_name = "FILE")]
     pub alerts: Option<PathBuf>,
 
-    /// Address of the page
+    /// Listen address for the web page
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
     pub http: SocketAddr,
 
@@ -56,11 +57,11 @@ pub struct Args {
 ///
 /// # Errors
 ///
-/// Fails if an option is wrong, or if a part of the demonstration cannot start or stops early.
+/// Returns an error if an option is invalid, or if a part of the demonstration cannot start or stops early.
 pub fn run(args: &Args) -> Result<ExitCode> {
     ensure!(
         args.seconds >= ROUND,
-        "--seconds is {}: give {ROUND} or more, which the attacks and their ends need",
+        "--seconds: must be at least {ROUND} for the attacks and their ends, got {}",
         args.seconds
     );
     let attacks = Attacks::new(args.seed, args.seconds);
@@ -74,7 +75,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(if verdict.print()? { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Prints what is about to happen.
+/// Prints a description of the demonstration before it starts.
 fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{what} for {} s", length.as_secs())?;
@@ -83,7 +84,7 @@ fn announce(what: &str, page: &str, length: Duration, attacks: &Attacks) -> io::
         writeln!(out, "planted: {planted}")?;
     }
     if attacks.rounds > 1 {
-        writeln!(out, "the attacks come {} times, every {ROUND} s", attacks.rounds)?;
+        writeln!(out, "the attacks are played {} times, every {ROUND} s", attacks.rounds)?;
     }
     writeln!(out)
 }

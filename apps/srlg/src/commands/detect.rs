@@ -1,4 +1,4 @@
-//! `srlg detect`: the super points of an input, slice by slice.
+//! `srlg detect`: reports the super points of an input, slice by slice.
 
 mod args;
 mod output;
@@ -22,14 +22,14 @@ pub use args::Args;
 use args::Preset;
 use output::Output;
 
-/// Reads the input to its end, or until a signal.
+/// Reads the input to its end, or until a signal arrives.
 pub fn run(args: &Args) -> Result<()> {
     let mut input = Input::open(&args.source)?;
     input.stop_at_signals()?;
     let packings = [args.view.hosts(), args.view.peers()];
     ensure!(
         args.preset != Preset::Paper || packings.iter().all(|it| it.key() != PeerKey::AddressPort),
-        "the preset paper takes IPv4 alone, into which address+port does not fit: leave out the preset"
+        "--preset paper: accepts only IPv4 addresses and does not support address+port; use --preset default"
     );
     if args.view.takes_ports_of_answers() {
         tell(format_args!("warning: {PORTS_OF_ANSWERS}"));
@@ -51,47 +51,47 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// One run over one input: contacts in, reports out.
+/// A run over one input, which turns contacts into reports.
 struct Run {
     track: Track,
-    /// No host and no contact is left out.
+    /// Empty rules, which ignore no host and no contact.
     rules: Rules,
     is_live: bool,
     slices: Slices,
     started: Instant,
 }
 
-/// Slice after slice.
+/// The detector, and the recipient of its reports.
 struct Slices {
     detector: SlidingDetector,
     reports: Reports,
 }
 
-/// Where reports go, and what is remembered of them.
+/// The output of reports and the totals of the run.
 struct Reports {
     output: Output,
     sampling: SamplingWindow,
-    /// Whether estimates subtract a background, which can be too large.
+    /// Whether the preset is `paper`, whose estimates are wrong if the background is too large.
     paper: bool,
     totals: Totals,
 }
 
-/// What a whole run amounts to.
+/// Totals of a whole run.
 #[derive(Default)]
 struct Totals {
     pairs: u64,
     unmeasured: u64,
-    /// Contacts without a port, which a view of ports leaves out.
+    /// Contacts without a port, which a view of ports cannot count.
     without_port: u64,
-    /// Contacts of IPv6 hosts that the scheme does not take.
+    /// Contacts of IPv6 hosts, which the scheme does not support.
     refused: u64,
     too_late: u64,
     future: u64,
     slices: u64,
     overloaded: u64,
-    /// The largest of all slices.
+    /// Largest background of all slices.
     background: f64,
-    /// Of all slices.
+    /// Sampling in all slices together.
     sampled: Sampling,
     recorder_bytes: usize,
     device: Device,
@@ -136,8 +136,8 @@ impl Run {
         Ok(())
     }
 
-    /// Closes the last slice, if any contact came at all. Of a live input it has not ended: its report would be one
-    /// of a part of a slice.
+    /// Closes the last slice, if there were any contacts. The last slice of a live input is incomplete and is not
+    /// reported.
     fn finish(self) -> Result<Totals> {
         let Self { mut track, mut slices, is_live, started, .. } = self;
         if is_live {
@@ -151,7 +151,7 @@ impl Run {
         }
         reports.output.finish()?;
         Ok(Totals {
-            // These made no pair either.
+            // Contacts without a port are also in this number.
             unmeasured: reports.totals.unmeasured - track.filter.counts.without_port,
             without_port: track.filter.counts.without_port,
             too_late: track.clock().too_late(),
@@ -194,7 +194,7 @@ impl Reports {
         totals.overloaded += 1;
         if totals.overloaded == 1 {
             let slice = report.slice;
-            tell(format_args!("warning: overload in slice {slice}: {overload}; narrow --inside"));
+            tell(format_args!("warning: slice {slice} is overloaded: {overload}; narrow --inside"));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! `srlg explain`: which rules and allow lists apply to a host.
+//! `srlg explain`: shows the rules and allow lists that apply to a host.
 //!
-//! Shape: what decides comes first, and what would apply without it after.
+//! The deciding entry comes first, followed by the entries that would otherwise apply.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -17,23 +17,23 @@ use crate::notify::notice::{Direction, Unit};
 /// Options of `srlg explain`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Host
+    /// Address of the host
     #[arg(value_name = "IP")]
     pub host: IpAddr,
 
-    /// File of the configuration
+    /// Configuration file
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 }
 
-/// Returns which rules the host that `args` name has, and why.
+/// Returns a text about the rules and allow lists of the host in `args`.
 pub fn explain(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let host = args.host.to_canonical();
     let mut text = String::new();
     match config.labels.get(host.into()) {
-        Some(label) => writeln!(text, "{host}, in {label}")?,
-        None => writeln!(text, "{host}, in no network with a label")?,
+        Some(label) => writeln!(text, "{host}, label {label}")?,
+        None => writeln!(text, "{host}, without a label")?,
     }
     for view in &config.views {
         explain_in(view, host, config.general.slice, &mut text)?;
@@ -49,24 +49,24 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         Side::Inside => "inside",
         Side::Outside => "outside",
     };
-    writeln!(text, "\nview {name}, {}", what(view, of))?;
+    writeln!(text, "\nview {name}: {}", what(view, of))?;
     if is_inside != (view.measure == Side::Inside) {
         let is = if is_inside { "inside" } else { "outside" };
-        writeln!(text, "  {host} is {is}: not watched")?;
+        writeln!(text, "  {host} is {is}, so this view does not count it")?;
         return Ok(());
     }
     let told = rules.explain(host);
     let (contacts, hosts): (Vec<&Allow>, Vec<&Allow>) =
         told.allows.into_iter().partition(|allow| allow.is_of_contacts());
     for allow in &hosts {
-        writeln!(text, "  no alert: an allow list ignores {host} ({})", allow.why)?;
+        writeln!(text, "  no alert: {host} is ignored (allow list: {})", allow.why)?;
     }
-    let would = if hosts.is_empty() { "" } else { "without that, " };
+    let would = if hosts.is_empty() { "" } else { "otherwise, " };
     match told.rule {
         Some((rule, network)) => {
             writeln!(
                 text,
-                "  {would}rule {}: {network} is the longest of its networks with {host}",
+                "  {would}rule {}: {network} is its longest network that contains {host}",
                 rule.name
             )?;
             let peers = match Unit::of(view.peers(), direction) {
@@ -77,7 +77,7 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
                 let window = time(slice * *slices);
                 writeln!(
                     text,
-                    "    {} {peers} in {window}, in {} of {} slices, start an alert; {:.0} or less for {} end it",
+                    "    starts at {} {peers} in {window}, reached in {} of {} slices; ends at {:.0} or less for {}",
                     terms.threshold,
                     terms.for_slices,
                     terms.of_slices,
@@ -89,42 +89,46 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         None => writeln!(text, "  no alert: no rule applies to {host}")?,
     }
     for (rule, network) in told.others {
-        writeln!(text, "  not rule {}: its network {network} is shorter", rule.name)?;
+        writeln!(text, "  rule {} does not apply: its network {network} is shorter", rule.name)?;
     }
     for allow in contacts {
         let what = if let AllowTarget::Ports(_, ports) = &allow.what {
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            let whose = if direction == Direction::FanOut { "of others " } else { "" };
+            let whose = if direction == Direction::FanOut { "of other hosts " } else { "" };
             format!("contacts {whose}to ports {} of the host do not count", ports.join(", "))
         } else {
-            "contacts of others with the host do not count".to_owned()
+            "contacts of other hosts with this host do not count".to_owned()
         };
-        writeln!(text, "  allowed ({}): {what}", allow.why)?;
+        writeln!(text, "  allow list ({}): {what}", allow.why)?;
     }
     Ok(())
 }
 
-/// Describes the hosts of `view`, which are inside or outside by `of`, and what is counted of them.
+/// Describes the hosts of `view` and their counts. `of` is `inside` or `outside`.
 fn what(view: &ViewOptions, of: &str) -> String {
     let hosts = match (view.host, view.role) {
-        (HostKey::Address, _) => format!("hosts {of}"),
+        (HostKey::Address, _) => format!("{of} hosts"),
         (HostKey::AddressPort, Role::Source) => {
-            format!("hosts {of} with each port that they contact,")
+            format!("{of} hosts, separately for each contacted port,")
         }
-        (HostKey::AddressPort, _) => format!("hosts {of} with each of their ports"),
+        (HostKey::AddressPort, _) => format!("{of} hosts, separately for each of their ports,"),
     };
     let counted = match (view.peer, view.role) {
-        (PeerKey::Address, Role::Destination) => "by whom they receive from",
-        (PeerKey::Address, Role::Source) => "by whom they send to",
-        (PeerKey::Address, Role::Any) => "by whom they are in contact with",
-        (PeerKey::Port, Role::Destination) => "by the ports that they are contacted on",
-        (PeerKey::Port, Role::Source) => "by the ports that they contact",
-        (PeerKey::Port, Role::Any) => "by the ports of their contacts",
+        (PeerKey::Address, Role::Destination) => "by the number of hosts that contact them",
+        (PeerKey::Address, Role::Source) => "by the number of hosts that they contact",
+        (PeerKey::Address, Role::Any) => "by the number of hosts in contact with them",
+        (PeerKey::Port, Role::Destination) => "by the number of their ports that are contacted",
+        (PeerKey::Port, Role::Source) => "by the number of ports that they contact",
+        (PeerKey::Port, Role::Any) => "by the number of ports of their contacts",
         (PeerKey::AddressPort, Role::Destination) => {
-            "by the addresses that contact them, each with the port"
+            "by the number of addresses that contact them, with each port"
         }
-        (PeerKey::AddressPort, Role::Source) => "by the addresses and ports that they contact",
-        (PeerKey::AddressPort, Role::Any) => "by the addresses and ports of their contacts",
+        (PeerKey::AddressPort, Role::Source) => {
+            "by the number of addresses and ports that they contact"
+        }
+        (PeerKey::AddressPort, Role::Any) => {
+            "by the number of addresses and ports of their contacts"
+        }
     };
     format!("{hosts} {counted}")
 }

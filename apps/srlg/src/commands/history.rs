@@ -1,4 +1,4 @@
-//! `srlg alerts`: the alerts in a database, which another process may write.
+//! `srlg alerts`: lists the alerts in a database, which a running srlg may be writing.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -21,16 +21,16 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
     pub since: Duration,
 
-    /// Which of these alerts.
+    /// Filter of the alerts.
     #[command(flatten)]
     pub filter: IncidentFilter,
 
-    /// Lines of JSON, the last notification of each alert
+    /// Print the last notification of each alert as a line of JSON
     #[arg(long)]
     pub json: bool,
 }
 
-/// Returns the alerts that `args` ask for, the one that started last first.
+/// Returns the alerts that match `args`, newest first.
 pub fn alerts(args: &Args) -> Result<String> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let since_ms = u64::try_from(now.saturating_sub(args.since).as_millis())?;
@@ -42,7 +42,7 @@ pub fn alerts(args: &Args) -> Result<String> {
             continue;
         }
         let start = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.start_ms);
-        let state = if notice.status == Status::End { "over" } else { "goes on" };
+        let state = if notice.status == Status::End { "over" } else { "active" };
         writeln!(
             text,
             "{}  {:<8} {state:<8} {}  {}",
@@ -53,7 +53,7 @@ pub fn alerts(args: &Args) -> Result<String> {
         )?;
     }
     if text.is_empty() && !args.json {
-        writeln!(text, "no alert in the last {}", humantime::format_duration(args.since))?;
+        writeln!(text, "no alerts in the last {}", humantime::format_duration(args.since))?;
     }
     Ok(text)
 }

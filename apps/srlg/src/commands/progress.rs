@@ -1,4 +1,5 @@
-//! A bar over the bytes of files, on a terminal, with everything else that goes to standard error above it.
+//! A progress bar for the bytes of files. It is shown on a terminal, and other lines of standard error appear above
+//! it.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -7,7 +8,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use srlg_input::Input;
 
-/// The bar of this process.
+/// Progress bar of this process.
 static BAR: OnceLock<ProgressBar> = OnceLock::new();
 
 /// The progress of an input.
@@ -16,7 +17,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Makes the progress of `input`. It shows nothing without a file or a terminal.
+    /// Creates the progress of `input`. The bar is hidden without a file or a terminal.
     pub(crate) fn new(input: &Input) -> Result<Self> {
         let bytes = input.progress().of;
         if bytes == 0 || !io::stderr().is_terminal() {
@@ -34,14 +35,14 @@ impl Progress {
     }
 }
 
-/// Removes the bar, after an error of the input, too.
+/// Removes the bar, also after an error of the input.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Standard error. What is written appears above the bar.
+/// Standard error, whose lines appear above the progress bar.
 #[derive(Debug, Default)]
 pub struct Stderr;
 

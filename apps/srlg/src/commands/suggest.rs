@@ -1,7 +1,7 @@
-//! `srlg suggest`: thresholds from the counts in a state folder.
+//! `srlg suggest`: suggests thresholds from the counts in a state folder.
 //!
-//! Shape: for each rule, window and view the largest counts of its hosts, but for those with an alert; a threshold that
-//! 99.9 % of them never reached, and half as much again.
+//! For each rule, window and view, the largest counts of all hosts without an alert are compared. The suggested
+//! threshold is 50 % above a count that 99.9 % of the hosts never exceeded.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,35 +20,35 @@ use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
 use crate::notify::store::history::IncidentFilter;
 
-/// Of the hosts of a rule so many stay below.
+/// Share of the hosts of a rule whose counts stay at or below the base of a suggestion.
 const PERCENTILE: f64 = 0.999;
 
-/// What is suggested is so much more than that.
+/// Ratio of a suggested threshold to its base.
 const ROOM: f64 = 1.5;
 
-/// With fewer hosts all stay below.
+/// Least number of hosts for [`PERCENTILE`]. With fewer hosts, the largest count is the base.
 const HOSTS_OF_PERCENTILE: usize = 1_000;
 
-/// The least that suggestions should be made of: a day, but for some restarts.
+/// Least duration of data without a warning: a day, minus an allowance for restarts.
 const DAY: Duration = Duration::from_secs(23 * 3600);
 
-/// Hosts that are named.
+/// Maximum number of hosts that are named.
 const NAMED: usize = 3;
 
 /// Options of `srlg suggest`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Configuration file, with the state of the program that counts
+    /// Configuration file of the running srlg, with its state
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 }
 
-/// Returns the thresholds that `args` ask for.
+/// Returns suggestions for all thresholds of the configuration in `args`.
 pub fn suggest(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let Some(state) = &config.general.state else {
         bail!(
-            "{} has no state, which thresholds are made of: set state, and run for a day",
+            "cannot suggest thresholds: {} has no state; set state and let srlg run for a day",
             args.config.display()
         );
     };
@@ -59,19 +59,19 @@ pub fn suggest(args: &Args) -> Result<String> {
             let key = maxima_key(&view.name, window);
             let Some(maxima) = store.state(&key)? else { continue };
             let maxima: Maxima = serde_json::from_slice(&maxima)
-                .with_context(|| format!("{key} in the database is damaged"))?;
+                .with_context(|| format!("cannot decode {key} of the database"))?;
             let incidents = Incidents::read(&store, &view.name, maxima.first_ms)?;
             let length = config.general.slice * window;
             Counts { view, window, length, maxima, incidents }.suggest(&mut text)?;
         }
     }
     if text.is_empty() {
-        bail!("nothing has been counted yet: let srlg run for a day");
+        bail!("no counts found in the state; let srlg run for a day");
     }
     Ok(text)
 }
 
-/// Hosts with an alert in a view, whose counts say nothing about usual ones.
+/// Hosts and networks with an alert in a view. Their counts are not usual ones.
 #[derive(Debug, Default)]
 struct Incidents {
     hosts: HashSet<Name>,
@@ -102,7 +102,7 @@ impl Incidents {
     }
 }
 
-/// Counts of a view within one window.
+/// Largest counts of a view within one window.
 struct Counts<'a> {
     view: &'a ViewConfig,
     /// Length of the window, in slices.
@@ -119,13 +119,13 @@ impl Counts<'_> {
         let hours = counted.as_secs_f64() / 3600.0;
         writeln!(
             text,
-            "view {}, window {length}, {hours:.1} h of data in at most two days:",
+            "view {}, window {length}, {hours:.1} h of data from the last two days:",
             view.name
         )?;
         if counted < DAY {
             writeln!(
                 text,
-                "  less than a day of data: let srlg run on before you use these numbers"
+                "  warning: less than a day of data; let srlg run longer before you use these thresholds"
             )?;
         }
         view.rules
@@ -152,7 +152,7 @@ impl Counts<'_> {
         if !left_out.is_empty() {
             writeln!(
                 text,
-                "  rule {}: left out because of alerts: {}; the largest: {}",
+                "  rule {}: {} excluded because of alerts, the largest: {}",
                 rule.name,
                 hosts(left_out.len()),
                 largest(view, &left_out)
@@ -163,7 +163,7 @@ impl Counts<'_> {
             let least = view.rules.least(Some(*window));
             writeln!(
                 text,
-                "  rule {}: no host without an alert had {least:.0}; its threshold is {threshold}, and may be less",
+                "  rule {}: no host without an alert reached {least:.0}; the threshold of {threshold} can be lower",
                 rule.name
             )?;
             return Ok(());
@@ -171,7 +171,7 @@ impl Counts<'_> {
         let above = counts.iter().filter(|(_, count)| *count >= threshold).count();
         writeln!(
             text,
-            "  rule {}: {} without an alert, {above} of them above its threshold of {threshold}; the largest: {}",
+            "  rule {}: {} without an alert, {above} of them over the threshold of {threshold}, the largest: {}",
             rule.name,
             hosts(counts.len()),
             largest(view, &counts)
@@ -179,7 +179,7 @@ impl Counts<'_> {
         let part = if counts.len() < HOSTS_OF_PERCENTILE { "all" } else { "99.9 %" };
         writeln!(
             text,
-            "    {part} of them stayed at or below {count:.0}: thresholds = {{ {} = {} }} would leave room",
+            "    {part} of them stayed at or below {count:.0}; thresholds = {{ {} = {} }} adds a margin of 50 %",
             humantime::format_duration(*length).to_string().replace(' ', ""),
             round_up(count * ROOM)
         )?;
@@ -191,14 +191,14 @@ fn hosts(count: usize) -> String {
     if count == 1 { "1 host".to_owned() } else { format!("{count} hosts") }
 }
 
-/// Returns the hosts that come first in `counts`, with their counts.
+/// Returns the first hosts of `counts` with their counts.
 fn largest(view: &ViewConfig, counts: &[(IpAddr, f64)]) -> String {
     let named = counts.iter().take(NAMED);
     let named = named.map(|(host, count)| format!("{} {count:.0}", view.rules.name(*host)));
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// To two digits, as people write thresholds.
+/// Rounds `value` up to two significant digits.
 fn round_up(value: f64) -> u64 {
     let mut unit = 1.0;
     while value / unit >= 100.0 {
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// The suggestions out of `hours` of counts: host number N of `hosts` had N + 100 peers.
+    /// Returns suggestions from `hours` of counts, in which host number N of `hosts` had N + 100 peers.
     fn suggestions(hours: u64, hosts: u32, incidents: &[u32]) -> String {
         let config =
             Config::parse("slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }");

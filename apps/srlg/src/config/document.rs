@@ -1,4 +1,4 @@
-//! Tables of TOML, read into types, of which everything that is wrong is told with its line.
+//! TOML tables that are read into types. All problems are reported with their lines.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -13,10 +13,10 @@ use toml::de::{DeArray, DeString, DeTable, DeValue, Error, ValueDeserializer};
 type Key<'i> = Spanned<DeString<'i>>;
 type Value<'i> = Spanned<DeValue<'i>>;
 
-/// The key that tells variants of a table apart.
+/// Key that selects the variant of a table.
 const KIND: &str = "type";
 
-/// Reads `table` as a `T`. Parts that are wrong are problems, and are left out as far as `T` can be without them.
+/// Reads `table` as a `T`. Invalid parts are added to `problems` and omitted, as far as `T` is valid without them.
 pub(super) fn read<T: DeserializeOwned + Default>(
     table: DeTable<'_>,
     problems: &mut Problems,
@@ -24,7 +24,7 @@ pub(super) fn read<T: DeserializeOwned + Default>(
     let table = Spanned::new(0..0, DeValue::Table(table));
     let key = Spanned::new(0..0, DeString::default());
     let right = keep_right::<T>(table, &|table| table, &key, problems);
-    // What is right by itself is right together.
+    // Parts that are valid alone are also valid together.
     right.and_then(|table| deserialize(table).ok()).unwrap_or_default()
 }
 
@@ -32,8 +32,10 @@ fn deserialize<T: DeserializeOwned>(value: Value<'_>) -> Result<T, Error> {
     T::deserialize(ValueDeserializer::from(value))
 }
 
-/// The parts of `value` with which a `T` can be read, if there are any. `document` makes a document without anything else, and
-/// `key` is the one of the value.
+/// Returns the valid parts of `value`, if there are any.
+///
+/// `document` wraps a value in an otherwise empty document, which is read as a `T` to check the value. `key` is the
+/// key of the value.
 fn keep_right<'i, T: DeserializeOwned>(
     value: Value<'i>,
     document: &dyn Fn(Value<'i>) -> Value<'i>,
@@ -72,7 +74,7 @@ fn keep_right<'i, T: DeserializeOwned>(
             Some(array(values.collect()))
         }
         _ => {
-            // The message names a key that is unknown.
+            // The message already contains the name of an unknown key.
             let is_unknown = error.message().starts_with("unknown field");
             let key = if is_unknown { String::new() } else { format!("{}: ", key.get_ref()) };
             let kind = kind.filter(|_| error.message().starts_with("unknown variant"));
@@ -82,16 +84,16 @@ fn keep_right<'i, T: DeserializeOwned>(
     }
 }
 
-/// Returns the key of `keys` on which it depends which others there may be, if it is there.
+/// Returns the entry of `keys` that selects the variant of the table, if there is one.
 fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
     let kind = keys.iter().filter(|(key, _)| &**key.get_ref() == KIND);
     kind.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Key of a program and its arguments, which may be empty texts.
+/// Key of a program and its arguments, which may be empty strings.
 const COMMAND: &str = "command";
 
-/// Notes the lists and texts in `value`, which is the one of `key`, that are empty: leaving them out says the same.
+/// Reports empty lists and strings in the `value` of `key`. Omitting the key has the same meaning.
 pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems) {
     let is_empty = match value.get_ref() {
         DeValue::Table(keys) => {
@@ -107,23 +109,24 @@ pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems)
         DeValue::String(text) => text.is_empty(),
         _ => false,
     };
-    // Where it is required, that was said.
+    // A required key may already have a problem.
     if is_empty && !problems.list.iter().any(|problem| problem.span == value.span()) {
-        problems.add(value.span(), format!("{key} is empty: give a value, or leave the key out"));
+        problems
+            .add(value.span(), format!("{key}: must not be empty; set a value or remove the key"));
     }
 }
 
-/// Deserializes a text that names a value.
+/// Deserialises a value from its text.
 pub(super) fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// The place of what is given by options of a command, which has no line.
+/// Span of command-line options, which have no line.
 pub(super) const NO_LINE: Range<usize> = usize::MAX..usize::MAX;
 
-/// Everything that is wrong with a configuration.
+/// All problems of a configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     path: Option<PathBuf>,
@@ -133,10 +136,10 @@ pub struct Problems {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Problem {
     span: Range<usize>,
-    /// From 1; 0 is unknown.
+    /// Number of the line, starting at 1. It is 0 if unknown.
     line: usize,
     text: String,
-    /// Whether the line is no TOML, so that it has no values either.
+    /// Whether the line is not valid TOML, so that it has no values.
     is_syntax: bool,
 }
 
@@ -151,7 +154,7 @@ impl Problems {
     }
 
     fn push(&mut self, problem: Problem) {
-        // A rule that is wrong is so in each view.
+        // An invalid rule is found once per view.
         if !self.list.contains(&problem) {
             self.list.push(problem);
         }
@@ -161,13 +164,13 @@ impl Problems {
         self.list.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no problems.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Counts lines of `text`, in their order. Of a line that is no TOML nothing else is said.
+    /// Sets the lines of all problems and sorts by them. If a line is not valid TOML, its other problems are removed.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
         for problem in self.list.iter_mut().filter(|problem| problem.span != NO_LINE) {
             let before = text.as_bytes().get(..problem.span.start).unwrap_or_default();
@@ -186,7 +189,7 @@ impl Problems {
     }
 }
 
-/// A line each.
+/// Formats one line per problem.
 impl Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, Problem { line, text, .. }) in self.list.iter().enumerate() {

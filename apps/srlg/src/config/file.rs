@@ -15,6 +15,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::document::{Problems, from_text, read};
+#[cfg(test)]
+use super::{reference::time, resolve::MEMORY};
+#[cfg(test)]
+use crate::alerts::Terms;
 use crate::exporters::Exporter;
 use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
@@ -30,78 +34,92 @@ pub(super) const LEAST_SILENCE: Duration = Duration::from_secs(1);
 pub(crate) fn parse_silence(text: &str) -> Result<Duration, String> {
     let after = parse_duration(text).map_err(|error| error.to_string())?;
     let is_enough = after >= LEAST_SILENCE;
-    is_enough.then_some(after).ok_or_else(|| format!("give at least {LEAST_SILENCE:?}"))
+    is_enough.then_some(after).ok_or_else(|| format!("must be at least {LEAST_SILENCE:?}"))
 }
 
-/// Settings that are not part of a table; as options of a command those that it takes.
+/// Settings outside of any table. Some are options of a command, too.
 #[derive(Clone, Debug, PartialEq, Deserialize, clap::Args)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct General {
-    /// Inside network, repeatable; without one all hosts are inside, and no outside hosts are watched
+    /// Inside network (repeatable); without one, there is no view of outside hosts [default: all hosts]
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     #[serde(deserialize_with = "deserialize_networks")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub inside: Vec<IpNet>,
 
-    /// Length of a slice, by which the window moves
+    /// Length of a slice, the step by which windows move
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub slice: Duration,
 
-    /// How long after its end a slice waits for contacts on their way
+    /// Time that a slice stays open after its end, for contacts that arrive late
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse_duration)]
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub grace: Duration,
 
-    /// Where views are counted: cpu, cuda, cuda:N or auto
+    /// Device that counts the views: cpu, cuda, cuda:N or auto
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
     #[serde(deserialize_with = "from_text")]
+    #[cfg_attr(test, schemars(with = "String", extend("default" = Self::default().device.to_string())))]
     pub device: Device,
 
-    /// Address of the page, the metrics and the interface of programs
+    /// Listen address for the web UI, /metrics and the JSON API, on loopback as there is no authentication
     #[arg(long, value_name = "ADDR:PORT")]
+    #[cfg_attr(test, schemars(extend("x-form" = "address:port")))]
     pub http: Option<SocketAddr>,
 
-    /// Whether others than this machine may ask there, although there are no accounts.
+    /// Whether `http` may be an address that other hosts can reach, for use behind a proxy that authenticates.
     #[arg(skip)]
     pub http_public: bool,
 
-    /// Host names that requests to `http` may have, besides localhost and addresses.
+    /// Host names that requests to `http` may have, besides localhost, IP addresses and the host of `url`.
     #[arg(skip)]
     pub http_names: Vec<String>,
 
-    /// File of the tokens by which people act on incidents over `http`.
+    /// File with a line `NAME TOKEN` for each person who may acknowledge, comment, silence and close alerts.
     #[arg(skip)]
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub http_tokens: Option<PathBuf>,
 
-    /// Database in MaxMind's format that has the ASes of peers.
+    /// Database of the ASes of peers, in MaxMind's format. A reload reads it again.
     #[arg(skip)]
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub as_file: Option<PathBuf>,
 
-    /// Database in MaxMind's format that has the countries of peers.
+    /// Database of the countries of peers, in MaxMind's format. A reload reads it again.
     #[arg(skip)]
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub country_file: Option<PathBuf>,
 
-    /// Public URL of the page, such as `https://srlg.example`: notifications link to their incident there.
+    /// Public URL of the web UI, such as `https://srlg.example`. Notifications link to their incident there.
     #[arg(skip)]
+    #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
     pub url: Option<String>,
 
-    /// Folder of the state: with a state a restart continues with the window, with open alerts and with notices that sinks wait for
+    /// Folder for checkpoints and the database of alerts; with it, a restart keeps windows, active alerts and unsent notifications
     #[arg(long, value_name = "DIR")]
+    #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
     pub state: Option<PathBuf>,
 
     /// Time between two checkpoints.
     #[arg(skip = Self::default().checkpoint)]
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub checkpoint: Duration,
 
-    /// Time without a datagram after which an exporter is silent [default: three times its longest pause of the last hour, and 15s at the least]
+    /// Time without a datagram after which an exporter is silent, at least 1s [default: three times its longest pause of the last hour, at least 15s]
     #[arg(long, value_name = "TIME", value_parser = parse_silence)]
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time")))]
     pub silent_after: Option<Duration>,
 
-    /// How long notices are kept.
+    /// Time for which the database keeps notifications.
     #[arg(skip = Self::default().keep)]
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub keep: Duration,
 }
 
@@ -136,74 +154,100 @@ impl General {
     }
 }
 
-/// A `[[view]]`: what is counted, in how much memory.
+/// A `[[view]]`: the hosts and peers to count, and the memory for them.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(transform = super::reference::view_defaults))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ViewTable {
+    /// Name of the view, of letters, digits, `-` and `_`.
     pub(super) name: String,
-    /// Distinct pairs of the longest window that the detector is sized for.
+    /// Number of distinct pairs in the longest window that the detector is sized for. [default: a detector of default size]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub(super) pairs: Option<u64>,
-    /// Bytes that the detector may take.
+    /// Memory limit of the detector, in bytes. The default applies with `pairs`. Without, the limit must allow the default size.
+    #[cfg_attr(test, schemars(extend("default" = MEMORY)))]
     pub(super) memory: Option<usize>,
     /// All other keys.
+    #[cfg_attr(test, schemars(flatten))]
     pub(super) options: ViewOptions,
 }
 
-/// A `[[rule]]`: when alerts start and end.
+/// A `[[rule]]`: the conditions under which alerts start and end.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct RuleTable {
+    /// Name of the rule in notifications.
     pub(super) name: String,
-    /// Views; without any all.
+    /// Names of the views that the rule applies to. [default: all views]
     pub(super) views: Vec<String>,
-    /// Networks of hosts; without any all.
+    /// Networks of the hosts that the rule applies to. [default: all hosts]
     #[serde(deserialize_with = "deserialize_networks")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) networks: Vec<IpNet>,
-    /// Peers that start an alert, by the window.
+    /// Number of peers that starts an alert, at least 8, for each window. A window is a multiple of `slice`.
+    #[cfg_attr(test, schemars(
+        with = "BTreeMap<String, f64>",
+        extend("x-form" = "table of window and peers, such as `{ 60s = 1024, 1h = 8192 }`")
+    ))]
     pub(super) thresholds: BTreeMap<Window, f64>,
-    /// Part of a threshold below which an alert ends.
+    /// Fraction of the threshold below which an alert ends, above 0 and below 1.
+    #[cfg_attr(test, schemars(extend("default" = Terms::default().down)))]
     pub(super) down: Option<f64>,
-    /// Slices at the threshold, of the last `of`, that start an alert.
+    /// Number of slices at the threshold, out of the last `of`, that starts an alert. At most `of`.
     #[serde(rename = "for")]
+    #[cfg_attr(test, schemars(range(min = 1), extend("default" = Terms::default().for_slices)))]
     pub(super) for_slices: Option<u32>,
-    /// See `for`.
+    /// Number of slices that `for` refers to.
     #[serde(rename = "of")]
+    #[cfg_attr(test, schemars(range(min = 1, max = 32), extend("default" = Terms::default().of_slices)))]
     pub(super) of_slices: Option<u32>,
     /// Time below `down` after which an alert ends.
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().hold_ms))))]
     pub(super) hold: Option<Duration>,
-    /// Time after which an active alert is told again.
+    /// Time after which an active alert is sent again.
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().repeat_ms))))]
     pub(super) repeat: Option<Duration>,
-    /// Time after which an alert ends whose end cannot be confirmed.
+    /// Time after which an alert ends although its end cannot be confirmed. At least `hold`, also by default.
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().unconfirmed_after_ms))))]
     pub(super) unconfirmed_after: Option<Duration>,
 }
 
-/// An `[[allow]]`: hosts or contacts that start no alert, by one of `hosts`, `peers`, or `ports` of `hosts`.
+/// An `[[allow]]`: hosts or contacts that raise no alert, by `hosts`, `peers`, or `ports` of `hosts`.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AllowTable {
-    /// The reason, for people.
+    /// Reason for the entry, shown to people.
     pub(super) why: String,
-    /// Views; without any all.
+    /// Names of the views that the entry applies to. [default: all views]
     pub(super) views: Vec<String>,
-    /// Networks of hosts without alerts.
+    /// Networks of hosts that raise no alert. With `ports`, only contacts to these ports are ignored.
     #[serde(deserialize_with = "deserialize_networks")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) hosts: Vec<IpNet>,
     /// Networks of peers that do not count.
     #[serde(deserialize_with = "deserialize_networks")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) peers: Vec<IpNet>,
-    /// Ports at `hosts` to which contacts do not count.
+    /// Ports of `hosts`. Contacts to them do not count.
+    #[cfg_attr(test, schemars(extend("x-form" = "port")))]
     pub(super) ports: Vec<u16>,
 }
 
-/// A `[[label]]`: what networks are called.
+/// A `[[label]]`: a name of networks.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LabelTable {
+    /// Text that is shown with hosts of the networks.
     pub(super) name: String,
+    /// Networks that have the label. The longest network that contains a host decides.
     #[serde(deserialize_with = "deserialize_networks")]
+    #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) networks: Vec<IpNet>,
 }
 
@@ -226,32 +270,43 @@ impl TryFrom<String> for Window {
 
     fn try_from(text: String) -> Result<Self, String> {
         let length = parse_duration(&text)
-            .map_err(|error| format!("a window is {text:?} ({error}): give a time as 60s or 1h"))?;
+            .map_err(|error| format!("window {text:?}: {error}; give a time such as 60s or 1h"))?;
         Ok(Self { text, length })
     }
 }
 
 /// The tables of a file.
 #[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
+    /// Source of contacts: one of `input`, `listen`, `interface`, `kafka` and `nats`. All keys are also options of `srlg run` and of
+    /// `srlg probe`, which reads no file.
     pub(super) input: InputOptions,
+    /// Network of probes, in place of `[input]`. `srlg collect` merges what they send.
     pub(super) network: Option<NetworkOptions>,
+    /// Hosts and peers to count, each view by a detector of its own. Without one, `fan-in` and `fan-out` count inside hosts, and
+    /// `outside` counts outside hosts if `inside` is given.
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
+    /// Conditions under which alerts start and end. The rule with the longest network that contains a host applies to it.
     #[serde(rename = "rule")]
     pub(super) rules: Vec<RuleTable>,
+    /// Allow-list entries. Each ignores hosts (`hosts`), peers (`peers`), or contacts to ports of hosts (`hosts` and `ports`).
     #[serde(rename = "allow")]
     pub(super) allows: Vec<AllowTable>,
+    /// Names of networks, shown with their hosts in notifications and in the web UI.
     #[serde(rename = "label")]
     pub(super) labels: Vec<LabelTable>,
+    /// Names of exporters and of their interfaces, shown with their addresses.
     #[serde(rename = "exporter")]
     pub(super) exporters: Vec<Exporter>,
+    /// Recipients of notifications, each with a position of its own in the database.
     #[serde(rename = "sink")]
     pub(super) sinks: Vec<SinkOptions>,
 }
 
-/// Tables of which one says where contacts come from.
+/// Tables that state the source of contacts. A file has one of them.
 const SOURCES: [&str; 2] = ["input", "network"];
 
 const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
@@ -305,7 +360,7 @@ impl<'i> File<'i> {
         match &self.tables.network {
             Some(_) if self.keys.contains_key("input") => problems.add(
                 self.span_in("network", ""),
-                "there are an input and a network: give the one or the other",
+                "[input] and [network] cannot be combined; keep one of them",
             ),
             Some(network) => {
                 for (key, text) in network.problems(&self.general) {

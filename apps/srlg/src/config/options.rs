@@ -1,4 +1,4 @@
-//! Options of `srlg run`: a configuration file, or the simple case by options alone.
+//! Options of `srlg run`: a configuration file, or options for a simple configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::notify::sinks::SinkOptions;
 /// Options of `srlg run`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
-    /// File of the configuration; an input that is named beside takes the place of the one in the file
+    /// Configuration file; input options given here override it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["inside", "threshold", "window", "slice", "hold", "grace", "device", "http", "state"])]
     pub config: Option<PathBuf>,
 
-    /// Where contacts come from.
+    /// Source of contacts.
     #[command(flatten)]
     pub source: InputOptions,
 
-    /// Settings that a file has, too.
+    /// General settings, which a file can also contain.
     #[command(flatten)]
     pub general: General,
 
-    /// Distinct opposite hosts within the window that start an alert
+    /// Number of distinct peers within the window that starts an alert
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub threshold: u32,
 
@@ -32,17 +32,18 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub window: Duration,
 
-    /// Time below 0.8 of the threshold after which an alert ends
+    /// Time that a count must stay below 0.8 of the threshold before its alert ends
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub hold: Duration,
 
-    /// File that alerts are added to, a line of JSON each; - is standard output, where they go without any sink
+    /// File to which notifications are appended as lines of JSON; - is standard output, the default if there are no
+    /// sinks
     #[arg(long, value_name = "FILE|-")]
     pub alerts: Option<PathBuf>,
 }
 
 impl Options {
-    /// Returns the configuration that the options describe, or that of their file.
+    /// Returns the configuration of the file, or the one that the options describe.
     pub fn config(&self) -> Result<Config> {
         let mut config = match &self.config {
             Some(path) => Config::read(path)?,

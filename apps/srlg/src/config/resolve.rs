@@ -1,6 +1,6 @@
-//! From the parts of a configuration to one that is whole.
+//! Conversion of a parsed file to a complete configuration.
 //!
-//! Shape: one part after the other; everything that is wrong is a problem, and the rest is checked all the same.
+//! All parts are checked one after the other, so that one run reports all problems.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -27,10 +27,10 @@ use crate::exporters::ExporterNames;
 use crate::origins::OriginLookup;
 use crate::show::web;
 
-/// The least that a detector reports.
+/// Least count that a detector reports.
 const LEAST_THRESHOLD: u32 = 8;
 
-/// Makes a configuration of `file`, which was read with `problems`.
+/// Creates the configuration of `file`. `problems` are those of its parser.
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {
     let mut it = Resolver { problems, slice: file.general.slice, file: &file };
     it.check_general();
@@ -65,12 +65,12 @@ struct Resolver<'a, 'i> {
 }
 
 impl Resolver<'_, '_> {
-    /// Notes a problem with `key` of the table number `at` of those called `name`.
+    /// Adds a problem with `key` in the table `name` number `at`.
     fn add(&mut self, name: &str, at: usize, key: &str, text: String) {
         self.problems.add(self.file.span(name, at, key), text);
     }
 
-    /// Notes that `key` of a table is missing, if it is.
+    /// Adds a problem if `key` of a table is missing.
     fn require(&mut self, name: &str, at: usize, key: &str, is_missing: bool) {
         if is_missing {
             self.add(name, at, key, format!("missing field `{key}`"));
@@ -84,12 +84,14 @@ impl Resolver<'_, '_> {
         if slice.is_zero() || !slice.subsec_nanos().is_multiple_of(1_000_000) {
             self.problems.add(
                 span("slice"),
-                format!("slice is {slice:?}: give a whole number of milliseconds, at least 1"),
+                format!(
+                    "slice: must be a whole number of milliseconds and at least 1ms, got {slice:?}"
+                ),
             );
         }
         for (key, time) in [("checkpoint", checkpoint), ("keep", keep)] {
             if time.is_zero() {
-                self.problems.add(span(key), format!("{key} is 0: give a time, as 10s"));
+                self.problems.add(span(key), format!("{key}: must be longer than 0, such as 10s"));
             }
         }
         if let Some(Err(error)) = http.map(|http| web::check(http, *http_public)) {
@@ -106,31 +108,31 @@ impl Resolver<'_, '_> {
             }
         }
         if let Some(after) = silent_after.filter(|after| *after < LEAST_SILENCE) {
-            let text = format!("silent-after is {after:?}: give at least {LEAST_SILENCE:?}");
+            let text = format!("silent-after: must be at least {LEAST_SILENCE:?}, got {after:?}");
             self.problems.add(span("silent-after"), text);
         }
         if silent_after.is_some() && self.file.tables.network.is_some() {
-            let text = "silent-after has no effect on a network: give --silent-after to each `srlg probe` instead";
+            let text = "silent-after: has no effect in a network; pass --silent-after to each `srlg probe` instead";
             self.problems.add(span("silent-after"), text);
         }
     }
 
-    /// Checks all of sinks but what is outside of the file.
+    /// Checks the sinks, except for files and other things outside of the configuration.
     fn check_sinks(&mut self) {
         let sinks = &self.file.tables.sinks;
         for (at, sink) in sinks.iter().enumerate() {
             let name = sink.name();
             if sinks[..at].iter().any(|other| other.name() == name) {
-                let text = format!("two sinks are called {name}: give each a name of its own");
+                let text = format!("sink name {name} is used twice; give each sink its own name");
                 self.add("sink", at, "name", text);
             }
             for (key, text) in sink.problems() {
-                self.add("sink", at, key, format!("in the sink {name}: {text}"));
+                self.add("sink", at, key, format!("sink {name}: {text}"));
             }
         }
     }
 
-    /// Two rules of a view for one network: nobody could tell which counts.
+    /// Checks that each network of a view has only one rule.
     fn check_networks(&mut self, view: &str, rules: &[(usize, &Rule)]) {
         let mut seen: BTreeMap<IpNet, &str> = BTreeMap::new();
         for (at, rule) in rules {
@@ -142,7 +144,7 @@ impl Resolver<'_, '_> {
                         network.to_string()
                     };
                     let text = format!(
-                        "the rules {other} and {} are both for {of} in the view {view}: give one of them other networks or views",
+                        "rules {other} and {} both apply to {of} in view {view}; change the networks or views of one of them",
                         rule.name
                     );
                     self.add("rule", *at, "name", text);
@@ -161,7 +163,7 @@ impl Resolver<'_, '_> {
         {
             let hold = Duration::from_millis(terms.hold_ms);
             let text = format!(
-                "in the rule {name}: unconfirmed-after is {after:?}: give at least hold, which is {hold:?}"
+                "rule {name}: unconfirmed-after must be at least hold ({hold:?}), got {after:?}"
             );
             self.add("rule", at, "unconfirmed-after", text);
         }
@@ -169,8 +171,7 @@ impl Resolver<'_, '_> {
         for (window, threshold) in thresholds {
             let Some(slices) = self.slices(window.length) else {
                 let (text, slice) = (&window.text, self.slice);
-                let text =
-                    format!("a window is {text:?}: give a multiple of slice, which is {slice:?}");
+                let text = format!("windows must be multiples of slice ({slice:?}), got {text:?}");
                 self.add("rule", at, "thresholds", text);
                 continue;
             };
@@ -178,28 +179,28 @@ impl Resolver<'_, '_> {
             let (key, problem) = match (Terms { threshold: *threshold, ..terms }).checked() {
                 Ok(_) if *threshold < f64::from(LEAST_THRESHOLD) => (
                     "thresholds",
-                    format!(
-                        "threshold is {threshold}: give {LEAST_THRESHOLD} or more, as less is not counted"
-                    ),
+                    format!("thresholds must be at least {LEAST_THRESHOLD}, got {threshold}"),
                 ),
                 Ok(terms) => match windows.insert(slices, terms) {
                     None => continue,
-                    Some(_) => ("thresholds", format!("two thresholds are for {window}: give one")),
+                    Some(_) => {
+                        ("thresholds", format!("window {window} has two thresholds; remove one"))
+                    }
                 },
                 Err(error) if error.name == "threshold" => ("thresholds", error.to_string()),
                 Err(error) => (error.name, error.to_string()),
             };
-            self.add("rule", at, key, format!("in the rule {name}: {problem}"));
+            self.add("rule", at, key, format!("rule {name}: {problem}"));
         }
         if thresholds.is_empty() {
-            let text = format!("the rule {name} has no threshold: give one, as {{ 60s = 1024 }}");
+            let text = format!("rule {name} has no threshold; add one, such as {{ 60s = 1024 }}");
             self.add("rule", at, "thresholds", text);
         }
         let networks = if networks.is_empty() { all() } else { networks.clone() };
         Rule { name: name.clone(), networks, windows }
     }
 
-    /// The length of a window in slices.
+    /// Returns the length of a window in slices.
     fn slices(&self, window: Duration) -> Option<u32> {
         let (window, slice) = (window.as_millis(), self.slice.as_millis().max(1));
         u32::try_from(window / slice).ok().filter(|slices| *slices > 0 && window % slice == 0)
@@ -220,7 +221,7 @@ impl Resolver<'_, '_> {
             (false, true, false) => AllowTarget::Ports(hosts, ports),
             _ => {
                 let text = format!(
-                    "the allowance {why:?} is for nothing or for too much: give hosts, or peers, or hosts and ports"
+                    "[[allow]] {why:?}: set exactly one of hosts, peers, or hosts with ports"
                 );
                 self.add("allow", at, "why", text);
                 return None;
@@ -230,7 +231,7 @@ impl Resolver<'_, '_> {
     }
 }
 
-/// The terms of a rule, but for its thresholds.
+/// Returns the terms of a rule without its thresholds.
 fn terms(rule: &RuleTable) -> Terms {
     let default = Terms::default();
     let ms = |time: Option<Duration>, default| {
@@ -248,18 +249,19 @@ fn terms(rule: &RuleTable) -> Terms {
     }
 }
 
-/// All of both families.
+/// Returns the networks of all IPv4 and of all IPv6 addresses.
 fn all() -> Vec<IpNet> {
     let any: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
-    // 0 is a length of either family.
+    // A prefix length of 0 is valid for both families.
     any.map(|host| IpNet::new_assert(host, 0)).to_vec()
 }
 
-/// Bytes of a detector that is sized for a number of pairs.
-const MEMORY: usize = 64_000_000;
+/// Default memory limit of a detector that is sized for a number of pairs, in bytes.
+pub(super) const MEMORY: usize = 64_000_000;
 
 impl Resolver<'_, '_> {
-    /// Resolves the views of the file, or the usual ones, each with the rules and allowances that name it, or none.
+    /// Resolves the views of the file, or the default ones. Each gets the rules and allow lists that name it or name
+    /// no view.
     fn views(&mut self) -> Vec<ViewConfig> {
         let Tables { views, rules, allows, .. } = &self.file.tables;
         let usual = usual(&self.file.general.inside);
@@ -304,17 +306,18 @@ impl Resolver<'_, '_> {
         let names: Vec<&str> = views.iter().map(|view| view.name.as_str()).collect();
         for (at, ViewTable { name, options, .. }) in views.iter().enumerate() {
             if names[..at].contains(&name.as_str()) {
-                let text = format!("two views are called {name}: give each a name of its own");
+                let text = format!("view name {name} is used twice; give each view its own name");
                 self.add("view", at, "name", text);
             }
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
             if name.is_empty() || !name.bytes().all(is_plain) {
-                let text =
-                    format!("a view is called {name:?}: give a name of letters, digits, - and _");
+                let text = format!(
+                    "names of views must consist of letters, digits, - and _, got {name:?}"
+                );
                 self.add("view", at, "name", text);
             }
             if let Err(error) = View::new(options) {
-                self.add("view", at, "name", format!("in the view {name}: {error}"));
+                self.add("view", at, "name", format!("view {name}: {error}"));
             }
         }
         let Tables { rules, allows, .. } = &self.file.tables;
@@ -322,24 +325,24 @@ impl Resolver<'_, '_> {
         let of_allows = allows.iter().map(|it| &it.views).enumerate().map(|it| ("allow", it));
         for (table, (at, views)) in of_rules.chain(of_allows) {
             for name in views.iter().filter(|name| !names.contains(&name.as_str())) {
-                let text = format!("there is no view {name}: give one of {}", names.join(", "));
+                let text = format!("view {name} not found; the views are {}", names.join(", "));
                 self.add(table, at, "views", text);
             }
         }
     }
 
-    /// Sizes for all rules of a view. Senders cannot know the hashes.
+    /// Returns detector sizes that fit all rules of a view. The keyed hash protects against crafted traffic.
     fn sizes(&mut self, at: usize, view: &ViewTable, rules: &Rules) -> Option<Sizes> {
         let ViewTable { name, pairs, memory, .. } = view;
         if *pairs == Some(0) {
-            let text = "pairs is 0: give the distinct pairs of the longest window, or leave it out";
+            let text = "pairs: must be the number of distinct pairs in the longest window, got 0; remove the key if it is unknown";
             self.add("view", at, "pairs", text.to_owned());
             return None;
         }
         let Some(window) = rules.windows().last().copied() else {
-            // Rules that are wrong are problems already.
+            // Invalid rules are already among the problems.
             if rules.rules().is_empty() {
-                let text = format!("the view {name} has no rule: give one, or leave the view out");
+                let text = format!("view {name} has no rule; add a rule or remove the view");
                 self.add("view", at, "name", text);
             }
             return None;
@@ -355,7 +358,7 @@ impl Resolver<'_, '_> {
                 let bytes = layout.recorder_bytes();
                 if let Some(memory) = memory.filter(|memory| *memory < bytes) {
                     let text = format!(
-                        "memory is {memory}: the view {name} takes {bytes} bytes without pairs; give as much, or pairs"
+                        "memory: {memory} bytes are too few, view {name} needs {bytes} bytes without pairs; increase memory or set pairs"
                     );
                     self.add("view", at, "memory", text);
                 }
@@ -370,26 +373,32 @@ impl Resolver<'_, '_> {
                     (Some(_), None) => "pairs",
                     (None, _) => "name",
                 };
-                self.add("view", at, key, format!("no detector for the view {name}: {error}"));
+                self.add(
+                    "view",
+                    at,
+                    key,
+                    format!("cannot size the detector of view {name}: {error}"),
+                );
                 None
             }
         }
     }
 }
 
-/// Makes networks of a view's hosts no longer than the hosts are: what is said of an address is said of the network that
-/// counts as a host.
+/// Shortens networks to the host prefix length of a view. A rule for an address then applies to the network that
+/// counts as one host.
 fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     for network in networks {
         let most = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
         if network.prefix_len() > most {
-            // Shorter than a length of the family.
+            // The new length is shorter than a valid one.
             *network = IpNet::new_assert(network.addr(), most).trunc();
         }
     }
 }
 
-/// The views of a configuration without any: fan-in and fan-out of inside hosts, and fan-out of outside hosts.
+/// Returns the default views: fan-in and fan-out of inside hosts and, if there are inside networks, fan-out of outside
+/// hosts.
 fn usual(inside: &[IpNet]) -> Vec<ViewTable> {
     let view = |name: &str, measure, role, prefixes| {
         let inside = inside.to_vec();

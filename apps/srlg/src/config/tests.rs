@@ -49,7 +49,7 @@ name = "customers"
 networks = ["198.51.100.128/25"]
 "#;
 
-/// The numbers of the lines that `problems` are in.
+/// Returns the line numbers of `problems`.
 fn numbers(problems: &str) -> Vec<u32> {
     let number = |line: &str| line.split([' ', ':']).nth(1)?.parse().ok();
     problems.lines().filter_map(number).collect()
@@ -75,7 +75,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(config.labels.get([198, 51, 100, 200].into()).unwrap(), "customers");
     let [victims, scanners] = &config.views[..] else { panic!("{config:?}") };
     assert_eq!((victims.name.as_str(), victims.rules.windows()), ("victims", vec![120, 7200]));
-    // θ of 1024, down to .8, and a tenth below.
+    // The threshold 1024, times down of 0.8, minus a tenth.
     assert_eq!((victims.sizes.window, victims.sizes.threshold), (7200, 737));
     let threshold = |of: &str, window| {
         let rule = victims.rules.rule(host(of)).unwrap();
@@ -83,7 +83,7 @@ fn a_whole_configuration_is_read() {
     };
     assert_eq!(threshold("198.51.100.99", 7200), Some(8192.0));
     assert_eq!(threshold("198.51.100.1", 120), Some(4096.0));
-    assert_eq!(threshold("198.51.100.1", 7200), None, "the longest network alone counts");
+    assert_eq!(threshold("198.51.100.1", 7200), None, "only the longest network applies");
     assert_eq!(threshold("2001:db8::1", 120), Some(1024.0));
     let rule = victims.rules.rule(host("198.51.100.99")).unwrap();
     assert_eq!((rule.name.as_str(), rule.windows[&120].hold_ms), ("all", 120_000));
@@ -207,7 +207,7 @@ fn what_is_said_of_an_address_is_said_of_the_network_that_is_a_host() {
     };
     assert_eq!(config.views[2].name, "outside");
     for (of, outside, inside) in [
-        // As the view has hosts of a /64.
+        // In the view outside, a /64 counts as one host.
         ("2a00:1:2:3::", Some("far"), Some("all")),
         ("2a00:1:2:4::", None, Some("all")),
         ("192.0.2.7", Some("far"), Some("far")),

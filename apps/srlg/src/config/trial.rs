@@ -1,4 +1,4 @@
-//! A dry run of a configuration: checks of the files, addresses and programs that it names.
+//! A dry run of a configuration, which checks its files, addresses and programs.
 //!
 //! Invariant: a dry run opens no connection and leaves no file.
 
@@ -22,8 +22,8 @@ use crate::notify::store::Store;
 use crate::origins::{Content, Database};
 use crate::show::web::tokens::Tokens;
 
-/// Tries everything that `file` names, adds the errors to `problems`, and returns warnings. If `given`, the input is that of
-/// the options of the command.
+/// Checks everything that `file` names, adds errors to `problems`, and returns notes and warnings. The input options
+/// in `given` override those of the file.
 pub(super) fn run(
     file: &File<'_>,
     given: Option<&InputOptions>,
@@ -34,7 +34,7 @@ pub(super) fn run(
     trial.try_views();
     match (&file.tables.network, given) {
         (Some(_), Some(_)) => {
-            let text = "the configuration has a network: leave out the input, which `srlg collect` does not take";
+            let text = "the configuration has a network, so `srlg collect` accepts no input; remove the input options";
             trial.problems.add(NO_LINE, text);
         }
         (Some(network), None) => trial.try_network(network),
@@ -43,7 +43,7 @@ pub(super) fn run(
     }
     for (at, sink) in file.tables.sinks.iter().enumerate() {
         if let Err((key, error)) = sink.try_out(file.general.state.as_deref()) {
-            let text = format!("in the sink {}: {error:#}", sink.name());
+            let text = format!("sink {}: {error:#}", sink.name());
             trial.problems.add(file.span("sink", at, key), text);
         }
     }
@@ -57,7 +57,7 @@ struct Trial<'a, 'i> {
 }
 
 impl Trial<'_, '_> {
-    /// Adds the error of `tried`, which is about the value at `span`.
+    /// Adds the error of `tried`, if there is one, as a problem of the value at `span`.
     fn add<T>(&mut self, span: Range<usize>, tried: Result<T>) -> Option<T> {
         tried.map_err(|error| self.problems.add(span, format!("{error:#}"))).ok()
     }
@@ -79,7 +79,7 @@ impl Trial<'_, '_> {
             let Some(path) = path else { continue };
             let span = self.file.span_in(key, "");
             if let Some(database) = self.add(span.clone(), Database::open(path, content)) {
-                self.notes.add(span, format!("note: {key} is {database}"));
+                self.notes.add(span, format!("note: {key}: {database}"));
             }
         }
     }
@@ -87,7 +87,7 @@ impl Trial<'_, '_> {
     fn try_views(&mut self) {
         for (at, view) in self.file.tables.views.iter().enumerate() {
             if view.options.takes_ports_of_answers() {
-                let text = format!("warning: in the view {}: {PORTS_OF_ANSWERS}", view.name);
+                let text = format!("warning: view {}: {PORTS_OF_ANSWERS}", view.name);
                 self.notes.add(self.file.span("view", at, "name"), text);
             }
         }
@@ -105,13 +105,13 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input is named: give [input] a file, an address to listen at, an interface, a topic of Kafka or a stream or subject of NATS, or give [network], or name the input by an option, as for `srlg run`";
+            let text = "no input configured; set a file, listen address, interface, Kafka topic or NATS subject in [input], add [network], or use input options";
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
     }
 
-    /// Tries `input`; `span` returns the place of the value of a key.
+    /// Checks `input`. `span` returns the span of the value of a key.
     fn try_input(&mut self, input: &InputOptions, span: impl Fn(&str) -> Range<usize>) {
         for path in input.input.iter().filter(|path| path.as_path() != Path::new("-")) {
             self.add(span("input"), machine::try_input(path));
@@ -132,10 +132,10 @@ impl Trial<'_, '_> {
         }
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {
-                let text = "live capture is not part of this program: build it with the feature live, which needs libpcap";
+                let text = "live capture is not compiled in; build srlg with the feature live, which needs libpcap";
                 self.problems.add(span("interface"), text);
             } else if !Path::new("/sys/class/net").join(name).exists() && name != "any" {
-                self.problems.add(span("interface"), format!("there is no interface {name}"));
+                self.problems.add(span("interface"), format!("interface {name} not found"));
             }
         }
     }
@@ -147,13 +147,13 @@ impl Trial<'_, '_> {
         self.add(span.clone(), access.authority());
         self.add(span, access.key(COLLECTOR));
         if self.file.general.state.is_none() {
-            let text = "the network needs a state, without which a collector would lose slices: give a folder";
+            let text = "[network] requires a state folder, because a collector would lose slices without it; set state";
             self.problems.add(self.file.span_in("network", ""), text);
         }
     }
 }
 
-/// Checks the files that a topic of Kafka needs.
+/// Checks the files that a Kafka topic needs.
 #[cfg(feature = "kafka")]
 fn try_kafka(input: &InputOptions) -> Result<()> {
     Ok(srlg_input::kafka::check(input)?)
@@ -161,10 +161,10 @@ fn try_kafka(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "kafka"))]
 fn try_kafka(_: &InputOptions) -> Result<()> {
-    anyhow::bail!("Kafka is not part of this program: build it with the feature kafka")
+    anyhow::bail!("Kafka is not compiled in; build srlg with the feature kafka")
 }
 
-/// Checks that the folder `state` can be used, and that a database in it is one of this program.
+/// Checks that the folder `state` can be used, and that a database in it belongs to this program.
 fn try_state(state: &Path) -> Result<()> {
     machine::try_folder(state)?;
     Store::check(state)

@@ -1,9 +1,10 @@
-//! The detectors of a monitor on disk.
+//! Checkpoints of a monitor's detectors on disk.
 //!
-//! Shape: a folder per view, which a thread of its own writes, one view after the other, so that no more than one copy of
-//! the recorders of a view is in memory.
-//! Invariant: a detector may be a checkpoint older than the alerts in the database, so that counts are too low in windows
-//! that reach back to before the start, and these do not end.
+//! Each view has a folder. A thread writes the views one after the other, so that memory holds at most one copy of a
+//! view's recorders.
+//!
+//! Invariant: a detector may be one checkpoint older than the alerts in the database. In windows that reach back to
+//! before the start, counts are too low, and such a window cannot end an alert.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,41 +29,41 @@ use crate::notify::ledger::Ledger;
 use crate::notify::notice::Notice;
 use crate::now_ms;
 
-/// The checkpoints of all views.
+/// Checkpoints of all views.
 pub struct ViewCheckpoints {
-    /// None where there is no folder for them.
+    /// Writer of the checkpoints, or `None` without a state folder.
     writer: Option<Writer>,
     /// Time between two checkpoints of a view.
     checkpoint: Duration,
-    /// When the next one of any view is due, and of which view.
+    /// Time at which the next view is due, and the number of that view.
     save: Every,
     next: usize,
 }
 
 struct Writer {
-    /// Each with the number of its view.
+    /// Snapshots, each with the number of its view.
     snapshots: Sender<(usize, Snapshot)>,
     is_writing: Arc<AtomicBool>,
     is_failing: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-/// A monitor that goes on from its state.
+/// A monitor that continues from its state.
 pub struct Continued {
     /// The monitor.
     pub monitor: Monitor,
-    /// Its alerts in the database.
+    /// Database of its alerts.
     pub ledger: Ledger,
-    /// Its detectors on disk.
+    /// Checkpoints of its detectors.
     pub checkpoints: ViewCheckpoints,
-    /// The ends of alerts whose view is no more.
+    /// Ends of alerts whose view no longer exists.
     pub ended: Vec<Notice>,
     /// The position of the input before which all contacts are in the detectors of all views.
     pub position: Option<Position>,
 }
 
 impl Continued {
-    /// Opens the state that `config` names, and makes a monitor that goes on from there.
+    /// Opens the state folder of `config`, and returns a monitor that continues from it.
     pub fn open(config: &Config) -> Result<Self> {
         let mut checkpoints = Vec::new();
         if let Some(state) = &config.general.state {
@@ -93,7 +94,7 @@ impl Continued {
     }
 }
 
-/// Continues the view number `at` from its newest checkpoint, if there is one for it, and returns the position of the input in it.
+/// Restores view number `at` from its newest checkpoint, if there is one, and returns the position of the input in it.
 fn restore(
     monitor: &mut Monitor,
     at: usize,
@@ -110,13 +111,13 @@ fn restore(
     let end_ms = snapshot.slice().saturating_mul(slice_ms);
     if config.source.is_live() && end_ms > now_ms() {
         warn!(
-            "the window of the view {name} begins anew, as its checkpoint is of a time to come: the clock of this machine was set back, or slice was changed"
+            "view {name} starts with an empty window: its checkpoint is from the future, because the system clock was set back or slice was changed"
         );
         return Ok(None);
     }
     let Some(InputState { exporters, position }) = watch.restore(&snapshot, view.rules.keys())?
     else {
-        warn!("the window of the view {name} begins anew, as host or peer of the view has changed");
+        warn!("view {name} starts with an empty window: its host or peer was changed");
         return Ok(None);
     };
     monitor.restore_exporters(&exporters);
@@ -129,22 +130,23 @@ fn restore(
         _ => "contacts since then are missing",
     };
     info!(
-        "the view {name} continues from a checkpoint of {ago} ago: {since}, and no alert ends before its window has passed"
+        "view {name} continues from a checkpoint that is {ago} old: {since}, and no alert ends before its window has passed"
     );
     Ok(position)
 }
 
 impl ViewCheckpoints {
-    /// Saves the checkpoint of the next view, when one is due. What is due while another is written is left out.
+    /// Saves a checkpoint of the next view, if one is due. The checkpoint is skipped while the previous one is being
+    /// written.
     pub fn save_if_due(&mut self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = &self.writer else { return Ok(()) };
         if !self.save.is_due() {
             return Ok(());
         }
-        anyhow::ensure!(!writer.thread.is_finished(), "checkpoints are written no more");
+        anyhow::ensure!(!writer.thread.is_finished(), "the checkpoint thread has stopped");
         if writer.is_writing.load(Relaxed) {
             warn!(
-                "a checkpoint is left out, as the one before is still written: give a longer time for checkpoint than {:?}",
+                "skipped a checkpoint: the previous one is still being written; set checkpoint to more than {:?}",
                 self.checkpoint
             );
             return Ok(());
@@ -154,7 +156,7 @@ impl ViewCheckpoints {
         writer.save(at, monitor)
     }
 
-    /// Returns whether there is a folder for checkpoints.
+    /// Returns whether checkpoints are written.
     pub fn are_kept(&self) -> bool {
         self.writer.is_some()
     }
@@ -174,7 +176,7 @@ impl ViewCheckpoints {
             writer.save(at, monitor)?;
         }
         drop(writer.snapshots);
-        writer.thread.join().ok().context("checkpoints are written no more")
+        writer.thread.join().ok().context("the checkpoint thread has stopped")
     }
 }
 
@@ -198,9 +200,9 @@ impl Writer {
                 is_written.store(false, Relaxed);
                 let is_changed = failing.change_to(!failing_views.is_empty()).is_some();
                 match saved {
-                    Ok(_) if is_changed => info!("the checkpoints of all views are written again"),
+                    Ok(_) if is_changed => info!("all checkpoints can be written again"),
                     Err(error) if is_changed => {
-                        warn!("cannot write a checkpoint, and the older one stays: {error}");
+                        warn!("cannot write a checkpoint: {error}; the older one is kept");
                     }
                     _ => {}
                 }
@@ -211,26 +213,26 @@ impl Writer {
             snapshots,
             is_writing,
             is_failing,
-            thread: thread.context("cannot start a thread")?,
+            thread: thread.context("cannot start the checkpoint thread")?,
         })
     }
 
-    /// Hands a snapshot of the view numbered `at` to the thread, which writes none at this moment.
+    /// Passes a snapshot of view number `at` to the thread, which must be idle.
     fn save(&self, at: usize, monitor: &mut Monitor) -> Result<()> {
         let snapshot = monitor.snapshot(at)?;
         self.is_writing.store(true, Relaxed);
-        self.snapshots.send((at, snapshot)).ok().context("checkpoints are written no more")
+        self.snapshots.send((at, snapshot)).ok().context("the checkpoint thread has stopped")
     }
 }
 
 fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
     let folder = state.join("views").join(view);
     fs::create_dir_all(&folder)
-        .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
     Ok(Checkpoints::open(folder)?)
 }
 
-/// The newest checkpoint that is whole and of these sizes.
+/// Returns the newest undamaged checkpoint that has these sizes.
 pub(crate) fn latest(
     checkpoints: &mut Checkpoints,
     params: &srlg_host::config::Params,
@@ -239,13 +241,19 @@ pub(crate) fn latest(
     let latest = match checkpoints.latest(params) {
         Ok(latest) => latest,
         Err(error @ (HostError::OtherSizes { .. } | HostError::OtherSeed { .. })) => {
-            warn!("the window of the view {view} begins anew, as its sizes were changed: {error}");
+            warn!(
+                "view {view} starts with an empty window because its sizes were changed: {error}"
+            );
             return Ok(None);
         }
         Err(error) => return Err(error.into()),
     };
     for damaged in &latest.damaged {
-        warn!("a checkpoint is damaged, and kept as {}: {}", damaged.path.display(), damaged.why);
+        warn!(
+            "a checkpoint is damaged and was kept as {}: {}",
+            damaged.path.display(),
+            damaged.why
+        );
     }
     Ok(latest.snapshot)
 }

@@ -1,4 +1,4 @@
-//! Counts of contacts, whatever the views are.
+//! Counts of contacts that do not depend on the views.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use srlg_input::contact::{Contact, Host, Sampling};
 
 use crate::show::troubles::{EXPORTERS, TroubleCounts, TroubleKind};
 
-/// Counts of contacts.
+/// Counts of contacts, and their sampling.
 #[derive(Debug, Default)]
 pub(crate) struct ContactCounts {
     pub(crate) contacts: u64,
@@ -16,7 +16,7 @@ pub(crate) struct ContactCounts {
     pub(crate) unused: Unused,
 }
 
-/// The sampling of contacts, by exporter.
+/// Sampling of the contacts, by exporter.
 #[derive(Debug, Default)]
 pub(crate) struct Samplings {
     by_exporter: HashMap<IpAddr, Sampling>,
@@ -28,7 +28,7 @@ pub(crate) struct Samplings {
 pub(crate) struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
 
 impl ContactCounts {
-    /// Takes in `other` counts.
+    /// Adds the counts of `other`.
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { contacts, samplings, unused } = other;
         self.contacts += contacts;
@@ -41,7 +41,7 @@ impl ContactCounts {
             .for_each(|(exporter, counts)| self.unused.entry(exporter).merge(counts));
     }
 
-    /// Forgets `exporter`, whose counts start at 0 if it comes back.
+    /// Removes the counts of `exporter`, so that they start at 0 if it returns.
     pub(crate) fn forget(&mut self, exporter: IpAddr) {
         self.unused.0.remove(&Some(exporter));
         self.samplings.by_exporter.remove(&exporter);
@@ -50,7 +50,7 @@ impl ContactCounts {
 }
 
 impl Samplings {
-    /// Takes the sampling of `contact`, and returns whether it is another one than that of the last contact.
+    /// Notes the sampling of `contact`, and returns whether it differs from that of the last contact.
     #[inline]
     pub(crate) fn take(&mut self, contact: &Contact) -> bool {
         let Some(exporter) = contact.exporter else { return false };
@@ -68,7 +68,7 @@ impl Samplings {
         self.last = None;
     }
 
-    /// Returns the sampling of `exporter`, unless there are too many.
+    /// Returns the sampling of `exporter`, unless there are too many exporters.
     fn exporter(&mut self, exporter: IpAddr) -> Option<&mut Sampling> {
         let has_room =
             self.by_exporter.len() < EXPORTERS || self.by_exporter.contains_key(&exporter);
@@ -86,13 +86,13 @@ impl Unused {
         self.entry(exporter).add(kind, 1);
     }
 
-    /// Returns the counts of `exporter`. Those of all further exporters are counted together.
+    /// Returns the counts of `exporter`. If there are too many exporters, the additional ones share an entry.
     fn entry(&mut self, exporter: Option<IpAddr>) -> &mut TroubleCounts {
         let has_room = self.0.len() < EXPORTERS || self.0.contains_key(&exporter);
         self.0.entry(exporter.filter(|_| has_room)).or_default()
     }
 
-    /// Returns the count of `kind` of all exporters.
+    /// Returns the count of `kind` over all exporters.
     pub(crate) fn count(&self, kind: TroubleKind) -> u64 {
         self.0.values().map(|counts| counts.of(kind)).sum()
     }

@@ -1,4 +1,4 @@
-//! [`PairFilter`]: from contacts to the pairs that count in a view.
+//! Filter that turns contacts into the pairs that count in a view.
 
 use anyhow::Result;
 use srlg_input::ViewOptions;
@@ -6,45 +6,45 @@ use srlg_input::contact::{Contact, Host, View};
 
 use crate::alerts::rules::Rules;
 
-/// The number of contacts in a row without a port after which the input seems to have none.
+/// Number of consecutive contacts without a port after which the input seems to have no ports.
 const PORTLESS: u64 = 1_000;
 
-/// A view, with counts of what its rules leave out.
+/// Filter of the contacts of a view, with counts of ignored contacts.
 #[derive(Clone)]
 pub(crate) struct PairFilter {
     view: View,
     pub(crate) counts: FilterCounts,
-    /// Contacts since the last one with a port, in a view of ports.
+    /// Number of contacts since the last one with a port, in a view of ports.
     portless: u64,
 }
 
 /// Counts of the contacts of a view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FilterCounts {
-    /// How many pairs each allowance of the rules took out.
+    /// Number of pairs that each allow-list entry ignored.
     pub(crate) hits: Vec<u64>,
-    /// Contacts that allowances took out.
+    /// Contacts that allow lists ignored.
     pub(crate) allowed: u64,
-    /// Contacts without a port, which a view of ports leaves out.
+    /// Contacts without a port, which do not count in a view of ports.
     pub(crate) without_port: u64,
-    /// Contacts that came after their slice had ended, but within the window.
+    /// Contacts that arrived after their slice had closed, but within the window.
     pub(crate) late: u64,
-    /// Contacts that were older than the window, beside those that a clock has counted.
+    /// Contacts older than the window, except those that a clock has counted.
     pub(crate) too_late: u64,
 }
 
 impl PairFilter {
-    /// Makes a filter of `view`; `rules` are those that it will be asked by.
+    /// Returns a filter of `view`, to be used with `rules`.
     pub(crate) fn new(view: &ViewOptions, rules: &Rules) -> Result<Self> {
         Ok(Self { view: View::new(view)?, counts: FilterCounts::of(rules), portless: 0 })
     }
 
-    /// Returns a filter of the same view that has counted nothing yet.
+    /// Returns a filter of the same view with all counts at 0.
     pub(crate) fn anew(&self, rules: &Rules) -> Self {
         Self { view: self.view.clone(), counts: FilterCounts::of(rules), portless: 0 }
     }
 
-    /// Returns the pairs of `contact` that count by `rules`: hosts of the view, with their peers.
+    /// Returns the pairs of `contact` that count under `rules`, each a host of the view with its peer.
     #[inline(always)]
     pub(crate) fn pairs(&mut self, contact: &Contact, rules: &Rules) -> [Option<(Host, Host)>; 2] {
         let [sent, received] = self.view.sent_and_received(contact);
@@ -58,7 +58,7 @@ impl PairFilter {
         [sent.filter(|_| counts[0]), received.filter(|_| counts[1])]
     }
 
-    /// Returns whether this is a view of ports, and none of many last contacts had one.
+    /// Returns whether this is a view of ports and the last contacts had no port.
     #[inline]
     pub(crate) const fn is_portless(&self) -> bool {
         self.portless >= PORTLESS
@@ -66,12 +66,12 @@ impl PairFilter {
 }
 
 impl FilterCounts {
-    /// Returns counts of nothing yet, by `rules`.
+    /// Returns zero counts for `rules`.
     pub(crate) fn of(rules: &Rules) -> Self {
         Self { hits: vec![0; rules.allows().len()], ..Self::default() }
     }
 
-    /// Moves the counts of `other`, which is asked by the same rules, to these.
+    /// Moves the counts of `other`, which uses the same rules, into these counts.
     pub(crate) fn take(&mut self, other: &mut Self) {
         let Self { hits, allowed, without_port, late, too_late } = other;
         self.hits.iter_mut().zip(hits).for_each(|(all, more)| *all += std::mem::take(more));

@@ -1,4 +1,4 @@
-//! All views of one input: contacts and time in, notifications and the board out.
+//! Monitor of one input: contacts and time go in, notifications and the board come out.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -25,22 +25,22 @@ use crate::now_ms;
 use crate::show::board::{Board, BrokerBoard, ExporterBoard, InputBoard};
 use crate::show::troubles::TroubleKind;
 
-/// All views of one input.
+/// Monitor of all views of one input.
 pub struct Monitor {
     watches: Vec<Watch>,
     desk: Desk,
     slice_ms: u64,
-    /// The taps of the threads that read a live input.
+    /// Taps of the reader threads of a live input.
     taps: Taps,
     counts: ContactCounts,
     positions: Positions,
     exporters: WitnessTable,
-    /// The exporters that the input knew at the last board.
+    /// Exporters that the input knew at the last board.
     remembered: HashSet<IpAddr>,
 }
 
 impl Monitor {
-    /// Makes the views of `config`, whose detectors hash with `seed`.
+    /// Returns a monitor of the views of `config`, whose detectors use `seed`.
     pub fn new(config: &Config, seed: u64) -> Result<Self> {
         let watch = |view| Watch::new(view, &config.general, seed);
         let slice_ms = u64::try_from(config.general.slice.as_millis())?;
@@ -60,15 +60,15 @@ impl Monitor {
         })
     }
 
-    /// Makes a tap for a thread that reads a live input, and returns its sink. The pairs of its contacts go to the detectors without
-    /// another thread; [`pass`](Self::pass) closes their slices.
+    /// Adds a tap for a reader thread of a live input, and returns its sink. The reader thread passes pairs directly to
+    /// the detectors, and [`pass`](Self::pass) closes the slices.
     pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let views = self.watches.iter().zip(&self.desk.books);
         let views = views.map(|(watch, book)| watch.tap(book)).collect::<Result<_>>()?;
         Ok(self.taps.add(self.slice_ms, 0, views))
     }
 
-    /// Takes over what taps have counted.
+    /// Collects the counts of all taps.
     fn collect(&mut self) {
         let TapCounts { contacts, newest_ns, sampling } = self.taps.collect();
         self.counts.merge(contacts);
@@ -77,7 +77,7 @@ impl Monitor {
         }
     }
 
-    /// Follows the rules, the allow lists, all names and the databases of `config` from the next slice on.
+    /// Applies the rules, allow lists, names and databases of `config` from the next slice on.
     pub fn reload(&mut self, config: &Config) {
         let views = self.watches.iter_mut().zip(&self.desk.books);
         for (at, (watch, book)) in views.enumerate() {
@@ -96,7 +96,7 @@ impl Monitor {
         &self.desk
     }
 
-    /// Returns the alerts of the views, to act on them.
+    /// Returns the alerts of the views for changes.
     pub(crate) const fn desk_mut(&mut self) -> &mut Desk {
         &mut self.desk
     }
@@ -106,27 +106,27 @@ impl Monitor {
         (&mut self.watches, &mut self.desk)
     }
 
-    /// Returns the bytes of the recorders of all views.
+    /// Returns the memory of the recorders of all views, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.watches.iter().map(|watch| watch.detector().memory_bytes()).sum()
     }
 
-    /// Returns the additional bytes that a checkpoint takes while it is written. They are a copy of the recorders of the
-    /// largest view, and their bytes before and after packing.
+    /// Returns the additional memory needed while a checkpoint is written, in bytes. It holds a copy of the recorders
+    /// of the largest view, and their bytes before and after compression.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
         let largest = self.watches.iter().map(|watch| watch.detector().memory_bytes()).max();
         3 * largest.unwrap_or(0)
     }
 
-    /// Returns the end of the last slice, milliseconds since the Unix epoch.
+    /// Returns the end of the last closed slice, in milliseconds since the Unix epoch.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.desk.now_ms()
     }
 
-    /// Takes a contact.
+    /// Counts a contact in all views.
     #[inline]
     pub fn take(&mut self, contact: &Contact) -> Result<()> {
         self.counts.contacts += 1;
@@ -144,25 +144,26 @@ impl Monitor {
     /// Notes that all contacts before `position` have been taken.
     pub fn note_position(&mut self, position: &Position) {
         self.collect();
-        // The next checkpoint of any view has all contacts of slices that run, so that their positions wait no longer for it.
+        // The next checkpoint of every view includes the contacts of all running slices, so these positions need not
+        // wait.
         let running = self.watches.iter().map(|watch| watch.detector().slice()).min();
         self.positions.reach(running.unwrap_or(0));
         let newest_ms = self.watches.iter().map(Watch::newest_input_ms).max();
         self.positions.note(newest_ms.unwrap_or(0) / self.slice_ms, position);
     }
 
-    /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
+    /// Updates the exporters of `input` at `now_ns`, and detects silent ones.
     pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Takes over the times of exporters from a checkpoint.
+    /// Restores the times of exporters from a checkpoint.
     pub(crate) fn restore_exporters(&mut self, exporters: &TableState) {
         self.exporters.restore(exporters);
     }
 
-    /// Notes that the system clock was set forward by `step` to `now_ns`. The skipped slices change no alert, and no window
-    /// ends that reaches back to them.
+    /// Notes that the system clock was set forward by `step` to `now_ns`. The skipped slices change no alert, and a
+    /// window that includes them cannot end one.
     pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
         let step_ms = step.as_millis() as u64;
         self.exporters.set_forward(step_ms, now_ns / 1_000_000);
@@ -171,7 +172,7 @@ impl Monitor {
         }
     }
 
-    /// Lets time pass until `now_ns`.
+    /// Advances time to `now_ns`, which may close slices.
     pub fn pass(&mut self, now_ns: u64) -> Result<()> {
         self.collect();
         let Self { watches, desk, exporters, taps, .. } = self;
@@ -182,14 +183,14 @@ impl Monitor {
         Ok(())
     }
 
-    /// Returns the largest hosts of each view that passed their threshold in too few slices for an alert.
+    /// Returns the largest hosts of each view that exceeded their threshold in too few slices for an alert.
     pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
         let books = self.desk.books.iter();
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
     }
 
-    /// Closes the last slice at the end of an input, and lets the clock run for another window, because the last contacts may
-    /// yet start an alert. No alert ends, because nothing is known of that time.
+    /// Closes the last slice at the end of an input. Then advances the clock by another window, because the last
+    /// contacts may still start an alert. No alert ends in this time, because its traffic is unknown.
     pub fn finish(&mut self) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
         views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
@@ -201,15 +202,15 @@ impl Monitor {
         desk.notices(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
-    /// Returns a snapshot of the view number `at`.
+    /// Returns a snapshot of view number `at`.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.collect();
         let Self { watches, desk, exporters, positions, taps, .. } = self;
         watches[at].snapshot(&mut desk.books[at], exporters, positions, taps.of(at))
     }
 
-    /// Returns the board of this moment, with the status of `input`. Exporters that `input` has forgotten are forgotten, so that
-    /// the counts of one that comes back start at 0.
+    /// Returns the current board, with the status of `input`. Exporters that `input` has forgotten are removed, so that
+    /// their counts start at 0 if they return.
     #[must_use]
     pub fn board(&mut self, input: &InputStatus) -> Board {
         self.collect();
@@ -230,7 +231,7 @@ impl Monitor {
         let mut troubles = self.counts.unused.of(None);
         troubles.add(TroubleKind::Kernel, dropped);
         if let Some(broker) = &input.broker {
-            // A message that cannot be decoded names no exporter.
+            // A message that cannot be decoded does not name its exporter.
             let malformed = input.flows.as_ref().map_or(0, |flows| flows.of(Reason::Malformed));
             troubles.add(TroubleKind::Message, malformed + broker.without_hosts);
             troubles.add(TroubleKind::Expired, broker.expired);
@@ -257,8 +258,8 @@ impl Monitor {
         }
     }
 
-    /// Returns the exporters of `input`, silent ones that it does not know, because they sent before a restart, and those that
-    /// were never heard.
+    /// Returns the boards of the exporters of `input`, of silent ones from before a restart, and of permitted ones that
+    /// have never sent.
     fn exporter_boards(&self, input: &InputStatus) -> Vec<ExporterBoard> {
         let silent = self.exporters.silent().map(|times| ExporterBoard {
             is_silent: true,

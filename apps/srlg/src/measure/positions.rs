@@ -1,6 +1,6 @@
 //! Positions of an input that wait until the slices of their contacts are stored.
 //!
-//! Invariant: all contacts before a position that was reached are of slices up to the one that was stored.
+//! Invariant: all contacts before a reached position belong to slices up to the stored one.
 
 use std::collections::VecDeque;
 
@@ -9,13 +9,13 @@ use srlg_input::Position;
 /// Positions of an input, each with the newest slice of the contacts before it.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
-    /// Both rise.
+    /// Slices and their waiting positions, both ascending.
     waiting: VecDeque<(u64, Position)>,
     reached: Option<Position>,
 }
 
 impl Positions {
-    /// Notes that all contacts before `position` have been taken, the newest of which is of `slice`.
+    /// Notes that all contacts before `position` have been taken. The newest of them belongs to `slice`.
     pub(crate) fn note(&mut self, slice: u64, position: &Position) {
         match self.waiting.back_mut() {
             Some((newest, last)) if *newest == slice => last.clone_from(position),
@@ -23,8 +23,8 @@ impl Positions {
         }
     }
 
-    /// Notes that every contact of slices up to `slice` that was taken is stored, or will be with the next checkpoint, and returns
-    /// the position before which all are.
+    /// Notes that all contacts of slices up to `slice` are stored, or will be stored with the next checkpoint. Returns
+    /// the position before which all contacts are stored.
     pub(crate) fn reach(&mut self, slice: u64) -> Option<&Position> {
         while let Some((_, position)) = self.waiting.pop_front_if(|(newest, _)| *newest <= slice) {
             self.reached = Some(position);

@@ -1,7 +1,8 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
-//! Shape: threads read a live input, and each counts what it reads (`tap`). One thread closes slices by the
-//! clock; files it reads and counts, too. Sinks, checkpoints and the page have threads of their own and never delay it.
+//! The reader threads of a live input count contacts themselves (see `tap`). The main thread closes slices by the
+//! clock, and it also reads and counts files. Sinks, checkpoints and the web page have their own threads and never
+//! delay the main thread.
 
 use std::time::{Duration, Instant};
 
@@ -23,12 +24,12 @@ use crate::service::Service;
 use crate::show::board::Board;
 use crate::show::board::Screen;
 
-/// Runs until the input ends or a signal comes.
+/// Runs until the input ends or a signal arrives.
 pub fn run(options: &Options) -> Result<()> {
     let mut config = options.config()?;
     ensure!(
         config.network.is_none(),
-        "the configuration has a network and no input: `srlg collect` takes it"
+        "cannot run: the configuration has a network and no input; use `srlg collect`"
     );
     config.read_databases()?;
     let Continued { mut monitor, ledger, checkpoints, ended, position } = Continued::open(&config)?;
@@ -58,7 +59,7 @@ pub fn run(options: &Options) -> Result<()> {
     it.service.ready(&format!("{} views, {memory:.1} MB", it.config.views.len()));
     let run = it.run(&mut input);
     it.service.stopping();
-    // As they were reloaded last.
+    // A reload may have changed the names.
     let exporters = it.config.exporters.clone();
     let finish = it.finish();
     let status = input.status();
@@ -75,22 +76,22 @@ pub fn run(options: &Options) -> Result<()> {
 fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     let memory = monitor.memory_bytes() as f64 / 1e6;
     let names: Vec<&str> = config.views.iter().map(|view| view.name.as_str()).collect();
-    info!("the detectors of {} take {memory:.1} MB, whatever comes", names.join(", "));
+    info!("allocated {memory:.1} MB for views {} (fixed)", names.join(", "));
     if config.source.is_live() {
         let memory = VIEW_BYTES as f64 / 1e6;
-        info!("each thread that reads takes up to {memory:.1} MB for each view");
+        info!("each reader thread uses up to {memory:.1} MB per view");
     }
     warn_of_ports(&config.views);
     if config.general.state.is_some() {
         let copies = monitor.checkpoint_bytes() as f64 / 1e6;
-        info!("a checkpoint takes some {copies:.1} MB more while it is written");
+        info!("writing a checkpoint temporarily uses up to {copies:.1} MB more");
     }
     for address in input.addresses() {
-        info!("exports are received at {address}");
+        info!("listening for flow exports on {address}");
     }
 }
 
-/// The longest time between two boards of a live input. Slices may be hours long.
+/// Longest time between two boards of a live input. Slices may be hours long.
 const LONGEST: Duration = Duration::from_secs(2);
 
 struct Loop<'a> {
@@ -102,13 +103,13 @@ struct Loop<'a> {
     screen: Screen,
     service: Service,
     shown: Instant,
-    /// The end of the last slice.
+    /// End of the last closed slice, in milliseconds since the Unix epoch.
     now_ms: u64,
     started_ms: u64,
     last_reload_ms: u64,
     is_last_reload_good: bool,
     look: Every,
-    /// The status of the input at the last look.
+    /// Status of the input when it was last checked.
     input: InputStatus,
 }
 
@@ -129,7 +130,7 @@ impl Loop<'_> {
                     self.monitor.set_forward(step, now_ns);
                     let step = humantime::format_duration(Duration::from_secs(step.as_secs()));
                     warn!(
-                        "the system clock was set forward by {step}: no window that reaches back to it ends"
+                        "the system clock was set forward by {step}: a window that includes the skipped time cannot end an alert"
                     );
                 }
                 Event::Time(now_ns) => {
@@ -154,7 +155,7 @@ impl Loop<'_> {
             if self.end_slice()? || has_ended {
                 self.show(input);
             }
-            // All notices of the slice have been told.
+            // All notifications of the slice have been passed on.
             let now_ms = self.clock_ms();
             if self.delivery.take_orders(self.monitor.desk_mut(), &self.screen, now_ms)? {
                 self.show(input);
@@ -164,7 +165,7 @@ impl Loop<'_> {
         if !self.config.source.is_live() {
             self.monitor.finish()?;
             for (view, miss) in self.monitor.misses() {
-                info!("no alert in the view {view}: {miss}");
+                info!("no alert in view {view}: {miss}");
             }
         }
         self.tell_notices()?;
@@ -172,7 +173,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Does what is to be done at the end of a slice, and returns whether one has ended.
+    /// Handles the end of a slice, and returns whether a slice has closed.
     fn end_slice(&mut self) -> Result<bool> {
         let now_ms = self.monitor.now_ms();
         let has_ended = now_ms != self.now_ms;
@@ -198,7 +199,7 @@ impl Loop<'_> {
         let Self { screen, config, monitor, delivery, .. } = self;
         let is_live = config.source.is_live();
         screen.show(|| {
-            // Replays have no looks.
+            // A replay does not update the status regularly.
             if !is_live {
                 self.input = input.status();
             }
@@ -215,7 +216,7 @@ impl Loop<'_> {
         });
     }
 
-    /// Does what is due between slices: a sign of life, a reload, a checkpoint.
+    /// Does the work that is due between slices: watchdog, reload and checkpoint.
     fn look_around(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {
@@ -227,7 +228,7 @@ impl Loop<'_> {
         self.checkpoints.save_if_due(&mut self.monitor)
     }
 
-    /// Returns the time of day; of a replay that of its data, as old as which its notifications are.
+    /// Returns the system time, or in a replay the time of its data, by which notifications age.
     fn clock_ms(&self) -> u64 {
         if self.config.source.is_live() { now_ms() } else { self.now_ms }
     }
@@ -235,7 +236,7 @@ impl Loop<'_> {
     /// Applies the changes of the configuration file that need no restart.
     fn reload(&mut self) {
         if self.options.config.is_none() {
-            warn!("there is no file of a configuration to reload: start with --config");
+            warn!("cannot reload: there is no configuration file; start with --config");
             return;
         }
         self.service.reloading();

@@ -1,22 +1,23 @@
-//! Taps: views that are applied by the threads that read a live input.
+//! Taps: views that the reader threads of a live input apply themselves.
 //!
 //! ```text
-//! a thread that reads --contacts--> Tap --pairs, a Feed per view--> detectors     [a tap per thread]
-//! the main thread ----clock, closes----> pairs of its slice first, then the close
-//!                 <---counts, details--- each tap
+//! reader thread --contacts--> Tap --pairs, a Feed per view--> detectors     [a tap per thread]
+//! main thread ----clock, closes----> pairs of its slice first, then the close
+//!             <---counts, details--- each tap
 //! ```
 //!
-//! A thread locks its tap for a block of contacts. The main thread locks it briefly, to add up counts, to push pairs that wait before
-//! it closes their slice, and to set rules and the hosts whose details are wanted. No two threads that read share a tap.
+//! A reader thread locks its tap for a block of contacts. The main thread locks the tap briefly to collect counts, and
+//! to set rules and watched hosts. It also locks it to push waiting pairs before it closes their slice. No two reader
+//! threads share a tap.
 //!
-//! Pairs wait in a tap until there are enough for a push, or, if they are of a slice that does not run yet, until it does: either the
-//! thread pushes them with a later block, or the main thread does before it closes the slice.
+//! Pairs wait in a tap until there are enough for a push. Pairs of a future slice wait until that slice opens. The
+//! reader thread pushes them with a later block, or the main thread pushes them before it closes the slice.
 //!
 //! Invariants:
-//! - The main thread locks no tap while it closes a slice, from `begin_close` to the end of the closing: a thread may wait for that
-//!   end in the lock of its tap, because the buffer of its feed is full.
-//! - All pairs of contacts that were read before a tick are in the detectors when a slice closes by that tick, if they are not of
-//!   later slices. The input says so of contacts, and the main thread pushes what waits.
+//! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread may
+//!   hold the lock of its tap and wait for that end, because its feed is full.
+//! - When a tick closes a slice, the detectors have all pairs that were read before the tick, except those of later
+//!   slices. The input delivers these contacts before the tick, and the main thread pushes waiting pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -35,95 +36,96 @@ use crate::measure::counts::ContactCounts;
 use crate::measure::filter::{FilterCounts, PairFilter};
 use crate::show::troubles::TroubleKind;
 
-/// Pairs of each family that a feed keeps during a close, for each view and thread.
+/// Capacity of a feed during a close, in pairs of each address family, for each view and thread.
 const FEED_PAIRS: usize = 1 << 16;
 
-/// Bytes of a view of a thread that reads, beside pairs that wait for their slice.
+/// Memory of one view of a reader thread, in bytes, without the pairs that wait for their slice.
 pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
 
-/// Contacts that all views take in turn: 12 KB, which stay in the first cache.
+/// Number of contacts that one view takes before the next view takes them. They use 12 KB, which fits into the
+/// first-level cache.
 const RUN: usize = 128;
 
-/// Pairs of a slice that are pushed at once; fewer wait for more.
+/// Minimum number of pairs of a slice for a push.
 const PUSH: usize = 256;
 
-/// Pairs of each family that waited and that a thread pushes with a block.
+/// Maximum number of waiting pairs of each address family that a thread pushes with a block.
 const PUSHED_LATER: usize = 1 << 12;
 
-/// The taps of all threads that read.
+/// Taps of all reader threads.
 #[derive(Default)]
 pub(crate) struct Taps(Vec<Arc<Mutex<Tap>>>);
 
-/// One view of all threads that read.
+/// One view in the taps of all reader threads.
 #[derive(Clone, Copy)]
 pub(crate) struct ViewTaps<'a> {
     taps: &'a Taps,
     view: usize,
 }
 
-/// All views of one thread.
+/// All views of one reader thread.
 struct Tap {
     slice_ns: u64,
-    /// Contacts of earlier slices are ignored.
+    /// First slice that counts. Contacts of earlier slices are ignored.
     first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
-    /// Why contacts of a run do not count, if there is a reason for any.
+    /// Reasons why contacts of a run do not count, or empty if all count.
     unused: Vec<Option<TroubleKind>>,
 }
 
-/// Counts of contacts since they were collected last.
+/// Counts of contacts since the last collection.
 #[derive(Debug, Default)]
 pub(crate) struct TapCounts {
     pub(crate) contacts: ContactCounts,
-    /// The time of the newest contact, nanoseconds since the Unix epoch.
+    /// Time of the newest contact, in nanoseconds since the Unix epoch.
     pub(crate) newest_ns: u64,
-    /// The sampling of contacts, by their slice.
+    /// Sampling of the contacts, by slice.
     pub(crate) sampling: BTreeMap<u64, Sampling>,
 }
 
-/// A view of one thread.
+/// One view of one reader thread.
 pub(crate) struct ViewTap {
     filter: PairFilter,
     rules: Arc<Rules>,
     outflow: Outflow,
     window: u64,
-    /// Pairs that wait, by slice.
+    /// Waiting pairs, by slice.
     waiting: BTreeMap<u64, Pairs>,
     details: Details,
 }
 
-/// Pairs of a slice.
+/// Pairs of one slice.
 #[derive(Default)]
 struct Pairs {
     v4: Vec<IpPair>,
     v6: Vec<Ip6Pair>,
-    /// Contacts since the last push.
+    /// Number of contacts since the last push.
     contacts: u64,
 }
 
-/// The way of pairs from a thread to a detector.
+/// Path of pairs from a thread to a detector.
 struct Outflow {
     feed: Feed,
     pushed: Pushed,
 }
 
-/// The pairs that threads have pushed since they were settled last.
+/// Pairs that threads have pushed since the last call of [`ViewTaps::settle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) pairs: u64,
-    /// The oldest slice that any of them is of.
+    /// Oldest slice of these pairs.
     pub(crate) oldest: Option<u64>,
 }
 
-/// What is left when pairs have been pushed.
+/// Result of [`ViewTaps::settle`].
 pub(crate) struct Settled {
-    /// The next slice of which pairs wait.
+    /// Next slice with waiting pairs.
     pub(crate) next: Option<u64>,
     pub(crate) pushed: Pushed,
 }
 
-/// The sink of a thread.
+/// Sink of a reader thread.
 struct TapSink(Arc<Mutex<Tap>>);
 
 impl ContactSink for TapSink {
@@ -133,13 +135,13 @@ impl ContactSink for TapSink {
 }
 
 fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
-    // A thread that panics while it has the lock ends the input.
+    // If a thread panics while it has the lock, the input ends.
     tap.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Taps {
-    /// Adds a tap for another thread, and returns its sink. The tap has `views`, for contacts from `first_slice` on; all slices are of
-    /// `slice_ms` milliseconds.
+    /// Adds a tap for another reader thread, and returns its sink. The tap applies `views` to contacts from
+    /// `first_slice` on. Slices have a length of `slice_ms` milliseconds.
     pub(crate) fn add(
         &mut self,
         slice_ms: u64,
@@ -153,8 +155,8 @@ impl Taps {
         Box::new(TapSink(tap))
     }
 
-    /// Lets all taps have the views that `views` returns, for contacts from `first_slice` on, as with [`add`](Self::add). Pairs that
-    /// wait in the former views are dropped.
+    /// Gives all taps the views that `views` returns, for contacts from `first_slice` on, as [`add`](Self::add) does.
+    /// Waiting pairs of the former views are dropped.
     pub(crate) fn set_views(
         &self,
         slice_ms: u64,
@@ -164,7 +166,7 @@ impl Taps {
         for mut tap in self.each() {
             tap.views = views()?;
             (tap.slice_ns, tap.first_slice) = (slice_ms * 1_000_000, first_slice);
-            // By numbers of other slices.
+            // Its slices are numbered by the former length of a slice.
             tap.counts.sampling.clear();
         }
         Ok(())
@@ -174,7 +176,7 @@ impl Taps {
         self.0.iter().map(|tap| lock(tap))
     }
 
-    /// Returns the slices of which pairs wait.
+    /// Returns the slices with waiting pairs.
     pub(crate) fn waiting(&self) -> BTreeSet<u64> {
         let mut slices = BTreeSet::new();
         for tap in self.each() {
@@ -197,17 +199,17 @@ impl Taps {
         all
     }
 
-    /// Moves the counts of the view number `view` to `counts`.
+    /// Moves the counts of view number `view` to `counts`.
     pub(crate) fn collect_view(&self, view: usize, counts: &mut FilterCounts) {
         self.each().for_each(|mut tap| counts.take(&mut tap.views[view].filter.counts));
     }
 
-    /// Returns the part of the view number `view` in all taps.
+    /// Returns the part of view number `view` in all taps.
     pub(crate) const fn of(&self, view: usize) -> ViewTaps<'_> {
         ViewTaps { taps: self, view }
     }
 
-    /// Moves the counts of the view number `view` to `counts`, and lets all taps ask `rules` about it from then on.
+    /// Moves the counts of view number `view` to `counts`, and gives all taps the new `rules` of the view.
     pub(crate) fn set_rules(&self, view: usize, rules: &Rules, counts: &mut FilterCounts) {
         let rules = Arc::new(rules.clone());
         for mut tap in self.each() {
@@ -226,7 +228,7 @@ impl ViewTaps<'_> {
         !self.taps.0.is_empty()
     }
 
-    /// Pushes all pairs that wait and are of slices up to `running`, and moves details to `details`.
+    /// Pushes all waiting pairs of slices up to `running`, and moves the collected details to `details`.
     pub(crate) fn settle(self, running: u64, details: &mut Details) -> Result<Settled> {
         let mut settled = Settled { next: None, pushed: Pushed::default() };
         for mut tap in self.taps.each() {
@@ -241,13 +243,13 @@ impl ViewTaps<'_> {
         Ok(settled)
     }
 
-    /// Lets all taps look at `hosts`.
+    /// Lets all taps collect details of `hosts`.
     pub(crate) fn look_at(self, hosts: &[IpAddr], now_ms: u64) {
         self.taps.each().for_each(|mut tap| tap.views[self.view].details.look_at(hosts, now_ms));
     }
 }
 
-/// Returns the earlier of two slices, as far as they are there.
+/// Returns the earlier of two slices, if there are any.
 fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
@@ -276,7 +278,7 @@ impl Tap {
         }
         let TapCounts { contacts: counts, newest_ns, sampling } = &mut self.counts;
         counts.contacts += run.len() as u64;
-        // The same sampling may be new to the slice.
+        // A sampling that was seen before may be new to this slice.
         counts.samplings.forget_last();
         for contact in run {
             *newest_ns = (*newest_ns).max(contact.time_ns);
@@ -297,7 +299,7 @@ impl Tap {
 }
 
 impl ViewTap {
-    /// Makes a view that filters as `filter` does, by `rules`, and has the pairs counted by `detector`.
+    /// Returns a view with the filter of `filter` and with `rules`. Its pairs go to `detector`.
     pub(crate) fn new(
         filter: &PairFilter,
         rules: Arc<Rules>,
@@ -314,8 +316,8 @@ impl ViewTap {
         })
     }
 
-    /// Takes a run of contacts of `slice`. If any of them does not count for a reason that is a trouble, `unused` has one for each
-    /// contact; earlier views come first.
+    /// Takes a run of contacts of `slice`. If a [`TroubleKind`] prevents any of them from counting, `unused` gets one
+    /// entry per contact. Entries of earlier views take precedence.
     fn take(
         &mut self,
         slice: u64,
@@ -331,7 +333,7 @@ impl ViewTap {
         if slice.saturating_add(*window) <= running {
             filter.counts.too_late += run.len() as u64;
             for (at, contact) in run.iter().enumerate() {
-                // The filter counts them, too.
+                // This call also updates the counts of the filter.
                 filter.pairs(contact, rules);
                 note(at, TroubleKind::TooLate);
             }
@@ -347,7 +349,7 @@ impl ViewTap {
                 }
                 pairs.push(pair);
             };
-            // A loop over both would have them in memory.
+            // A loop over both pairs would store them in memory.
             if let Some(pair) = sent {
                 push(pair);
             }
@@ -365,7 +367,7 @@ impl ViewTap {
         Ok(())
     }
 
-    /// Pushes some pairs of the oldest slice that has started and has enough of them.
+    /// Pushes some pairs of the oldest slice that has opened and has enough pairs.
     fn push_later(&mut self) -> Result<(), Error> {
         let Self { filter, outflow, waiting, .. } = self;
         let mut started = waiting.range_mut(..=outflow.feed.slice());
@@ -402,7 +404,7 @@ impl Pairs {
 }
 
 impl Outflow {
-    /// Pushes up to `most` of `pairs` of each family, as contacts of `slice`, which has started.
+    /// Pushes up to `most` of `pairs` per address family. Their `slice` must have opened.
     fn push(
         &mut self,
         slice: u64,

@@ -1,4 +1,4 @@
-//! A view of contacts, whose pairs go into the slices that they are of.
+//! A view of contacts, whose pairs are sorted into slices.
 
 use anyhow::{Error, Result};
 use srlg_host::SlidingDetector;
@@ -10,15 +10,14 @@ use crate::alerts::rules::Rules;
 use crate::measure::SKEW;
 use crate::measure::filter::PairFilter;
 
-/// The pairs of a view.
+/// Pairs of a view, sorted into slices by their time.
 pub(crate) struct Track {
     pub(crate) filter: PairFilter,
     slicer: Slicer,
 }
 
 impl Track {
-    /// Makes a track of `view`, whose pairs `detector` counts in the slices of `clock`; `rules` are those that it will
-    /// be asked by.
+    /// Returns a track of `view`, to be used with `rules`. `detector` counts its pairs in the slices of `clock`.
     pub(crate) fn new(
         view: &ViewOptions,
         clock: SliceClock,
@@ -30,12 +29,12 @@ impl Track {
         Ok(Self { filter: PairFilter::new(view, rules)?, slicer })
     }
 
-    /// Returns the clock, which counts what it has refused.
+    /// Returns the clock, which also counts the contacts that it rejects.
     pub(crate) const fn clock(&self) -> &SliceClock {
         self.slicer.clock()
     }
 
-    /// Returns the pairs of `contact` that count by `rules`: hosts of the view, with their peers.
+    /// Returns the pairs of `contact` that count under `rules`, each a host of the view with its peer.
     #[inline(always)]
     pub(crate) fn pairs(
         &mut self,
@@ -45,7 +44,7 @@ impl Track {
         self.filter.pairs(contact, rules).into_iter().flatten()
     }
 
-    /// Puts `pairs` into the slice of `time_ns`, and returns whether they count. Time passes without pairs, too.
+    /// Adds `pairs` to the slice of `time_ns`, and returns their placement. Time advances even without pairs.
     #[inline]
     pub(crate) fn take<S: SliceSink<Error = Error>>(
         &mut self,
@@ -58,7 +57,7 @@ impl Track {
         Ok(placement)
     }
 
-    /// Lets time pass until `now_ns`, by which slices end. The first slice is that of the first call.
+    /// Advances time to `now_ns`, which may close slices. The first call determines the first slice.
     pub(crate) fn pass<S: SliceSink<Error = Error>>(
         &mut self,
         now_ns: u64,
@@ -68,12 +67,12 @@ impl Track {
         self.slicer.pass(now_ns, sink)
     }
 
-    /// Hands on all pairs that wait, but for those of slices that do not run yet.
+    /// Passes on all waiting pairs, except those of slices that have not opened yet.
     pub(crate) fn flush<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
         self.slicer.flush(sink)
     }
 
-    /// Hands on all pairs that wait, at the end of an input.
+    /// Passes on all waiting pairs at the end of an input.
     pub(crate) fn finish<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
         self.slicer.finish(sink)
     }

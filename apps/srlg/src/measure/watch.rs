@@ -1,11 +1,11 @@
-//! One view of the traffic on this machine: its pairs, its detector, and the slices that it closes.
+//! One view of the local traffic: its pairs, its detector, and the slices that it closes.
 //!
 //! ```text
 //! contact --allowed?--> pair --slice--> detector --ClosedSlice--> Book
 //!                        `--of hosts with an alert--> details
 //! ```
 //!
-//! Invariant: the book gets every slice in order, those of a long silence included as far as they matter.
+//! Invariant: the book receives every slice in order. During a long silence, it receives only the slices that matter.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -36,39 +36,39 @@ use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
 use crate::show::troubles::TroubleKind;
 
-/// The time without any contact after which the input is lost. Silence is not the end of an attack.
+/// Time without any contact after which there is a data gap. Silence does not end an attack.
 const LOST_MS: u64 = 60_000;
 
-/// The most slices that a rule looks at before an alert starts.
+/// Maximum number of slices that a rule considers before an alert starts.
 const MOST_HITS: u32 = 32;
 
-/// A view that is watched.
+/// A watched view.
 pub(crate) struct Watch {
     track: Track,
     slices: Slices,
 }
 
-/// The counts of the slices and their condition.
+/// Detector of a view, and the condition of its slices.
 struct Slices {
     detector: SlidingDetector,
     slice_ms: u64,
     sampling: SamplingWindow,
-    /// The time of the newest contact, milliseconds since the Unix epoch.
+    /// Time of the newest contact, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
-    /// The first slice after those of which contacts are missing.
+    /// First slice after the last one with missing contacts.
     seen_from: u64,
     details: Details,
 }
 
-/// The part of a checkpoint beside the detector.
+/// Attachment of a checkpoint, beside the detector.
 #[derive(Debug, Serialize, Deserialize)]
 struct Attachment {
     /// Sampling of the contacts, by slice of the window.
     sampling: Vec<(u64, Sampling)>,
-    /// The exporters that saw the hosts with alerts.
+    /// Exporters that saw the hosts with alerts.
     hosts: Vec<HostExporters>,
     exporters: TableState,
-    /// The parts of a contact that make the hosts and the peers of the view.
+    /// Parts of a contact that form the hosts and the peers of the view.
     #[serde(default)]
     keys: [PeerKey; 2],
     /// Position of the input before which all contacts are in the detector.
@@ -76,7 +76,7 @@ struct Attachment {
     position: Option<Position>,
 }
 
-/// The part of a checkpoint that an input continues from.
+/// State of an input in a checkpoint.
 #[derive(Debug)]
 pub(crate) struct InputState {
     /// Times of the exporters.
@@ -85,23 +85,23 @@ pub(crate) struct InputState {
     pub(crate) position: Option<Position>,
 }
 
-/// The slices of a view, the book that takes them, and the exporters that see its hosts.
+/// Slices of a view, the book that receives them, and the exporters that see its hosts.
 struct Entries<'a> {
     slices: &'a mut Slices,
     book: &'a mut Book,
     exporters: &'a WitnessTable,
-    /// None where one thread has all contacts.
+    /// Taps, or `None` if one thread takes all contacts.
     taps: Option<ViewTaps<'a>>,
 }
 
 impl Watch {
-    /// Makes a watch of `view` that has seen nothing. Its detector hashes with `seed`.
+    /// Returns a watch of `view` without any contacts. Its detector uses `seed`.
     pub(crate) fn new(config: &ViewConfig, general: &General, seed: u64) -> Result<Self> {
         let ViewConfig { name, view, sizes, rules, .. } = config;
         let clock = SliceClock::new(general.slice, sizes.window - 1, Duration::MAX)?
             .with_grace(general.grace);
         let detector = SlidingDetector::new(Config { seed, ..*sizes }, general.device)
-            .with_context(|| format!("no detector for the view {name}"))?;
+            .with_context(|| format!("cannot create the detector of view {name}"))?;
         let track = Track::new(view, clock, &detector, rules)?;
         let slices = Slices {
             detector,
@@ -119,7 +119,7 @@ impl Watch {
         &self.slices.detector
     }
 
-    /// Makes a view of a thread that reads, by the rules of `book`.
+    /// Returns a view for a reader thread, with the rules of `book`.
     pub(crate) fn tap(&self, book: &Book) -> Result<ViewTap> {
         let Self { track, slices } = self;
         let rules = Arc::new(book.rules().clone());
@@ -131,12 +131,13 @@ impl Watch {
         &mut self.track.filter.counts
     }
 
-    /// Notes contacts of taps, the newest of which is of `newest_ms`, and their `sampling` by slice.
+    /// Notes that taps have taken contacts up to `newest_ms`, and merges their `sampling` by slice.
     pub(crate) fn note_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
         let window = u64::from(self.detector().params().window());
         let first = (self.detector().slice() + 1).saturating_sub(window);
         let slices = &mut self.slices;
-        // Contacts of earlier slices are too late: they count nowhere, and their sampling would pile up until the next close.
+        // Contacts of earlier slices are too late and count nowhere. Their sampling would accumulate until the next
+        // close.
         if newest_ms / slices.slice_ms >= first {
             slices.newest_input_ms = slices.newest_input_ms.max(newest_ms);
         }
@@ -145,18 +146,18 @@ impl Watch {
         }
     }
 
-    /// Returns the time of the newest contact, or of the start where that is later, milliseconds since the Unix epoch.
+    /// Returns the time of the newest contact, or of the start if that is later, in milliseconds since the Unix epoch.
     pub(crate) const fn newest_input_ms(&self) -> u64 {
         self.slices.newest_input_ms
     }
 
-    /// Will be asked by the rules `next` in place of `former`.
+    /// Replaces the `former` rules by `next`.
     pub(crate) fn reload(&mut self, former: &Rules, next: &Rules) {
         let hits = &mut self.counts().hits;
         *hits = next.hits_after(former, hits);
     }
 
-    /// Takes a contact; returns why it does not count, if that is a trouble.
+    /// Takes a contact. Returns the [`TroubleKind`] that prevents it from counting, if there is one.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -176,13 +177,13 @@ impl Watch {
             Placement::Future => return Ok(Some(TroubleKind::Future)),
             _ => {}
         }
-        // Not before: to slices that the contact ends it was still silent.
+        // This must come last, because slices that the contact closes had no contact yet.
         slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
         slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
         Ok(track.filter.is_portless().then_some(TroubleKind::WithoutPort))
     }
 
-    /// Lets time pass until `now_ns`, by which slices end.
+    /// Advances time to `now_ns`, which may close slices.
     pub(crate) fn pass(
         &mut self,
         now_ns: u64,
@@ -194,7 +195,7 @@ impl Watch {
         track.pass(now_ns, &mut Entries { slices, book, exporters, taps: Some(taps) })
     }
 
-    /// Hands on what waits, at the end of an input, and lets the clock run on for a window, in which nothing ends.
+    /// Passes on waiting pairs at the end of an input, and advances the clock by a window in which no alert ends.
     pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book, exporters, taps: None };
         self.track.finish(&mut entries)?;
@@ -205,21 +206,21 @@ impl Watch {
         entries.slices.seen_from = u64::MAX;
         let window = entries.slices.detector.params().window();
         for _ in 0..window.min(MOST_HITS) {
-            // The time after the end of a file is not a silence of its input.
+            // The time after the end of a file is not a data gap.
             entries.slices.newest_input_ms += entries.slices.slice_ms;
             entries.close()?;
         }
         Ok(())
     }
 
-    /// Returns how many peers each of `hosts` had within the last `slices`, or within the longest window where that is
+    /// Returns the number of peers of each of `hosts` within the last `slices`, or within the longest window if that is
     /// shorter.
     pub(crate) fn peers_within(&mut self, hosts: &[IpAddr], slices: u32) -> Result<Vec<f64>> {
         peers_within(&mut self.slices.detector, hosts, slices)
     }
 
-    /// Hands pairs that wait to the detector, and returns all that it holds, with how contacts were sampled and the last of
-    /// `positions` before which all contacts are in the detector.
+    /// Returns a snapshot of the detector with all waiting pairs. It includes the sampling, and the last of `positions`
+    /// before which all contacts are in the detector.
     pub(crate) fn snapshot(
         &mut self,
         book: &mut Book,
@@ -243,8 +244,8 @@ impl Watch {
         Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Continues from `snapshot`, and returns what it has for the input; not if that is of a view whose hosts and peers were made
-    /// of other parts of a contact than `now`.
+    /// Restores `snapshot`, and returns its state of the input. Returns `None` if its hosts or peers were formed from
+    /// other parts of a contact than `now`.
     pub(crate) fn restore(
         &mut self,
         snapshot: &Snapshot,
@@ -252,7 +253,7 @@ impl Watch {
     ) -> Result<Option<InputState>> {
         let Attachment { sampling, hosts, exporters, keys, position } =
             serde_json::from_slice(snapshot.attachment())
-                .context("the checkpoint is of another program")?;
+                .context("the checkpoint was written by another program")?;
         if keys != now {
             return Ok(None);
         }
@@ -264,14 +265,14 @@ impl Watch {
         Ok(Some(InputState { exporters, position }))
     }
 
-    /// Notes that contacts are missing until now: no window ends that reaches so far back.
+    /// Notes that contacts are missing until now. A window that includes this time cannot end an alert.
     pub(crate) fn miss_contacts(&mut self) {
-        // Until when is known when the first slice starts.
+        // The end of the gap is known when the first slice opens.
         self.slices.seen_from = u64::MAX;
     }
 
-    /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts of earlier slices are missing, those of the
-    /// slice of `now_ns` included.
+    /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts are missing up to the slice of `now_ns`,
+    /// inclusive.
     pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, book: &mut Book) {
         let slice = self.track.clock().slice_of(now_ns);
         self.slices.seen_from = self.slices.seen_from.max(slice + 1);
@@ -281,7 +282,7 @@ impl Watch {
         book.set_forward(step_ms, slice);
     }
 
-    /// Returns what is known of the view now.
+    /// Returns the current board of the view.
     #[must_use]
     pub(crate) fn board(&self, book: &Book) -> ViewBoard {
         let (detector, clock) = (self.detector(), self.track.clock());
@@ -300,14 +301,14 @@ impl Watch {
     }
 }
 
-/// Returns how many peers each of `hosts` had in `detector` within the last `slices` that have closed, or within its window
-/// where that is shorter.
+/// Returns the number of peers of each of `hosts` in `detector` within the last closed `slices`, or within its window
+/// if that is shorter.
 pub(crate) fn peers_within(
     detector: &mut SlidingDetector,
     hosts: &[IpAddr],
     slices: u32,
 ) -> Result<Vec<f64>> {
-    // Between two closes the slice that runs is one more.
+    // Between two closes, the running slice counts as one more.
     let window = detector.params().window().min(slices.saturating_add(1));
     let estimates = detector.cardinalities_within(hosts, window)?;
     Ok(estimates.iter().map(|estimate| estimate.cardinality).collect())
@@ -323,7 +324,7 @@ impl Slices {
         }
     }
 
-    /// Takes the condition of `slice`: what comes after a time without input says nothing of that time.
+    /// Notes the condition of `slice`. Contacts after a data gap say nothing about the gap.
     fn note(&mut self, condition: Condition, slice: u64) {
         if condition.is_input_lost {
             self.seen_from = self.seen_from.max(slice + 1);
@@ -367,7 +368,7 @@ impl Entries<'_> {
         Ok(slice.report)
     }
 
-    /// Lets the detector have all pairs of slices that have started. Returns the next slice of which pairs wait.
+    /// Passes all pairs of opened slices to the detector. Returns the next slice with waiting pairs.
     fn settle(&mut self) -> Result<Option<u64>> {
         let Self { slices, taps, .. } = self;
         let running = slices.detector.slice();
@@ -375,7 +376,7 @@ impl Entries<'_> {
         Ok(taps.settle(running, &mut slices.details)?.next)
     }
 
-    /// Closes slices, until `slice` runs. In between no pairs wait.
+    /// Closes slices until `slice` is the running one. No pairs may wait in between.
     fn close_until(&mut self, slice: u64) -> Result<()> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
         let Self { slices, book, exporters, .. } = self;
@@ -399,13 +400,13 @@ impl SliceSink for Entries<'_> {
         let Self { slices, book, .. } = self;
         let running = slices.detector.slice();
         slices.detector.skip_to(slice).with_context(|| {
-            format!("the state is newer than the input, slice {running} after {slice}: give a replay a --state of its own")
+            format!("cannot continue: the state is at slice {running}, but the input is only at slice {slice}; use a separate --state for a replay")
         })?;
         book.skip_to(slice);
         let start_ms = slice.saturating_mul(slices.slice_ms);
         slices.newest_input_ms = slices.newest_input_ms.max(start_ms);
         if slices.seen_from == u64::MAX {
-            // The first slice may have begun before.
+            // The first slice may have started before its first contact.
             slices.seen_from = slice + 1;
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! A broker of this machine's own, for the demonstration and for tests.
+//! A local broker, for the demonstration and for tests.
 //!
-//! Shape: [`Broker::start`] runs `nats-server` in a folder that `setup` has made. Invariant: it is gone
-//! when the value is dropped, and started again it has what it had acknowledged.
+//! [`Broker::start`] runs `nats-server` in a folder that `srlg setup` has created. Invariant: the broker stops when the
+//! value is dropped, and after a restart it has everything that it had acknowledged.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,19 +14,19 @@ use anyhow::{Context, Result, bail};
 
 use crate::network::setup::CONF_FILE;
 
-/// Debian's package puts it where not everybody's PATH looks.
+/// Names of the program. Debian installs it in a folder that is not on every user's PATH.
 const PROGRAMS: [&str; 2] = ["nats-server", "/usr/sbin/nats-server"];
 
-/// What the broker writes, in its folder.
+/// Log file of the broker, in its folder.
 pub const LOG_FILE: &str = "nats.log";
 
-/// What a broker says that finds another program on its port.
+/// Log text of a broker whose port is already in use.
 const PORT_TAKEN: &str = "address already in use";
 
-/// A broker may take so long to start.
+/// Longest time that a broker may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running `nats-server`, which dies with this value.
+/// A running `nats-server`, which is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Broker {
     folder: PathBuf,
@@ -35,18 +35,17 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Whether there is a `nats-server` to start.
+    /// Returns whether a `nats-server` is installed.
     #[must_use]
     pub fn is_installed() -> bool {
         program().is_ok()
     }
 
-    /// Starts a broker with the `nats.conf` of `folder` on a free port of this machine alone,
-    /// and waits until it answers.
+    /// Starts a broker with the `nats.conf` of `folder` on a free loopback port, and waits until it answers.
     pub fn start(folder: &Path) -> Result<Self> {
         loop {
             let broker = Self::start_on(folder, free_port()?);
-            // Somebody else was faster: the next port is another one.
+            // Another process took the port first, so the next attempt uses another one.
             let is_taken = |error: &anyhow::Error| error.to_string().contains(PORT_TAKEN);
             if !broker.as_ref().is_err_and(is_taken) {
                 return broker;
@@ -60,19 +59,19 @@ impl Broker {
         Ok(Self { folder: folder.to_owned(), port, child })
     }
 
-    /// `HOST:PORT`, for clients.
+    /// Returns the address for clients, as `HOST:PORT`.
     #[must_use]
     pub fn address(&self) -> String {
         format!("localhost:{}", self.port)
     }
 
-    /// Ends it as a loss of power would end the process: by SIGKILL.
+    /// Stops the broker by SIGKILL, as abruptly as a power failure.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)
     }
 
-    /// Kills it and starts it again, on the same port with the same store.
+    /// Kills the broker and starts it again, on the same port and with the same store.
     pub fn restart(&mut self) -> Result<()> {
         self.kill()?;
         self.child = spawn(&self.folder, self.port)?;
@@ -82,19 +81,19 @@ impl Broker {
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        // One that has died already cannot be killed, and is gone as well.
+        // A broker that has already stopped cannot be killed.
         let _gone = self.kill();
     }
 }
 
-/// Where `nats-server` is.
+/// Returns the name of the installed `nats-server`.
 fn program() -> Result<&'static str> {
     let runs = |program: &&str| {
         let version = Command::new(program).arg("--version").stdout(Stdio::null()).status();
         version.is_ok_and(|status| status.success())
     };
     PROGRAMS.into_iter().find(runs).context(
-        "there is no nats-server on PATH: apt-get install nats-server, or https://nats.io/download",
+        "cannot find nats-server on PATH; install the package nats-server, or see https://nats.io/download",
     )
 }
 
@@ -108,38 +107,35 @@ fn spawn(folder: &Path, port: u16) -> Result<Child> {
     command.spawn().context("cannot start nats-server")
 }
 
-/// Waits until the broker listens and greets, or is gone.
+/// Waits until the broker listens and greets clients, or has stopped.
 fn wait(child: &mut Child, folder: &Path, port: u16) -> Result<()> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        // A greeting alone could be that of another broker, which took the port first.
+        // A greeting alone could come from another broker that took the port first.
         if listens(folder, child.id()) && greets(port) {
             return Ok(());
         }
         if let Some(status) = child.try_wait()? {
             let log = std::fs::read_to_string(folder.join(LOG_FILE)).unwrap_or_default();
             bail!(
-                "nats-server ended, {status}: {}",
-                log.lines().last().unwrap_or("without a word")
+                "nats-server stopped ({status}): {}",
+                log.lines().last().unwrap_or("the log is empty")
             );
         }
         std::thread::sleep(Duration::from_millis(20));
     }
     child.kill()?;
-    bail!(
-        "nats-server has not answered within {PATIENCE:?}: see {}",
-        folder.join(LOG_FILE).display()
-    )
+    bail!("nats-server did not answer within {PATIENCE:?}; see {}", folder.join(LOG_FILE).display())
 }
 
-/// Whether the log says so of the process `id`: lines begin with it.
+/// Returns whether the log says that the process `id` is ready. Log lines begin with the process id.
 fn listens(folder: &Path, id: u32) -> bool {
     let log = std::fs::read_to_string(folder.join(LOG_FILE)).unwrap_or_default();
     let own = format!("[{id}]");
     log.lines().any(|line| line.starts_with(&own) && line.ends_with("Server is ready"))
 }
 
-/// The first thing that a broker says is INFO.
+/// Returns whether the broker sends INFO, its first message to a client.
 fn greets(port: u16) -> bool {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let greeting = || -> io::Result<[u8; 4]> {
@@ -153,7 +149,7 @@ fn greets(port: u16) -> bool {
 }
 
 fn free_port() -> Result<u16> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no port is free for the broker")?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .context("cannot find a free port for the broker")?;
     Ok(listener.local_addr()?.port())
 }

@@ -1,9 +1,10 @@
-//! The way to the broker: TLS by the network's own authority, a key per client, for ever again.
+//! Connection to the broker: TLS with the network's own authority, one key per client, endless reconnects.
 //!
-//! Shape: [`Access`] says where broker and secrets are, [`Access::connect`] makes a [`Link`].
-//! Invariant: nothing is sent before the broker has shown a certificate of the network's
-//! authority. A broker that is away is waited for, and this is told; a broker that refuses the key
-//! at the start, or shows a certificate of another authority, is an error.
+//! [`Access`] names the broker and the folder of secrets, and [`Access::connect`] returns a [`Link`].
+//!
+//! Invariant: nothing is sent before the broker has presented a certificate of the network's authority. If the broker
+//! is unreachable, this is logged and the connection is tried again. At the start, a rejected key or a certificate of
+//! another authority is an error.
 
 use std::error::Error as _;
 use std::io;
@@ -22,60 +23,60 @@ use tracing::{info, warn};
 
 use crate::network::subjects;
 
-/// File of the authority that signs the broker's certificate.
+/// File with the certificate of the authority, which signs the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
-/// The most messages of a subscription that wait: more than the consumer of the stream asks for at once.
+/// Maximum number of waiting messages of a subscription. The consumer of the stream requests fewer at once.
 const CAPACITY: usize = 1024;
 
 /// Longest wait between two attempts to connect.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// The address of the broker, and the folder of secrets.
+/// Address of the broker, and folder of secrets.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Access {
-    /// Folder with ca.pem and NAME.nk, as `setup` has made them
+    /// Folder with ca.pem and NAME.nk, as created by `srlg setup`
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     pub folder: PathBuf,
 
-    /// The broker; the port is 4222 where none is given, an IPv6 address goes in brackets
+    /// Broker; the default port is 4222, and an IPv6 address needs brackets
     #[arg(long, value_name = "HOST[:PORT]", default_value = "localhost:4222", value_parser = address)]
     pub broker: String,
 }
 
-/// A connection that comes back for ever.
+/// A connection to the broker that is re-established after every failure.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The client of NATS.
+    /// NATS client.
     pub client: Client,
-    /// How often it has connected so far, and whether it is connected now.
+    /// Number of connections so far, and whether the client is connected now.
     pub state: watch::Receiver<LinkState>,
 }
 
-/// The state of a [`Link`].
+/// State of a [`Link`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkState {
-    /// How often the client has connected.
+    /// Number of times that the client has connected.
     pub connects: u64,
-    /// Whether it is connected.
+    /// Whether the client is connected.
     pub up: bool,
 }
 
-/// File of the key of `client` in a folder that `setup` has made.
+/// Returns the path of the key of `client` in a folder that `srlg setup` has created.
 #[must_use]
 pub fn key_file(folder: &Path, client: &str) -> PathBuf {
     folder.join(format!("{client}.nk"))
 }
 
 impl Access {
-    /// Connects as `client`, whose key the folder has; where the broker is away, in the background.
+    /// Connects as `client`, whose key is in the folder. If the broker is unreachable, connects in the background.
     pub async fn connect(&self, client: &str) -> Result<Link> {
         let (sender, state) = watch::channel(LinkState::default());
         let first = self.options(client, sender.clone())?;
         let broker = &self.broker;
         let client = match first.connect(broker).await {
             Ok(client) => {
-                // The state follows the connection by a moment.
+                // The state is updated shortly after the connection.
                 let mut state = state.clone();
                 let _up = timeout(LONGEST_WAIT, state.wait_for(|state| state.up)).await;
                 client
@@ -83,17 +84,17 @@ impl Access {
             Err(error) => match error.kind() {
                 ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
                     bail!(
-                        "the broker at {broker} refuses the key of {client}: use the key of this network"
+                        "cannot connect to the broker at {broker}: it rejects the key of {client}; use the key of this network"
                     )
                 }
-                ConnectErrorKind::ServerParse => bail!("{broker} is no HOST:PORT"),
+                ConnectErrorKind::ServerParse => bail!("{broker} is not a HOST:PORT"),
                 _ if is_of_other_authority(&error) => {
                     bail!(
-                        "the certificate of the broker at {broker} is of another authority: use {AUTHORITY_FILE} of this network"
+                        "cannot connect to the broker at {broker}: its certificate is from another authority; use {AUTHORITY_FILE} of this network"
                     )
                 }
                 _ => {
-                    warn!("no broker at {broker} yet: {error}");
+                    warn!("cannot connect to the broker at {broker} yet: {error}");
                     let later = self.options(client, sender)?.retry_on_initial_connect();
                     later.connect(broker).await?
                 }
@@ -102,12 +103,12 @@ impl Access {
         Ok(Link { client, state })
     }
 
-    /// Returns the file of the authority, which has a certificate.
+    /// Returns the path of the authority's certificate, and checks that it contains one.
     pub(crate) fn authority(&self) -> Result<PathBuf> {
         let path = self.folder.join(AUTHORITY_FILE);
         CertificateDer::from_pem_file(&path).map_err(|error| match error {
             pem::Error::Io(error) => anyhow!("cannot read {}: {error}", path.display()),
-            error => anyhow!("there is no certificate in {}: {error}", path.display()),
+            error => anyhow!("cannot read a certificate from {}: {error}", path.display()),
         })?;
         Ok(path)
     }
@@ -137,18 +138,19 @@ impl Access {
     }
 }
 
-/// `broker.example`, `192.0.2.7:4222`, `[2001:db8::7]:4222`.
+/// Checks the address of a broker, such as `broker.example`, `192.0.2.7:4222` or `[2001:db8::7]:4222`.
 pub(crate) fn address(text: &str) -> Result<String, String> {
-    // What may follow in the address of a page is none of a broker.
+    // A `ServerAddr` may have a path, a user or a query, but the address of a broker must not.
     let plain = !text.contains(['/', '@', '?', '#']);
     let broker = text.parse::<ServerAddr>().ok();
     if plain && broker.is_some_and(|broker| !broker.host().is_empty()) {
         return Ok(text.to_owned());
     }
-    Err("give HOST or HOST:PORT, an IPv6 address in brackets, as in [2001:db8::7]:4222".to_owned())
+    Err("must be HOST or HOST:PORT, with an IPv6 address in brackets, such as [2001:db8::7]:4222"
+        .to_owned())
 }
 
-/// The first attempt comes at once, later ones ever less often.
+/// Returns the wait before `attempt`. The first attempt is immediate, and later waits double up to [`LONGEST_WAIT`].
 fn wait_before(attempt: usize) -> Duration {
     let doublings = u32::try_from(attempt).unwrap_or(u32::MAX).min(10);
     if attempt <= 1 {
@@ -157,7 +159,7 @@ fn wait_before(attempt: usize) -> Duration {
     Duration::from_millis(25).saturating_mul(1 << doublings).min(LONGEST_WAIT)
 }
 
-/// Returns whether the broker has shown a certificate that the authority of the network has not signed.
+/// Returns whether the broker has presented a certificate that the network's authority has not signed.
 fn is_of_other_authority(error: &ConnectError) -> bool {
     let error = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     let error = error.and_then(|error| error.get_ref()?.downcast_ref::<rustls::Error>());
@@ -165,7 +167,7 @@ fn is_of_other_authority(error: &ConnectError) -> bool {
     matches!(reason, CertificateError::UnknownIssuer | CertificateError::BadSignature)
 }
 
-/// Keeps the state, and tells. Of the attempts of one outage only the first is `told`.
+/// Updates the state and logs the event. `told` limits the log to the first failed attempt of an outage.
 fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) {
     match event {
         Event::Connected => {
@@ -176,12 +178,12 @@ fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) 
         }
         Event::Disconnected | Event::Closed => {
             state.send_modify(|state| state.up = false);
-            warn!("the connection to the broker is gone");
+            warn!("disconnected from the broker");
         }
         Event::ServerError(error) => warn!("the broker reports an error: {error}"),
         Event::ClientError(error) => {
             if !told.swap(true, Relaxed) {
-                warn!("cannot connect to the broker, which is tried again and again: {error}");
+                warn!("cannot connect to the broker: {error}; trying again");
             }
         }
         other => info!("broker: {other}"),

@@ -1,4 +1,4 @@
-//! The table `[network]` of a configuration: what the collector of a network is told.
+//! The table `[network]` of a configuration: settings of the collector of a network.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,25 +11,33 @@ use crate::network::subjects::check_name;
 
 /// The table `[network]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NetworkOptions {
     /// Names of the probes.
     pub probes: Vec<String>,
-    /// Folder with what `srlg setup` has made.
+    /// Folder of the keys and certificates that `srlg setup` has made.
+    #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
     pub folder: PathBuf,
-    /// Host and port of the broker.
+    /// Host of the NATS server, with a port if it is not 4222.
+    #[cfg_attr(test, schemars(extend("x-form" = "host:port")))]
     pub broker: String,
-    /// How long a slice waits for the last probes after most have delivered it.
+    /// Time that a slice waits for the last probes after most have sent it, at most a day.
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub deadline: Duration,
-    /// Deltas more slices than this ahead of the others are refused; by default two windows, at least 3600.
+    /// Number of slices that a probe may be ahead of the others. Deltas beyond that are rejected. [default: two windows, at least 3600]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_skew: Option<u64>,
-    /// Memory for deltas that wait for their slice, in MB; beyond, the oldest slice closes.
+    /// Memory for deltas that wait for their slice, in MB. Above it, the oldest slice closes.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub pending_mb: usize,
-    /// How long the stream keeps messages, if it is made; by default two windows and 200 slices, at least a day.
+    /// Time that the stream keeps messages, if the collector creates it. [default: two windows and 200 slices, at least a day]
     #[serde(with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time")))]
     pub stream_age: Option<Duration>,
-    /// How much the stream keeps, if it is made, in MB.
+    /// Size of the stream, in MB, if the collector creates it.
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub stream_mb: u32,
 }
 
@@ -72,36 +80,35 @@ impl NetworkOptions {
             }
         };
         let Self { probes, deadline, max_skew, pending_mb, stream_age, stream_mb, .. } = self;
-        check(
-            !probes.is_empty(),
-            "probes",
-            "the network has no probe: name at least one".to_owned(),
-        );
+        check(!probes.is_empty(), "probes", "probes: name at least one probe".to_owned());
         for (at, name) in probes.iter().enumerate() {
             if let Err(error) = check_name(name) {
                 check(false, "probes", error.to_string());
             }
-            let text = format!("the probe {name} is named twice: name each once");
+            let text = format!("probes: {name} is listed twice; give each probe its own name");
             check(!probes[..at].contains(name), "probes", text);
         }
         if let Err(error) = connect::address(&self.broker) {
-            check(false, "broker", format!("broker is {:?}: {error}", self.broker));
+            check(false, "broker", format!("broker {:?}: {error}", self.broker));
         }
         let longest = Duration::from_secs(86_400);
         check(
             *deadline <= longest,
             "deadline",
-            format!("deadline is {deadline:?}: give at most a day"),
+            format!("deadline: must be at most a day, got {deadline:?}"),
         );
-        check(*max_skew != Some(0), "max-skew", "max-skew is 0: give at least 1".to_owned());
+        check(*max_skew != Some(0), "max-skew", "max-skew: must be at least 1, got 0".to_owned());
         let least = self.least_age(general);
         check(
             stream_age.is_none_or(|age| age >= least),
             "stream-age",
-            format!("stream-age is {:?}: give at least {least:?}", stream_age.unwrap_or_default()),
+            format!(
+                "stream-age: must be at least {least:?}, got {:?}",
+                stream_age.unwrap_or_default()
+            ),
         );
-        check(*pending_mb > 0, "pending-mb", "pending-mb is 0: give at least 1".to_owned());
-        check(*stream_mb > 0, "stream-mb", "stream-mb is 0: give at least 1".to_owned());
+        check(*pending_mb > 0, "pending-mb", "pending-mb: must be at least 1, got 0".to_owned());
+        check(*stream_mb > 0, "stream-mb", "stream-mb: must be at least 1, got 0".to_owned());
         problems
     }
 }

@@ -1,42 +1,43 @@
-//! The payload of a message: deltas of one slice, each with the number of its view.
+//! Payload of a message: the deltas of one slice, each with the number of its view.
 //!
-//! Shape: number and tag of the version of the network, then for each delta the number of its view (one byte), its length
-//! and its bytes. Integers are u32, little endian. A slice that does not fit into one message is sent as several parts.
+//! A payload begins with the number and tag of the network version. For each delta, it has the number of its view (one
+//! byte), its length and its bytes. Integers are u32, little endian. A slice that does not fit into one message is sent
+//! as several parts.
 
 use bytes::{Buf, Bytes};
 
 use super::VersionId;
 
-/// Bytes in front of all deltas, and in front of each.
+/// Bytes before all deltas, and before each delta.
 const VERSION: usize = 8;
 const HEAD: usize = 5;
 
-/// The content of a payload.
+/// Content of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Payload {
-    /// The version of the network that the deltas were measured by.
+    /// Network version of the deltas.
     pub version: VersionId,
-    /// At least one.
+    /// The deltas, at least one.
     pub deltas: Vec<ViewDelta>,
 }
 
-/// A delta, or a part of one, of a view.
+/// A delta of a view, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewDelta {
     /// Number of the view.
     pub view: u8,
-    /// The wire form of the delta.
+    /// Encoded delta.
     pub bytes: Bytes,
 }
 
-/// Bytes of a delta that fits into a payload of `most`.
+/// Returns the maximum size of a delta that fits into a payload of `most` bytes.
 #[must_use]
 pub const fn delta_bytes(most: usize) -> usize {
     most - VERSION - HEAD
 }
 
-/// Packs `deltas`, measured by `version` of the network, into payloads of at most `most` bytes each, where none of them is
-/// larger.
+/// Packs `deltas` of a network `version` into payloads of at most `most` bytes each. A delta that is too large gets a
+/// larger payload of its own.
 #[must_use]
 pub fn pack(version: VersionId, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
     let VersionId { number, tag } = version;
@@ -52,7 +53,7 @@ pub fn pack(version: VersionId, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8
     payloads
 }
 
-/// Unpacks what [`pack`] has packed; nothing where `payload` is none of it.
+/// Unpacks the output of [`pack`]. Returns `None` if `payload` is malformed.
 #[must_use]
 pub fn unpack(mut payload: Bytes) -> Option<Payload> {
     let version =

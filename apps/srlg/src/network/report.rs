@@ -1,6 +1,6 @@
-//! The hosts that a collector asks about, and the reports of the probes: about these hosts, and about their spool.
+//! Watch lists of the collector, and reports of the probes about watched hosts and about their spools.
 //!
-//! Both are JSON. A report of many hosts is sent as several, each of which fits into a message.
+//! Both are JSON. A report about many hosts is split into several, each of which fits into one message.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,57 +13,57 @@ use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
 use crate::show::board::SpoolBoard;
 
-/// The most hosts of one report. With at most 7 kB each they fit into a message.
+/// Maximum number of hosts in a report. At 7 kB or less per host, they fit into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
 
-/// The most hosts of a watch list, of all views together.
+/// Maximum number of hosts in a watch list, over all views.
 pub(crate) const MOST_HOSTS: usize = 4096;
 
-/// The most windows in which peers are counted.
+/// Maximum number of windows in which the peers of a host are counted.
 pub(crate) const WINDOWS: usize = 32;
 
-/// The hosts that a collector asks about: those that are about to have an alert, or have one.
+/// Watch list of the collector: hosts that have an alert or may soon have one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Watchlist {
-    /// The version of the network that numbers the views.
+    /// Network version that numbers the views.
     pub(crate) version: VersionId,
-    /// The hosts of each view.
+    /// Watched hosts of each view.
     pub(crate) views: Vec<WatchedView>,
 }
 
-/// The hosts of a view that a collector asks about.
+/// Watched hosts of one view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WatchedView {
-    /// The windows in which peers are counted, in slices.
+    /// Windows in which peers are counted, in slices.
     pub(crate) windows: Vec<u32>,
-    /// The hosts.
+    /// Addresses of the hosts.
     pub(crate) hosts: BTreeSet<IpAddr>,
 }
 
 /// A report of a probe after a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SiteReport {
-    /// The version of the network that numbers slices and views.
+    /// Network version that numbers the slices and views.
     pub(crate) version: VersionId,
-    /// The slice that has ended.
+    /// Slice that has closed.
     pub(crate) slice: u64,
-    /// The spool of the probe.
+    /// Spool of the probe.
     pub(crate) spool: SpoolState,
-    /// The exporters of the site, in the first report after a slice.
+    /// Exporters of the site, only in the first report after a slice.
     pub(crate) exporters: Option<TableState>,
     /// Hosts of the watch list, at most [`HOSTS_PER_REPORT`].
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]
     pub(crate) hosts: Vec<HostReport>,
 }
 
-/// The spool of a probe, in slices.
+/// Spool of a probe, in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpoolState {
-    /// All slices in the spool.
+    /// Number of slices in the spool.
     pub(crate) slices: u64,
-    /// Those of them that the broker has not acknowledged yet.
+    /// Number of slices that the broker has not acknowledged yet.
     pub(crate) unsent: u64,
-    /// Slices that were given up because the spool was full.
+    /// Number of slices that were dropped because the spool was full.
     pub(crate) lost: u64,
 }
 
@@ -73,16 +73,16 @@ impl From<SpoolState> for SpoolBoard {
     }
 }
 
-/// A host, as one site saw it.
+/// Data of one site about a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HostReport {
     /// Number of the view.
     pub(crate) view: u8,
-    /// The host.
+    /// Address of the host.
     pub(crate) host: IpAddr,
-    /// Its peers within each window, by the length of the window in slices.
+    /// Number of peers within each window, by the length of the window in slices.
     #[serde(deserialize_with = "at_most::<WINDOWS, _, _>")]
     pub(crate) counts: Vec<(u32, f64)>,
-    /// Its ports, prefixes, exporters and a sample of its peers.
+    /// Ports, prefixes and exporters of the host, and a sample of its peers.
     pub(crate) details: HostDetails,
 }

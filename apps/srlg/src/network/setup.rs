@@ -1,8 +1,10 @@
-//! `srlg setup`: everything that a network needs, in one folder.
+//! `srlg setup`: all files that a network needs, in one folder.
 //!
-//! Shape: [`make`] writes an authority's certificate, the broker's certificate and key, a key for each client, and
-//! `nats.conf`, which lets each do its own work and nothing else. Invariant: nothing is overwritten, secrets are for their owner alone, and the
-//! authority's own key is never written: nobody can sign a second broker.
+//! [`make`] writes the authority's certificate, the broker's certificate and key, a key for each client, and
+//! `nats.conf`. The configuration grants each client only the permissions that it needs.
+//!
+//! Invariants: no file is overwritten, and only its owner can read a secret. The authority's own key is never written,
+//! so it cannot sign another broker certificate.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -23,58 +25,61 @@ use crate::network::write_secret;
 
 mod conf;
 
-/// The broker's configuration in a folder that `setup` has made.
+/// Name of the broker's configuration file.
 pub const CONF_FILE: &str = "nats.conf";
 
-/// How long certificates are good.
+/// Validity of the certificates.
 const LIFE: time::Duration = time::Duration::days(3650);
 
-/// A part has at most a megabyte less what its headers take: the broker's own default is a megabyte.
+/// Maximum size of a part, in bytes: the broker's default limit of a message, one megabyte, minus the headers.
 pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 
 /// Options of `srlg setup`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// File of the configuration, with a table `network` that names the probes
+    /// Configuration file with a `[network]` table that names the probes
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// Names and addresses by which clients reach the broker, all of which its certificate has
+    /// Names and addresses by which clients reach the broker, for its certificate
     #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
     pub host: Vec<String>,
 }
 
-/// Makes the folder of credentials of the network that the configuration has, and says what is in it.
+/// Creates the credentials of the configured network, and prints which files each machine needs.
 pub fn run(args: &Args) -> Result<()> {
     let config = Config::read(&args.config)?;
     let Some(options) = &config.network else {
-        bail!("{} has no network: give [network] with probes", args.config.display());
+        bail!(
+            "cannot set up a network: {} has no [network] table; add one with probes",
+            args.config.display()
+        );
     };
     let NetworkOptions { folder, probes, broker, .. } = options;
     make(folder, probes, &args.host, port(broker)?)?;
     let mut out = std::io::stdout().lock();
     let folder = folder.display();
-    writeln!(out, "{folder} has the credentials of the probes {}.", probes.join(", "))?;
+    writeln!(out, "{folder} contains the credentials of the probes {}.", probes.join(", "))?;
     writeln!(
         out,
-        "broker      nats.conf, server.pem, server.key: cd {folder} && nats-server -c nats.conf"
+        "broker      needs nats.conf, server.pem and server.key: cd {folder} && nats-server -c nats.conf"
     )?;
-    writeln!(out, "collector   ca.pem, {COLLECTOR}.nk, and the configuration")?;
-    writeln!(out, "each probe  ca.pem, and its own NAME.nk")?;
-    writeln!(out, "All but ca.pem, server.pem and nats.conf are secrets.")?;
+    writeln!(out, "collector   needs ca.pem, {COLLECTOR}.nk and the configuration")?;
+    writeln!(out, "each probe  needs ca.pem and its own NAME.nk")?;
+    writeln!(out, "All files except ca.pem, server.pem and nats.conf are secret.")?;
     Ok(())
 }
 
-/// The port of a broker.
+/// Returns the port of a broker.
 fn port(broker: &str) -> Result<u16> {
     Ok(broker.parse::<ServerAddr>()?.port())
 }
 
-/// Writes the credentials of `probes` and all else into `folder`; their broker is reached by `hosts` and `port`.
+/// Writes the credentials of the broker and of `probes` into `folder`. Clients reach the broker by `hosts` and `port`.
 pub fn make(folder: &Path, probes: &[String], hosts: &[String], port: u16) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let certificates = Certificates::new(hosts)?;
-    // First, as a folder that has one already is left as it is.
+    // This file comes first: if the folder already has one, nothing is changed.
     write_new(&folder.join(AUTHORITY_FILE), &certificates.authority)?;
     let mut keys = Vec::new();
     for client in probes.iter().map(String::as_str).chain([COLLECTOR]) {
@@ -122,11 +127,11 @@ fn server_params(hosts: &[String]) -> Result<CertificateParams> {
 
 fn params(hosts: &[String], name: &str) -> Result<CertificateParams> {
     let mut params = CertificateParams::new(hosts).with_context(|| {
-        format!("the certificate of the broker cannot have these names: {}", hosts.join(", "))
+        format!("cannot create a broker certificate with the names {}", hosts.join(", "))
     })?;
     params.distinguished_name.push(DnType::CommonName, name);
     let now = OffsetDateTime::now_utc();
-    // Clocks of clients may be a little behind.
+    // The clocks of clients may be slightly behind.
     (params.not_before, params.not_after) = (now - time::Duration::days(1), now + LIFE);
     Ok(params)
 }

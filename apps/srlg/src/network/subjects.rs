@@ -1,93 +1,93 @@
-//! How messages are addressed and named.
+//! Subjects, headers and names of messages on the broker.
 //!
-//! Shape: subjects, header names, [`message_id`], [`Part`]. Invariant: names of probes are
-//! [checked](check_name) before they become part of a subject or of a file's name.
+//! Invariant: names of probes are [checked](check_name) before they become part of a subject or of a file name.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The stream that keeps deltas: file storage, subjects [`ALL_DELTAS`].
+/// Stream that stores deltas, with file storage and the subjects [`ALL_DELTAS`].
 pub const STREAM: &str = "SRLG";
 
 /// Subjects of all deltas.
 pub const ALL_DELTAS: &str = "srlg.delta.*";
 
-/// Header of a delta: which part of its slice it is, as [`Part`] writes it.
+/// Header of a delta with the number of its part, as [`Part`] formats it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header of a delta: how the contacts of its slice were sampled, as JSON of [`Sampling`](srlg_input::contact::Sampling);
-/// absent where no exporter told of any.
+/// Header of a delta with the sampling of its slice, as JSON of [`Sampling`](srlg_input::contact::Sampling). It is
+/// absent if no exporter reported any contact.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
-/// What the collector tells probes in place of a slice: the broker has lost messages, so send again what is not
-/// on my disk. Who misses it connects anew, and then does so anyway.
+/// Message of the collector in place of a slice: the broker has lost messages, so probes must send again all slices
+/// that are not durable. A disconnected probe misses it, but it sends these slices again when it reconnects.
 pub const AGAIN: &str = "again";
 
-/// The collector's name, as user of the broker; no probe may have it.
+/// Name of the collector as a user of the broker. A probe must not have this name.
 pub const COLLECTOR: &str = "collector";
 
 /// Longest name of a probe, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
-/// Where `probe` publishes its deltas, those of all views together. The payload is that of [`payload`](super::payload);
-/// headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
+/// Returns the subject to which `probe` publishes its deltas of all views. Module [`payload`](super::payload)
+/// defines the payload. The headers are `Nats-Msg-Id` ([`message_id`]), [`PART_HEADER`] and [`SAMPLING_HEADER`].
 #[must_use]
 pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")
 }
 
-/// Where the collector tells `probe` what need not be kept any longer: a version and a slice's number, as in
-/// `1-5f3a9c01 1789000000`.
-/// Everything of this probe up to that slice is in a checkpoint on disk. Or [`AGAIN`].
+/// Returns the subject on which the collector reports durable slices to `probe`. A message is [`AGAIN`], or a version
+/// and the number of a slice, such as `1-5f3a9c01 1789000000`. It says that all deltas of the probe up to that slice
+/// are in a checkpoint on disk.
 ///
-/// Core NATS, no stream: who is away misses it. So the collector says it again every few seconds.
+/// The subject uses core NATS without a stream, so a disconnected probe misses messages. Therefore the collector
+/// repeats them every few seconds.
 #[must_use]
 pub fn durable(probe: &str) -> String {
     format!("srlg.durable.{probe}")
 }
 
-/// Where the collector publishes its watch list, to all probes.
+/// Subject on which the collector publishes its watch list to all probes.
 pub const WATCHLIST: &str = "srlg.watchlist";
 
 /// Subjects of all reports.
 pub const ALL_REPORTS: &str = "srlg.report.*";
 
-/// Where `probe` publishes a report after each slice. Core NATS, no stream: the next
-/// report says the same or more.
+/// Returns the subject to which `probe` publishes a report after each slice. The subject uses core NATS without a
+/// stream, because each report replaces the last one.
 #[must_use]
 pub fn report(probe: &str) -> String {
     format!("srlg.report.{probe}")
 }
 
-/// The probe that publishes to `subject`, if it is a subject of deltas or of reports.
+/// Returns the probe that publishes to `subject`, if it is a subject of deltas or reports.
 #[must_use]
 pub fn probe_of(subject: &str) -> Option<&str> {
     let name = subject.strip_prefix("srlg.delta.").or_else(|| subject.strip_prefix("srlg.report."));
     name.filter(|name| check_name(name).is_ok())
 }
 
-/// Prefix of the inboxes of `client`: nobody else may listen there.
+/// Returns the prefix of the inboxes of `client`, to which no other client may subscribe.
 #[must_use]
 pub fn inbox_prefix(client: &str) -> String {
     format!("_INBOX_{client}")
 }
 
-/// Names a message, the same whenever it is sent: the broker drops recent repetitions, of whatever probe. The
-/// checksum of the payload is part of it, so that nothing is dropped for another message's sake: for that of another
-/// probe under this one's name, or of the same slice measured once more.
+/// Returns the identity of a message, which is the same whenever it is sent, so that the broker drops recent
+/// repetitions. It contains a checksum of the payload, so that another probe's message under this name is not dropped.
+/// The same holds for a second measurement of a slice.
 #[must_use]
 pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
-    // A delta ends with its own checksum, with which that of the whole would be the same for all.
+    // A delta ends with its own CRC, and the CRC over both would be the same for all deltas.
     let body = payload.len().saturating_sub(4);
     format!("{probe}/{slice}/{}/{:08x}", part.number, crc32fast::hash(&payload[..body]))
 }
 
-/// One of the parts of a whole, as `NUMBER/COUNT`.
+/// One of several parts, written as `NUMBER/COUNT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// From 1 to `count`.
+    /// Number of the part, from 1 to `count`.
     pub number: u32,
-    /// How many parts the whole has; at least 1.
+    /// Total number of parts, at least 1.
     pub count: u32,
 }
 
@@ -106,20 +106,20 @@ impl FromStr for Part {
             let part = Self { number: number.parse().ok()?, count: count.parse().ok()? };
             (1..=part.count).contains(&part.number).then_some(part)
         };
-        parse().ok_or("give I/N, such as 1/3, with I from 1 to N")
+        parse().ok_or("must be I/N with I from 1 to N, such as 1/3")
     }
 }
 
-/// A name that no probe can have.
+/// The error of a name that a probe must not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{name:?} is no name of a probe: give 1 to {LONGEST_NAME} of a-z, 0-9 and -, a letter or digit first, and not {COLLECTOR:?}"
+    "probe name: must be 1 to {LONGEST_NAME} of a-z, 0-9 and -, start with a letter or digit, and not be {COLLECTOR:?}, got {name:?}"
 )]
 pub struct BadName {
     name: String,
 }
 
-/// Checks that `name` may be part of a subject and of a file's name.
+/// Checks that `name` may be part of a subject and of a file name.
 pub fn check_name(name: &str) -> Result<(), BadName> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let good = name.bytes().all(|byte| plain(byte) || byte == b'-')
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_message_has_the_same_name_whenever_it_is_sent_and_no_other_message_has_it() {
         let part = Part { number: 2, count: 3 };
-        // The checksum of "123456789" that every CRC-32 of Ethernet is told by.
+        // The check value of CRC-32 is its value for "123456789".
         assert_eq!(message_id("a", 17, part, b"123456789...."), "a/17/2/cbf43926");
         let name = |payload: &[u8]| message_id("a", 17, part, payload);
         assert_ne!(name(b"123456789...."), name(b"123456780...."));

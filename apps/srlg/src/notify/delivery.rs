@@ -1,6 +1,7 @@
-//! The way of notices: into the database, and from there to the sinks.
+//! Delivery of notifications: first to the database, and from there to the sinks.
 //!
-//! While the disk of the database is full, notices of one site wait in memory, and sinks get them from there.
+//! While the disk of the database is full, notifications of a single site wait in memory, and sinks read them from
+//! there.
 
 use std::slice;
 use std::time::Duration;
@@ -15,13 +16,13 @@ use crate::notify::notice::Notice;
 use crate::notify::sinks::{SinkOptions, Sinks};
 use crate::show::board::{Screen, SinkBoard};
 
-/// The most notices that wait while the database takes none.
+/// Maximum number of notifications that wait while the database cannot store them.
 const MOST_WAITING: usize = 100_000;
 
-/// How long sinks have at the end.
+/// Time for the sinks to finish when the program stops.
 const LAST: Duration = Duration::from_secs(5);
 
-/// How often old notices are forgotten.
+/// Interval at which old notifications are pruned.
 const FORGET: Duration = Duration::from_secs(60);
 
 /// The database and the sinks.
@@ -34,24 +35,24 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Starts the sinks of `options`, which go on where they were.
+    /// Starts the sinks of `options`. Each continues at its stored position.
     pub(crate) fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
         let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
         Ok(Self { ledger, sinks, failing, forget, forget_trouble: Trouble::default() })
     }
 
-    /// Returns the alerts in the database.
+    /// Returns the ledger of stored alerts.
     pub(crate) const fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Brings `desk` to where it was, and returns the ends of alerts whose view is no more.
+    /// Restores the alerts of `desk`, and returns the ends of alerts whose view is gone or counts something else.
     pub(crate) fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
         self.ledger.restore(desk)
     }
 
-    /// Tells `notices`, when the database has them, with the alerts of `desk` at the same moment.
+    /// Stores `notices` with the alerts of `desk` at the same moment, and wakes the sinks.
     pub(crate) fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         for notice in notices {
             info!("{} {} {}: {}", notice.status, notice.severity, notice.id, notice.text);
@@ -64,22 +65,23 @@ impl Delivery {
         match kept {
             Ok(()) => {
                 if self.failing.change_to(false).is_some() {
-                    info!("the database takes notices again");
+                    info!("notifications are stored again");
                 }
                 Ok(())
             }
             Err(error) if self.ledger.is_strict() || self.waiting() > MOST_WAITING => Err(error),
             Err(error) => {
                 if self.failing.change_to(true).is_some() {
-                    warn!("the database takes no notices, which are sent from memory: {error:#}");
+                    warn!("cannot store notifications; they are sent from memory: {error:#}");
                 }
                 Ok(())
             }
         }
     }
 
-    /// Does what people ask for at the page, at `now_ms`: tells the notices of it, answers, and returns whether anybody asked. All notices of closed slices must
-    /// have been told, because an alert that ends here would be active again by a notice from before.
+    /// Performs the users' actions from the web page at `now_ms`, answers them, and returns whether there were any. The
+    /// notifications of closed slices must have been stored before, because an older one would make an alert active
+    /// again that ends here.
     pub(crate) fn take_orders(
         &mut self,
         desk: &mut Desk,
@@ -97,8 +99,8 @@ impl Delivery {
             let ended = match ended {
                 Ok(ended) => ended,
                 Err(error) => {
-                    // Whoever waits hears that there is no answer.
-                    warn!("cannot look for the alert {}: {error:#}", order.id);
+                    // The waiting request is then answered with an error.
+                    warn!("cannot look up alert {}: {error:#}", order.id);
                     continue;
                 }
             };
@@ -111,19 +113,19 @@ impl Delivery {
         Ok(has_any)
     }
 
-    /// Returns how many notices the database has not taken.
+    /// Returns the number of notifications that the database has not stored yet.
     pub(crate) fn waiting(&self) -> usize {
         self.ledger.store().waiting_len()
     }
 
-    /// Brings the alerts of `desk` into the database, with all notices that wait.
+    /// Stores the alerts of `desk` with all waiting notifications.
     pub(crate) fn save(&mut self, desk: &Desk) -> Result<()> {
         self.ledger.keep(desk, &[])?;
         self.sinks.wake();
         Ok(())
     }
 
-    /// Does what is due now and then: forgets notices from before `before_ms`, and keeps the largest counts.
+    /// Performs periodic work: prunes notifications from before `before_ms`, and stores the largest counts.
     pub(crate) fn look_around(&mut self, desk: &Desk, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);
@@ -134,12 +136,12 @@ impl Delivery {
         self.ledger.keep_maxima(desk, false);
     }
 
-    /// Returns how the sinks fare.
+    /// Returns the status of each sink.
     pub(crate) fn boards(&self) -> Vec<SinkBoard> {
         self.sinks.boards()
     }
 
-    /// Ends the sinks, and loses nothing.
+    /// Stores all waiting notifications and stops the sinks.
     pub(crate) fn finish(mut self, desk: &Desk) -> Result<()> {
         self.tell(desk, &[])?;
         let kept = self.ledger.keep(desk, &[]);
@@ -147,7 +149,7 @@ impl Delivery {
         self.ledger.keep_maxima(desk, true);
         self.sinks.finish(LAST);
         kept?;
-        ensure!(left == 0, "{left} notices are lost, as the database took none");
+        ensure!(left == 0, "{left} notifications lost: database not writable");
         Ok(())
     }
 }

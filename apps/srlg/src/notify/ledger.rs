@@ -1,6 +1,6 @@
-//! What outlives a restart of the alerts: in the database, beside the notices of the same moment.
+//! Alerts in the database, stored together with the notifications of the same moment.
 //!
-//! Invariant: alerts are those of the last notice that was told, or later.
+//! Invariant: the stored alerts are at least as recent as the last sent notification.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// How often the largest counts are kept, which may be some megabytes.
+/// Interval at which the largest counts are stored, which may be some megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
 
-/// The key of the silences.
+/// Database key of the silences.
 const SILENCES: &str = "silences";
 
-/// The alerts of a desk, in the database.
+/// The stored alerts of a desk.
 pub struct Ledger {
     store: Store,
-    /// Whether no sink hears of a notice that is not in the database.
+    /// Whether sinks get only notifications that are in the database.
     is_strict: bool,
-    /// Views that are no more, and had alerts.
+    /// Views that no longer exist and had alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
     maxima_trouble: Trouble,
 }
 
 impl Ledger {
-    /// Opens the database in the folder `state`, or one in memory.
+    /// Opens the database in the folder `state`, or a database in memory.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
         let store = Store::open(state)?;
@@ -41,28 +41,32 @@ impl Ledger {
         Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_trouble })
     }
 
-    /// Lets no sink hear of a notice that is not in the database: slices come again after a restart, and so would it.
+    /// Gives sinks only notifications that are in the database. After a restart, slices are processed again, and
+    /// other notifications would be sent twice.
     #[must_use]
     pub fn strict(self) -> Self {
         Self { is_strict: true, ..self }
     }
 
-    /// Returns whether it is [strict](Self::strict).
+    /// Returns whether the ledger is [strict](Self::strict).
     #[must_use]
     pub const fn is_strict(&self) -> bool {
         self.is_strict
     }
 
-    /// Returns the database.
+    /// Returns the database of the ledger.
     #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Returns the seed of the detectors, which is drawn once.
+    /// Returns the seed of the detectors, which is drawn once and then stored.
     pub fn seed(&self) -> Result<u64> {
         if let Some(seed) = self.store.state("seed")? {
-            let seed = seed.try_into().ok().context("the seed in the database is damaged")?;
+            let seed = seed
+                .try_into()
+                .ok()
+                .context("cannot read the seed in the database: it must have 8 bytes")?;
             return Ok(u64::from_le_bytes(seed));
         }
         let seed = random_seed()?;
@@ -70,8 +74,7 @@ impl Ledger {
         Ok(seed)
     }
 
-    /// Brings `desk` to where it was, and returns the ends of alerts whose view is no more, or counts
-    /// something else.
+    /// Restores the alerts of `desk`, and returns the ends of alerts whose view is gone or counts something else.
     pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
         for book in &mut desk.books {
             let state = self.store.state(&key(&book.name))?;
@@ -85,14 +88,14 @@ impl Ledger {
         }
         let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
         let ended = desk.reopen(open);
-        // Were their alerts kept, they would go on when the views come back.
+        // Otherwise, their alerts would become active again if the views return.
         let is_gone = |view: &String| desk.books.iter().all(|book| book.name != *view);
         self.gone = ended.iter().map(|notice| notice.view.clone()).filter(is_gone).collect();
         Ok(ended)
     }
 
-    /// Keeps `notices`, with the alerts of the same moment.
-    /// After an error nothing is kept; unless it is strict the notices wait in memory.
+    /// Stores `notices` together with the alerts at the same moment. After an error nothing is stored. The
+    /// notifications then wait in memory, unless the ledger is strict.
     pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
@@ -105,7 +108,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Keeps the largest counts, when that is due or `is_last`; nothing hangs on them but suggestions.
+    /// Stores the largest counts if this is due or `is_last` is set. They are used only for suggested thresholds.
     pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
         if !self.keep_maxima.is_due() && !is_last {
             return;
@@ -122,7 +125,7 @@ impl Ledger {
     }
 }
 
-/// Returns the key of the largest counts of `view` within `window` slices.
+/// Returns the database key of the largest counts of `view` within `window` slices.
 #[must_use]
 pub fn maxima_key(view: &str, window: u32) -> String {
     format!("maxima/{view}/{window}")

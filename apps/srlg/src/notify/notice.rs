@@ -1,6 +1,7 @@
-//! An alert as it is written: what it is, all else that is known of it, and a sentence for people.
+//! Notifications: the written form of an alert, with its context and a sentence for readers.
 //!
-//! Shape: one flat record, the same for files, sinks, the history and the page. docs/monitor.md has its fields.
+//! A notification is one flat record. Files, sinks, the history and the web page all use it. `docs/alerts.md` lists its
+//! fields.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,18 +21,18 @@ mod text;
 
 pub use rates::{InterfaceShare, Rates};
 
-/// A host is a server, or a peer of peers, where both directions are alike within this factor.
+/// Largest ratio between both directions at which a host counts as a server or a P2P host.
 const ALIKE: f64 = 3.0;
 
-/// The direction of the contacts of a view.
+/// Direction of the contacts of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// To the hosts of the view.
+    /// From peers to the hosts of the view.
     FanIn,
-    /// From the hosts of the view.
+    /// From the hosts of the view to peers.
     FanOut,
-    /// Either.
+    /// Both directions.
     #[default]
     Any,
 }
@@ -46,23 +47,23 @@ impl From<Role> for Direction {
     }
 }
 
-/// The probable cause of an alert.
+/// Probable cause of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// One host, to many.
+    /// One host contacts many hosts.
     Scan,
-    /// Many hosts, to one, or to those of a network.
+    /// Many hosts contact one host, or the hosts of one network.
     Flood,
-    /// Many ports of one host, or one host that contacts many ports.
+    /// Many ports of one host are contacted, or one host contacts many ports.
     PortScan,
-    /// One host, to many ports of many hosts.
+    /// One host contacts many ports of many hosts.
     ServiceScan,
-    /// Many hosts, to one port of one host.
+    /// Many hosts contact one port of one host.
     ServiceFlood,
-    /// As many from as to.
+    /// Similar numbers of peers in both directions.
     ServerOrP2p,
-    /// The other direction is not known.
+    /// The cause cannot be derived, for example because the other direction is not counted.
     Unknown,
 }
 
@@ -80,7 +81,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The kind of the hosts or the peers of a view.
+/// Type of the hosts or peers of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -89,14 +90,14 @@ pub enum Unit {
     Hosts,
     /// Ports.
     Ports,
-    /// Ports of hosts that the host contacts.
+    /// Ports of other hosts that the host contacts.
     Services,
-    /// Hosts that contact the host, each with the port.
+    /// Hosts that contact the host, each combined with the port.
     HostsWithPorts,
 }
 
 impl Unit {
-    /// Returns the unit of a view whose peers are packed by `peers`, and whose contacts go in `direction`.
+    /// Returns the unit of a view's peers, which have the packing `peers`; the contacts have `direction`.
     pub(crate) const fn of(peers: Packing, direction: Direction) -> Self {
         match (peers.key(), direction) {
             (PeerKey::Address, _) => Self::Hosts,
@@ -106,7 +107,7 @@ impl Unit {
         }
     }
 
-    /// Returns the unit of the hosts of a view that are packed by `hosts`, and whose contacts go in `direction`.
+    /// Returns the unit of a view's hosts, which have the packing `hosts`; the contacts have `direction`.
     const fn of_hosts(hosts: Packing, direction: Direction) -> Self {
         match (hosts.key(), direction) {
             (PeerKey::Address | PeerKey::Port, _) => Self::Hosts,
@@ -127,148 +128,150 @@ impl fmt::Display for Unit {
     }
 }
 
-/// A notification of an alert that starts, is active, or ends.
+/// A notification of an alert that starts, is active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
-    /// The same from start to end, and over restarts.
+    /// Id of the alert, the same across restarts.
     pub id: AlertId,
-    /// What has become of the alert.
+    /// Whether the alert starts, is active or ends.
     pub status: Status,
-    /// Why the alert is told.
+    /// Reason for the notification.
     pub why: Why,
-    /// What the alert is probably about.
+    /// Probable cause.
     pub kind: Kind,
-    /// How far above the threshold; never less than it was.
+    /// Highest severity so far.
     pub severity: Severity,
     /// Name of the view.
     pub view: String,
-    /// Which way its contacts go.
+    /// Direction of the view's contacts.
     pub direction: Direction,
-    /// The kind of the peers that the view counts.
+    /// Type of the peers that the view counts.
     #[serde(default)]
     pub unit: Unit,
-    /// Whether the host is inside.
+    /// Whether the host is an inside host.
     pub is_inside: bool,
     /// Name of the rule.
     pub rule: String,
-    /// The host, or the first address of the network.
+    /// Host, or first address of the network.
     pub host: Name,
-    /// The port of the host, in a view of services.
+    /// Port of the host, in a view of services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<Port>,
-    /// The network, of an alert of many of its hosts.
+    /// Network, if many of its hosts share the alert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpNet>,
-    /// Hosts of the network that are part of the alert; else 1.
+    /// Number of the network's hosts in the alert; 1 for an alert of a host.
     pub hosts: u32,
-    /// Up to 20 of them, those with the most opposite hosts first, and how many those are.
+    /// Up to 20 of these hosts with their numbers of peers, the largest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<(Name, f64)>,
-    /// What the configuration calls the network of the host.
+    /// Label of the host's network in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Milliseconds since the Unix epoch at which the alert started.
+    /// Start of the alert, in milliseconds since the Unix epoch.
     pub start_ms: u64,
-    /// The same, at which it is told.
+    /// Time of the notification, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// The same, up to which there were as many opposite hosts; of what ended.
+    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Only ended alerts have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
-    /// From `start_ms` until `until_ms`, or until now.
+    /// Time from `start_ms` to `until_ms`, or to `now_ms` while the alert is active, in milliseconds.
     pub duration_ms: u64,
-    /// Counts within the most severe active window, of several the shortest; of an end, within the most severe window.
+    /// Counts in the most severe active window, or in the most severe window if no window is active. Among equal
+    /// windows, the shortest one counts.
     #[serde(flatten)]
     pub main: WindowNotice,
-    /// Counts within all windows that have passed their threshold: active ones first, of these the most severe one.
+    /// Counts in all windows that have passed their threshold. Active windows come first, then the most severe.
     pub windows: Vec<WindowNotice>,
-    /// Opposite hosts in the other direction, within the longest window; absent where that is not watched.
+    /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opposite: Option<f64>,
-    /// How the contacts were sampled.
+    /// Sampling of the contacts.
     pub sampling: String,
-    /// Milliseconds between the newest contact that was read and `now_ms`.
+    /// Age of the newest contact at `now_ms`, in milliseconds.
     pub data_age_ms: u64,
-    /// Up to 8 exporters or sites that saw the host and are silent, while the end cannot be confirmed for that reason.
+    /// Up to 8 silent exporters or sites that saw the host, while they prevent confirmation of the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilentSource>,
-    /// Sites of a network that had not delivered the slice.
+    /// Sites that had not delivered the slice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
-    /// Counts of the host at the sites of a network within the main window, the largest first; of a network those of its
+    /// Counts of the host at each site within the main window, the largest first. For a network, they are those of its
     /// largest host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<SiteNotice>,
-    /// Sites of a network that did not answer when they were asked about the host.
+    /// Sites that did not answer the query about the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites_without_details: Vec<String>,
-    /// Up to 8 exporters that told of the host since `detail_since_ms`.
+    /// Up to 8 exporters that reported contacts of the host since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exporters: Vec<IpAddr>,
-    /// Names of those of them that the configuration names.
+    /// Names of these exporters in the configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exporter_names: BTreeMap<IpAddr, String>,
-    /// Up to 32 opposite hosts: a uniform sample of those since `detail_since_ms`, else those that the detector has.
+    /// Up to 32 peers: a uniform sample since `detail_since_ms`, or else those that the detector knows.
     pub peers: Vec<Name>,
     /// ASes and countries of `peers` and `top_prefixes`.
     #[serde(flatten)]
     pub origins: PeerOrigins,
-    /// Since when contacts of the host were looked at one by one.
+    /// Start of the details, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_since_ms: Option<u64>,
-    /// Up to 8 protocols and ports of receivers, as `tcp/445`, with their shares of contacts since `detail_since_ms`.
+    /// Up to 8 destination ports, such as `tcp/445`, with their shares of contacts since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top_ports: Vec<(String, f64)>,
-    /// Up to 8 networks of opposite hosts, /24 or /48, with their shares of contacts since `detail_since_ms`.
+    /// Up to 8 prefixes of peers, /24 or /48, with their shares of contacts since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top_prefixes: Vec<(IpNet, f64)>,
-    /// Up to 8 interfaces at which packets came in, with their shares of contacts since `detail_since_ms`.
+    /// Up to 8 input interfaces with their shares of contacts since `detail_since_ms`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top_interfaces: Vec<InterfaceShare>,
-    /// Packets and bits per second of the contacts that count.
+    /// Packets and bits per second of the counted contacts.
     #[serde(flatten)]
     pub rates: Rates,
-    /// The largest rates so far.
+    /// Largest rates so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rates: Option<Rates>,
-    /// Share of contacts of TCP with a SYN and no ACK since `detail_since_ms`.
+    /// Share of contacts since `detail_since_ms` that are TCP with SYN and without ACK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_only: Option<f64>,
-    /// What a person did, if that is why the alert is told.
+    /// Action of a user, if it is the reason for the notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<Remark>,
-    /// Who works on it.
+    /// Acknowledgement of the alert, with its user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Remark>,
-    /// The silence of the host or the network, during which no sink is told.
+    /// Silence of the host or network. While it lasts, sinks get no notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silencing>,
-    /// URL of the incident on the page; absent if the configuration has no public URL.
+    /// URL of the incident on the web page; absent if the configuration has no public URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// A sentence.
+    /// Description of the alert in one sentence.
     pub text: String,
 }
 
-/// The peers of a host within one window; of a network those of its largest host.
+/// Number of peers of a host within one window. For a network, it is the count of its largest host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowNotice {
-    /// Length of the window.
+    /// Length of the window, in milliseconds.
     pub window_ms: u64,
-    /// Whether the window is active: at its threshold, or not below for long.
+    /// Whether the window is active: it reached its threshold and has not been below it for long.
     pub is_active: bool,
-    /// Peers now; 0 if there are fewer than are reported.
+    /// Current number of peers; 0 if the host is too small to be reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether there are more peers than can be counted.
+    /// Whether the real number of peers is higher than can be measured.
     pub is_lower_bound: bool,
-    /// θ of the rule for this window.
+    /// Threshold θ of the rule for this window.
     pub threshold: f64,
-    /// The largest count so far.
+    /// Largest count so far.
     pub peak: f64,
-    /// The time of `peak`, milliseconds since the Unix epoch.
+    /// Time of `peak`, in milliseconds since the Unix epoch.
     pub peak_ms: u64,
-    /// The most peers that there may be without sampling; there are at least `cardinality`. Absent if a rate is unknown.
+    /// Upper bound of the number of peers without sampling; `cardinality` is the lower bound. Absent if a sampling rate
+    /// is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsampled_most: Option<f64>,
 }
@@ -276,7 +279,7 @@ pub struct WindowNotice {
 impl WindowNotice {
     pub(crate) fn new(count: WindowCount, context: &Context) -> Self {
         let WindowCount { cardinality, is_lower_bound, .. } = count;
-        // Nothing is known above a lower bound.
+        // A lower bound has no upper bound.
         let unsampled_most =
             context.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
         Self {
@@ -293,23 +296,23 @@ impl WindowNotice {
     }
 }
 
-/// The peers of a host at one site of a network.
+/// Number of peers of a host at one site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteNotice {
     /// Name of the site.
     pub site: String,
-    /// Peers that the site saw.
+    /// Number of peers that the site saw.
     pub cardinality: f64,
-    /// Their share of all peers, at most 1. Several sites see the same peers, so shares may sum to more than 1.
+    /// Share of all peers, at most 1. Several sites may see the same peers, so the sum of shares may exceed 1.
     pub share: f64,
 }
 
 impl SiteNotice {
-    /// Makes the notices of the sites that saw the host, of whose peers the network counted `all`; the largest first.
+    /// Returns the counts of the sites that saw the host, the largest first; `all` is the count over all sites.
     fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
         let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
         let seen = counts.iter().filter(is_seen);
-        // The network counts 0 where it has fewer peers than are reported.
+        // The merged count is 0 if the host is too small to be reported.
         let all = seen.clone().map(|count| count.cardinality).fold(all, f64::max);
         let mut sites: Vec<Self> = seen
             .map(|SiteCount { site, cardinality }| Self {
@@ -329,86 +332,86 @@ impl fmt::Display for SiteNotice {
     }
 }
 
-/// Everything that is known of an alert besides.
+/// Additional facts about an alert.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Context {
-    /// Which way the contacts of the view go.
+    /// Direction of the view's contacts.
     pub direction: Direction,
-    /// Whether hosts of the view are inside.
+    /// Whether the hosts of the view are inside hosts.
     pub is_inside: bool,
-    /// How the hosts of the view are packed.
+    /// Packed form of the view's hosts.
     pub host_packing: Packing,
-    /// How their peers are packed.
+    /// Packed form of the view's peers.
     pub peer_packing: Packing,
-    /// What the configuration calls the network of the host.
+    /// Label of the host's network in the configuration.
     pub label: Option<String>,
-    /// Length of a slice.
+    /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
-    /// Opposite hosts in the other direction.
+    /// Number of peers in the opposite direction.
     pub opposite: Option<f64>,
-    /// How contacts were sampled.
+    /// Sampling of the contacts.
     pub sampling: srlg_input::contact::Sampling,
-    /// Milliseconds since the newest contact.
+    /// Age of the newest contact, in milliseconds.
     pub data_age_ms: u64,
-    /// Sites of a network that have not delivered the slice.
+    /// Sites that have not delivered the slice.
     pub missing_sites: Vec<String>,
-    /// Evidence from single contacts and from sites.
+    /// Evidence from contacts and from sites.
     pub evidence: Evidence,
-    /// Packed peers that the detector has.
+    /// Packed peers that the detector knows.
     pub peers: Vec<IpAddr>,
-    /// The largest rates before.
+    /// Largest rates so far.
     pub peak_rates: Rates,
 }
 
-/// What single contacts of the hosts of an alert, and the sites of a network, show besides the count.
+/// Evidence about the hosts of an alert, from their contacts and from the sites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// Details of all hosts together, if there are any.
+    /// Merged details of all hosts, if there are any.
     pub detail: Option<Detail>,
-    /// Rates of all hosts together.
+    /// Total rates of all hosts.
     pub rates: Rates,
-    /// Counts of the first host at the sites of a network within the main window, in any order.
+    /// Counts of the first host at each site within the main window, in any order.
     pub sites: Vec<SiteCount>,
     /// Sites that did not answer.
     pub sites_without_details: Vec<String>,
 }
 
-/// The count of a host at one site of a network.
+/// Count of a host at one site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteCount {
     /// Name of the site.
     pub site: String,
-    /// Peers that the site saw.
+    /// Number of peers that the site saw.
     pub cardinality: f64,
 }
 
-/// Details of a host, from its single contacts.
+/// Details of a host, taken from its contacts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// Since when, milliseconds since the Unix epoch.
+    /// Start of the details, in milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// A uniform sample of packed peers.
     pub peers: Vec<IpAddr>,
-    /// Exporters.
+    /// Exporters that saw the host.
     pub exporters: Vec<IpAddr>,
-    /// Protocols and ports with their shares.
+    /// Destination ports with their shares of contacts.
     pub ports: Vec<(String, f64)>,
-    /// Networks of opposite hosts with their shares.
+    /// Prefixes of peers with their shares of contacts.
     pub prefixes: Vec<(IpNet, f64)>,
-    /// Interfaces with their shares.
+    /// Interfaces with their shares of contacts.
     pub interfaces: Vec<InterfaceShare>,
-    /// Share of contacts with a SYN alone.
+    /// Share of TCP contacts with SYN and without ACK.
     pub syn_only: f64,
 }
 
 impl Context {
-    /// Returns the kind of the alerts of a view of ports or services.
+    /// Returns the kind of alerts in a view of ports or services.
     fn kind_of_ports(&self) -> Option<Kind> {
         match (self.host_packing.key(), self.peer_packing.key(), self.direction) {
             (PeerKey::Address, PeerKey::Address, _) => None,
             (_, PeerKey::Port, _) => Some(Kind::PortScan),
             (_, PeerKey::AddressPort, Direction::FanOut) => Some(Kind::ServiceScan),
-            // One client may contact many ports, or many clients one.
+            // One client may contact many ports, or many clients may contact one port.
             (_, PeerKey::AddressPort, _) => Some(Kind::Unknown),
             (_, PeerKey::Address, Direction::FanIn) => Some(Kind::ServiceFlood),
             (_, PeerKey::Address, Direction::FanOut) => Some(Kind::Scan),
@@ -420,7 +423,7 @@ impl Context {
         Unit::of(self.peer_packing, self.direction)
     }
 
-    /// Returns what a host and its peers have done, in the words between them.
+    /// Returns the verb between the name of a host and the number of its peers.
     const fn did(&self) -> &'static str {
         match (self.direction, self.peer_packing.key()) {
             (Direction::FanIn, PeerKey::Port) => "was contacted on",
@@ -431,7 +434,7 @@ impl Context {
         }
     }
 
-    /// Whether most contacts go to one port, or are attempts.
+    /// Returns whether most contacts go to one port or are connection attempts.
     fn is_like_scan(&self) -> bool {
         self.evidence.detail.as_ref().is_some_and(|detail| {
             let port = detail.ports.first().filter(|(port, _)| port.contains('/'));
@@ -441,12 +444,13 @@ impl Context {
 }
 
 impl Notice {
-    /// Returns a notice that has all fields, to try templates with.
+    /// Returns a notification with all fields, for checking templates.
     pub(crate) fn sample() -> Self {
-        serde_json::from_str(include_str!("notice/sample.json")).expect("a test reads it")
+        serde_json::from_str(include_str!("notice/sample.json"))
+            .expect("the sample is valid, as a test checks")
     }
 
-    /// Returns notices of each status, the last one without the fields that may be missing.
+    /// Returns a notification of each status, and one without the optional fields.
     pub(crate) fn samples() -> Vec<Self> {
         let with = |status| Self { status, ..Self::sample() };
         let mut samples = [Status::Start, Status::Update, Status::End].map(with).to_vec();
@@ -485,7 +489,7 @@ impl Notice {
         samples
     }
 
-    /// Makes the notice of `alert`, of which `context` is known besides.
+    /// Creates the notification of `alert` with its `context`.
     #[must_use]
     pub fn new(alert: Alert, context: Context) -> Self {
         let sites = SiteNotice::of(&context.evidence.sites, alert.main().cardinality);
@@ -497,7 +501,7 @@ impl Notice {
         let main = windows.first().copied().unwrap_or_default();
         let count = if alert.status == Status::End { main.peak } else { main.cardinality };
         let kind = kind_of_ports.unwrap_or_else(|| match opposite {
-            // Replies of a busy server go to many ports, and have no SYN alone.
+            // The replies of a busy server go to many ports and have SYN and ACK.
             None if direction == Direction::FanOut && context.is_like_scan() => Kind::Scan,
             None => Kind::Unknown,
             Some(opposite) if opposite * ALIKE >= count => Kind::ServerOrP2p,
@@ -570,36 +574,37 @@ impl Notice {
         }
     }
 
-    /// Ends the alert, because its view is no more, or counts something else.
+    /// Returns the end of the alert, because its view is gone or counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
-        let text = format!("{}: the view {} no longer counts this", self.subject(), self.view);
+        let text = format!("{}: no longer counted by view {}", self.subject(), self.view);
         let until_ms = Some(self.now_ms);
         Self { status: Status::End, why: Why::Rule, until_ms, text, ..self }
     }
 
-    /// Returns the notice of what a person did at the time of `remark`: `what` was done, for the reason `why`.
+    /// Returns the notification of a user's action at the time of `remark`; `what` describes the action, and `why` is
+    /// its reason.
     #[must_use]
     pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
         let text = format!("{}: {}", self.subject(), remark.sentence(what));
         Self { remark: Some(remark), ..self.again(why, text) }
     }
 
-    /// Returns the notice at the end of a silence.
+    /// Returns the notification of the end of a silence.
     #[must_use]
     pub(crate) fn after_silence(&self, now_ms: u64) -> Self {
-        let text = format!("{}: the silence is over, and the alert goes on", self.subject());
+        let text = format!("{}: the silence is over; the alert is still active", self.subject());
         let duration_ms = now_ms.saturating_sub(self.start_ms);
         Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, text) }
     }
 
-    /// Returns the notice once more, as an update unless it is an end.
+    /// Returns the notification again, as an update unless it is an end.
     fn again(&self, why: Why, text: String) -> Self {
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
     }
 
-    /// Returns the exporters as people see them.
+    /// Returns the exporters with their names.
     pub(crate) fn named_exporters(&self) -> impl Iterator<Item = NamedExporter> {
         self.exporters.iter().map(|exporter| NamedExporter {
             name: self.exporter_names.get(exporter).cloned(),
@@ -607,30 +612,30 @@ impl Notice {
         })
     }
 
-    /// Notes `rates`, which may be larger than those before.
+    /// Updates the largest rates with `rates`.
     pub(crate) fn note_rates(&mut self, rates: Rates) {
         let peak = self.peak_rates.unwrap_or_default().max(rates);
         self.peak_rates = Some(peak).filter(Rates::is_known);
     }
 
-    /// Returns whom the alert is about: the host, or the network with its length.
+    /// Returns the name of the host, or the prefix of the network.
     #[must_use]
     pub fn subject(&self) -> String {
         self.network.map_or_else(|| self.host.to_string(), |network| network.to_string())
     }
 }
 
-/// The most peers of a notification.
+/// Maximum number of peers in a notification.
 pub(crate) const MOST_PEERS: usize = 32;
 
-/// Returns up to [`MOST_PEERS`] of `peers` at even distances. A detector sorts its peers, so the first ones would be of the
-/// lowest addresses, and of few ASes.
+/// Returns up to [`MOST_PEERS`] of `peers` at even distances. A detector sorts its peers, so the first ones would be
+/// the lowest addresses and would come from few ASes.
 fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
     let most = peers.len().min(MOST_PEERS);
     (0..most).map(move |at| peers[at * peers.len() / most])
 }
 
-/// Of what share of contacts a port is most of them.
+/// Share of contacts that counts as most of them.
 const MOSTLY: f64 = 0.5;
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! Where notices go: files, webhooks, an Alertmanager, syslog, mails, programs.
+//! Destinations of notifications: files, webhooks, Alertmanager, syslog, mails and programs.
 //!
 //! ```text
-//! Store --notices after the cursor--> a thread per sink --gate--> Channel --> file, HTTP, socket, program
+//! Store --notifications after the cursor--> one thread per sink --rate limit--> Channel --> file, HTTP, socket, program
 //! ```
 //!
-//! Shape: the queue of a sink is what the database has after the sink's cursor. So a queue is on disk, a sink that is down
-//! holds up nobody, and a restart goes on where it was.
-//! Invariant: a notice is done when a channel took it, refused it for good, or when it was dropped; the last two are
-//! counted and told.
+//! The queue of a sink consists of the notifications after its cursor in the database. Queues are therefore stored.
+//! A slow sink does not delay the others, and each sink continues at its position after a restart.
+//!
+//! Invariant: a notification is done when a channel has accepted it, rejected it permanently, or dropped it. Rejected
+//! and dropped notifications are counted and logged.
 
 mod alertmanager;
 mod body;
@@ -41,12 +42,12 @@ pub use options::{SinkKind, SinkOptions};
 pub use tls::TlsFiles;
 use worker::{Wake, Worker};
 
-/// Tells why a notice was not taken.
+/// Reason why a notification was not accepted.
 #[derive(Debug)]
 enum Failure {
-    /// It never will be.
+    /// The notification will never be accepted.
     Refused(anyhow::Error),
-    /// It may be later.
+    /// A later attempt may succeed.
     Failed(anyhow::Error),
 }
 
@@ -56,40 +57,40 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// Takes notices to where they go.
+/// A destination of notifications.
 trait Channel: Send {
-    /// Takes one notice, whole.
+    /// Sends one whole notification.
     fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure>;
 
-    /// Takes the notices of one message. Without a [digest](SinkOptions::digest) these are one.
+    /// Sends the notifications of one message. Without a [digest](SinkOptions::digest), there is only one.
     fn send_all(&mut self, notices: &[NumberedNotice]) -> Result<(), Failure> {
         notices.iter().try_for_each(|(number, notice)| self.send(*number, notice))
     }
 
-    /// Tells that so many notices were held back in the last minute.
+    /// Reports that `count` notifications were suppressed in the last minute.
     fn tell_held(&mut self, count: u64) -> Result<(), Failure>;
 
-    /// Does what is due without any notice, and returns the alerts that were told; `open` gives the last notices of those
-    /// that go on.
+    /// Performs periodic work, and returns the alerts that were sent. `open` returns the last notifications of active
+    /// alerts.
     fn tick(&mut self, _open: &dyn Fn() -> Result<Vec<Notice>>) -> Result<Vec<AlertId>, Failure> {
         Ok(Vec::new())
     }
 }
 
-/// All sinks, each with a thread of its own.
+/// All sinks, each with its own thread.
 #[derive(Debug)]
 pub struct Sinks {
     sinks: Vec<(Wake, JoinHandle<()>)>,
 }
 
 impl Sinks {
-    /// Starts a thread for each of `options`, which takes notices out of `store`.
+    /// Starts a thread for each of `options`. The threads read notifications from `store`.
     pub fn start(options: &[SinkOptions], store: &Store) -> Result<Self> {
         let names: Vec<String> = options.iter().map(SinkOptions::name).collect();
         for (at, name) in names.iter().enumerate() {
             ensure!(
                 !names[..at].contains(name),
-                "two sinks are called {name}: give each a name of its own"
+                "sink name {name} is used twice; give each sink its own name"
             );
         }
         store.keep_sinks(&names)?;
@@ -98,7 +99,7 @@ impl Sinks {
             let cursor = store.cursor(&name)?;
             let channel = options
                 .open(cursor.done, store)
-                .with_context(|| format!("cannot make the sink {name}"))?;
+                .with_context(|| format!("cannot open sink {name}"))?;
             workers.push(Worker::new(name, channel, options, store.clone(), cursor)?);
         }
         let start = |worker: Worker| {
@@ -110,30 +111,30 @@ impl Sinks {
         Ok(Self { sinks: workers.into_iter().map(start).collect::<Result<_>>()? })
     }
 
-    /// Tells all sinks that there are more notices.
+    /// Wakes all sinks, because there are more notifications.
     pub fn wake(&self) {
         self.sinks.iter().for_each(|(wake, _)| wake.wake());
     }
 
-    /// Returns how the sinks fare.
+    /// Returns the status of each sink.
     #[must_use]
     pub fn boards(&self) -> Vec<SinkBoard> {
         self.sinks.iter().map(|(wake, _)| wake.board()).collect()
     }
 
-    /// Waits until the sinks are done with all notices, at most for `most`, and tells what is left.
+    /// Waits up to `most` until the sinks have sent all notifications, and logs the number of remaining ones.
     pub fn finish(self, most: Duration) {
         let until = Instant::now() + most;
         self.sinks.iter().for_each(|(wake, _)| wake.stop(until));
         for (wake, thread) in self.sinks {
             let name = wake.board().name;
             if thread.join().is_err() {
-                warn!("the sink {name} has failed in a way that is an error of this program");
+                warn!("the thread of sink {name} panicked (this is a bug)");
             }
             let SinkBoard { queue, error, .. } = wake.board();
             if queue > 0 {
                 let why = error.map(|error| format!(": {error}")).unwrap_or_default();
-                warn!("{queue} notices wait for the sink {name}{why}");
+                warn!("sink {name}: {queue} notifications not sent yet{why}");
             }
         }
     }

@@ -1,11 +1,15 @@
-//! The database: what was told, what sinks wait for, and the states that outlive a restart.
+//! The database of notifications, positions of sinks, and states that survive a restart.
 //!
-//! Shape: SQLite. Notices are numbered from 1 on, and no number is given twice; a sink has the number up to which it is
-//! done, so that its queue is what comes after. A row per alert has the numbers of its first and of its last notice, so
-//! that active alerts are found without a look at all notices.
-//! Invariants: notices and the states of the same moment come to disk together or not at all. So after a kill no start
-//! is told twice, and no end is lost. While the disk is full, notices wait in memory (`waiting`), where sinks find them:
-//! after a kill those alerts may start again under other ids, and their ends are not told. One process writes, which has a lock; others may read.
+//! The database is SQLite. Notifications are numbered from 1, and no number is used twice. A sink stores the number up
+//! to which it is done, so its queue is everything after it. One row per alert has the numbers of its first and last
+//! notification, so active alerts are found without reading all notifications.
+//!
+//! Invariants:
+//! - Notifications and the states of the same moment are stored together or not at all. After a kill, no start is
+//!   therefore sent twice and no end is lost.
+//! - While the disk is full, notifications wait in memory (`waiting`), and sinks read them from there. After a kill,
+//!   those alerts may start again under other ids, and their ends are not sent.
+//! - One process writes and holds a lock; others may read.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
@@ -30,27 +34,27 @@ pub mod series;
 mod tables;
 mod waiting;
 
-/// How long the database waits for another program, as one that makes a copy.
+/// Time for which the database waits for another program, such as a backup.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// A database of notices and states. A clone is the same database.
+/// A database of notifications and states. A clone uses the same database.
 #[derive(Clone, Debug)]
 pub struct Store(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     connection: Mutex<Connection>,
-    /// Locked before the connection.
+    /// Waiting notifications. This lock is taken before the one of the connection.
     waiting: Mutex<Waiting>,
-    /// Minutes that are not in the database yet. A reader has those of the writer.
+    /// Minutes that are not in the database yet. A reader shares them with the writer.
     recent: Arc<Mutex<VecDeque<Minute>>>,
-    /// Absent in memory.
+    /// Path of the database; absent in memory.
     path: Option<PathBuf>,
-    /// Held until the last clone is gone; absent in memory and for reading.
+    /// Lock of the folder until the last clone is dropped; absent in memory and for reading.
     _lock: Option<File>,
 }
 
-/// A notice with its number.
+/// A notification with its number.
 pub type NumberedNotice = (i64, Notice);
 
 /// Returns the path of the database in the folder `state`.
@@ -60,7 +64,8 @@ pub fn path(state: &Path) -> PathBuf {
 }
 
 impl Store {
-    /// Opens the database in the folder `state`, and makes one where there is none; without a folder one in memory.
+    /// Opens the database in the folder `state`, and creates it if it does not exist. Without a folder, the database is
+    /// in memory.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let lock = state.map(lock).transpose()?;
         let path = state.map(path);
@@ -70,10 +75,10 @@ impl Store {
                 None => Connection::open_in_memory()?,
             };
             connection.busy_timeout(BUSY)?;
-            // A killed process loses nothing; the last seconds before a power failure may be lost.
+            // A killed process loses nothing, but a power failure may lose the last seconds.
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
-            // In kB: what is added is not read again.
+            // The cache has 512 kB, because added data is not read again.
             connection.pragma_update(None, "cache_size", -512)?;
             make(&mut connection)?;
             Ok(connection)
@@ -82,15 +87,14 @@ impl Store {
         Self::new(connection, path, lock)
     }
 
-    /// Opens the database in the folder `state` for reading, which another process may write.
+    /// Opens the database in the folder `state` for reading. Another process may write it.
     pub fn read(state: &Path) -> Result<Self> {
         let path = path(state);
         let connection = Self::open_for_reading(&path)?;
         Self::new(connection, Some(path), None)
     }
 
-    /// Returns a reader of this database, which never holds up its writer. A database in memory has one connection, which
-    /// both use.
+    /// Returns a reader of this database, which never blocks the writer. In memory, both share one connection.
     pub fn reader(&self) -> Result<Self> {
         let Some(path) = self.0.path.clone() else { return Ok(self.clone()) };
         let connection = Mutex::new(Self::open_for_reading(&path)?);
@@ -110,14 +114,14 @@ impl Store {
         open().map_err(|error| explain(error, Some(path)))
     }
 
-    /// Checks that the database in the folder `state`, if there is one, is of this program and of this version. Makes no file,
-    /// as SQLite does beside a database that no process has open.
+    /// Checks that the database in the folder `state`, if it exists, belongs to this program and has the right version.
+    /// No file is created; SQLite would create files beside a closed database.
     pub fn check(state: &Path) -> Result<()> {
         let path = path(state);
         if !path.exists() {
             return Ok(());
         }
-        // A process has it open, or was killed: the log may have what the database lacks.
+        // A process has the database open or was killed, so the log may have newer data.
         if path.with_extension("sqlite-wal").exists() {
             return Self::read(state).map(drop);
         }
@@ -135,28 +139,28 @@ impl Store {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many notices wait for the database.
+    /// Returns the number of notifications that wait for the database.
     #[must_use]
     pub fn waiting_len(&self) -> usize {
         self.waiting().notices.len()
     }
 
-    /// Does `work` alone, and says of an error what it is about.
+    /// Performs `work` with exclusive access, and adds the database's path to an error.
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
-        // What a thread that panicked left behind is a transaction that was rolled back.
+        // A thread that panicked leaves a transaction that was rolled back.
         let mut connection = self.0.connection.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut connection).map_err(|error| explain(error, self.0.path.as_deref()))
     }
 
-    /// Adds `notices` and sets `states`, all of the same moment, and returns the number of the last notice.
-    /// After an error nothing is set, and the notices wait for the next call; sinks find them meanwhile.
+    /// Adds `notices` and sets `states`, all of the same moment, and returns the number of the last notification. After
+    /// an error nothing is stored. The notifications then wait for the next call, and sinks read them from memory.
     pub fn add(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
         let mut waiting = self.waiting();
         waiting.extend(notices);
         self.store(&mut waiting, states)
     }
 
-    /// As [`add`](Self::add), but after an error nothing waits either.
+    /// Acts like [`add`](Self::add), but discards `notices` after an error.
     pub fn add_or_forget(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
         let mut waiting = self.waiting();
         let before = waiting.notices.len();
@@ -164,7 +168,7 @@ impl Store {
         self.store(&mut waiting, states).inspect_err(|_| waiting.notices.truncate(before))
     }
 
-    /// Sets `states` alone: what waits comes with the alerts of its moment.
+    /// Sets only `states`. Waiting notifications are stored later, with the alerts of their moment.
     pub fn set(&self, states: &[(String, Vec<u8>)]) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
@@ -193,7 +197,7 @@ impl Store {
         Ok(waiting.stored)
     }
 
-    /// Returns the state of `key`, if one was set.
+    /// Returns the state of `key`, if it was set.
     pub fn state(&self, key: &str) -> Result<Option<Vec<u8>>> {
         self.with(|connection| {
             let mut query = connection.prepare_cached("SELECT value FROM states WHERE key = ?")?;
@@ -201,13 +205,13 @@ impl Store {
         })
     }
 
-    /// Returns the number of the last notice, which may be forgotten, or 0.
+    /// Returns the number of the last notification, which may have been pruned, or 0.
     #[must_use]
     pub fn last(&self) -> i64 {
         self.waiting().last()
     }
 
-    /// Returns up to `most` notices after `number`, in their order.
+    /// Returns up to `most` notifications after `number`, in their order.
     pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE number > ? ORDER BY number LIMIT ?";
         let waiting = self.waiting();
@@ -224,7 +228,7 @@ impl Store {
             rows.map(|row| {
                 let (number, json) = row?;
                 let notice = serde_json::from_str(&json)
-                    .with_context(|| format!("the notice {number} is damaged"))?;
+                    .with_context(|| format!("cannot read notification {number}"))?;
                 Ok((number, notice))
             })
             .collect()
@@ -245,10 +249,10 @@ fn last(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Locks the folder `state` for the one process that writes its database. Makes the folder if there is none.
+/// Locks the folder `state` for the only process that writes its database. Creates the folder if it does not exist.
 fn lock(state: &Path) -> Result<File> {
     fs::create_dir_all(state)
-        .with_context(|| format!("cannot make the folder {}", state.display()))?;
+        .with_context(|| format!("cannot create the folder {}", state.display()))?;
     let mode = fs::metadata(state).map(|of| of.permissions().mode());
     if mode.is_ok_and(|mode| mode & 0o007 != 0) {
         warn!(
@@ -263,7 +267,7 @@ fn lock(state: &Path) -> Result<File> {
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => bail!(
-            "the state in {} is used by another process: end that, or give another folder",
+            "cannot lock the state in {}: another process uses it; stop it or give another folder",
             state.display()
         ),
         Err(TryLockError::Error(error)) => {
@@ -272,20 +276,20 @@ fn lock(state: &Path) -> Result<File> {
     }
 }
 
-/// Says of `error` which database it is about, and what to do.
+/// Adds the path of the database and a way out to `error`.
 fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
     let way_out = match code {
-        Some(ErrorCode::DiskFull) => "; free space where it is",
+        Some(ErrorCode::DiskFull) => "; free space on its disk",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "; end the program that holds it, as one that makes a copy"
+            "; stop the program that has locked it, such as a backup"
         }
         Some(ErrorCode::NotADatabase) => "; give another folder with --state",
         Some(ErrorCode::DatabaseCorrupt) => {
-            "; move it away, and get what is left of it by `sqlite3 srlg.sqlite .recover`"
+            "; move it away and recover its data with `sqlite3 srlg.sqlite .recover`"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            "; give a state folder of srlg, as a user who may use it"
+            "; give a state folder of srlg and run as a user with access to it"
         }
         _ => "",
     };
@@ -295,14 +299,14 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     })
 }
 
-/// Notices that are kept: some 3 GB.
+/// Maximum number of stored notifications, which take about 3 GB.
 const MOST: i64 = 1_000_000;
 
-/// Notices that are kept where there is no file: some 6 MB.
+/// Maximum number of notifications of a database in memory, which take about 6 MB.
 const MOST_IN_MEMORY: i64 = 2_000;
 
 impl Store {
-    /// Returns the last notice of each alert that goes on, in their order.
+    /// Returns the last notification of each active alert, in their order.
     pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
             WHERE NOT is_end ORDER BY last";
@@ -312,7 +316,7 @@ impl Store {
         Ok(open)
     }
 
-    /// Returns the last notice of the alert `id`, if one is kept.
+    /// Returns the last notification of the alert `id`, if there is one.
     pub fn last_of(&self, id: AlertId) -> Result<Option<Notice>> {
         let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
             WHERE alerts.id = ?";
@@ -323,8 +327,8 @@ impl Store {
         Ok(waiting.or(stored.map(|(_, notice)| notice)))
     }
 
-    /// Returns the alerts of which something had been told at the notice `number`, but not their end. Nothing is told of an
-    /// alert that has been silenced since its start.
+    /// Returns the alerts that were active at notification `number` and had been sent. Alerts that have been silenced
+    /// since their start are not sent.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM (SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1) AS open
@@ -342,9 +346,9 @@ impl Store {
         Ok(open)
     }
 
-    /// Forgets notices before `before_ms`, milliseconds since the Unix epoch, and the oldest of more than a million, or of
-    /// more than 2,000 in memory, where all sinks are done with them; of alerts that go on the first and the last are
-    /// kept. Returns how many were forgotten.
+    /// Prunes notifications from before `before_ms`, in milliseconds since the Unix epoch, and those above the maximum
+    /// number. The maximum is one million, or 2,000 in memory. Notifications that a sink still needs are kept, as are
+    /// the first and the last one of each active alert. Returns the number of pruned notifications.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
@@ -366,16 +370,16 @@ impl Store {
     }
 }
 
-/// The position of a sink, and its counters.
+/// Position of a sink, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    /// The number of the last notice that is done.
+    /// Number of the last notification that is done.
     pub done: i64,
-    /// Notices that were taken.
+    /// Number of notifications that were accepted.
     pub sent: i64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub failed: i64,
-    /// Notices that were given up.
+    /// Number of notifications that were dropped.
     pub dropped: i64,
 }
 
@@ -392,7 +396,7 @@ fn is_disk_full(error: &anyhow::Error) -> bool {
 }
 
 impl Store {
-    /// Returns how far the sink `name` is; one that is new begins with what is told next.
+    /// Returns the position of the sink `name`. A new sink starts after the last notification.
     pub fn cursor(&self, name: &str) -> Result<Cursor> {
         let stored = self.with(|connection| {
             let sql = "SELECT done, sent, failed, dropped FROM sinks WHERE name = ?";
@@ -411,10 +415,10 @@ impl Store {
         Ok(cursor)
     }
 
-    /// Sets how far the sink `name` is. While the disk is full this waits in memory, as notices do.
+    /// Sets the position of the sink `name`. While the disk is full, it waits in memory like notifications.
     pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
         let mut waiting = self.waiting();
-        // It may be that of a notice that waits.
+        // The position may be that of a waiting notification.
         if waiting.notices.is_empty() {
             match self.with(|connection| set_cursor(connection, name, cursor)) {
                 Ok(()) => {
@@ -429,7 +433,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets the sinks that are not among `names`, so that nothing is kept for them.
+    /// Forgets the sinks that are not in `names`, so that no notifications are kept for them.
     pub fn keep_sinks(&self, names: &[String]) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;

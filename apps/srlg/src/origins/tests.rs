@@ -17,7 +17,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Networks of both families outside of those that the format uses for IPv4.
+/// Generates networks of both families, except those that the format uses for IPv4.
 fn network() -> impl Strategy<Value = IpNet> {
     let v4 = (any::<u32>(), 1..=32_u8)
         .prop_map(|(bits, length)| Ipv4Net::new_assert(bits.into(), length).trunc().into());
@@ -28,7 +28,7 @@ fn network() -> impl Strategy<Value = IpNet> {
     prop_oneof![v4, v6]
 }
 
-/// The addresses before and after `network`, as far as the family has them.
+/// Returns the addresses before and after `network`, if the family has them.
 fn beside(network: IpNet) -> Vec<IpAddr> {
     let (first, last) = (network.network(), network.broadcast());
     let next = |address: IpAddr, step: i8| -> Option<IpAddr> {
@@ -57,7 +57,7 @@ proptest! {
         for network in &networks {
             let inside = [network.network(), network.broadcast()];
             for address in inside.into_iter().chain(beside(*network)) {
-                // Of several networks the one that came last is the longest.
+                // If several networks contain the address, the last one is the longest.
                 let expected = networks.iter().rposition(|network| network.contains(&address));
                 let found = lookup.get(address).asn;
                 prop_assert_eq!(found, expected.map(|at| at as u32), "{}", address);
@@ -119,7 +119,7 @@ fn at_most_eight_ases_are_named_the_largest_first() {
     let records = networks.iter().zip(1..).map(|(network, asn)| (network.as_str(), asn, "name"));
     let file = as_database(&records.collect::<Vec<_>>());
     let lookup = lookup(&[(Content::As, file)]);
-    // The last network has three peers, all others have two.
+    // The last network has three peers, and all others have two.
     let peers = (0..21).map(|at| IpAddr::from([10, at % 10, 0, at]).into());
     let peers: Vec<Name> = peers.chain([address("10.9.0.77").into()]).collect();
     let top = lookup.of_peers(&peers, &[]).top_as;
@@ -132,7 +132,7 @@ fn damaged_files_and_databases_of_something_else_are_refused() {
     let of_as = as_database(&[("192.0.2.0/24", 64_500, "Example Transit")]);
     let of_country = country_database(&[("192.0.2.0/24", "DE")]);
     let truncated = of_as[..of_as.len() - 100].to_vec();
-    // The record has a byte that is a pointer to nowhere.
+    // A byte of the record becomes a pointer to an invalid position.
     let mut damaged = of_as.clone();
     let record = of_as.windows(16).position(|it| it == [0; 16]).unwrap() + 16;
     damaged[record] = 0x3f;
@@ -182,7 +182,7 @@ fn endless_and_huge_files_are_refused() {
 
 #[test]
 fn long_names_are_cut() {
-    // The writer has texts of up to 284 bytes.
+    // The writer supports texts of up to 284 bytes.
     let long = "é".repeat(142);
     let lookup = lookup(&[
         (Content::As, as_database(&[("192.0.2.0/24", 64_500, &long)])),

@@ -1,4 +1,4 @@
-//! The description of the network, as a probe knows it: from the broker, and from its own disk while that is away.
+//! Network description of a probe: from the broker, or from the local disk while the broker is unreachable.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,38 +12,38 @@ use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::{NetworkVersion, bucket, read_secret, write_secret};
 
-/// Between two looks whether there is a new version.
+/// Time between two checks for a new version.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long a broker that is there may fail to send the description before the last one is used.
+/// Time to wait for the description of a connected broker before the stored one is used.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two attempts at the start.
+/// Time between two attempts at the start.
 const RETRY: Duration = Duration::from_millis(250);
 
-/// File of the last description in the folder of the spool.
+/// File of the last description, in the folder of the spool.
 const FILE: &str = "network.json";
 
-/// The source of descriptions.
+/// Source of network descriptions.
 pub(super) struct Description {
     link: Link,
     path: PathBuf,
-    /// The description on disk.
+    /// Description on disk.
     kept: Option<NetworkVersion>,
-    /// The last errors of the broker and of the disk, which are logged once each.
+    /// Last errors of the broker and of the disk. Each error is logged once.
     trouble: Trouble,
     disk_trouble: Trouble,
 }
 
 impl Description {
-    /// Makes a source that keeps the last description in `folder`.
+    /// Returns a source that stores the last description in `folder`.
     pub(super) fn new(link: Link, folder: &Path) -> Self {
         let path = folder.join(FILE);
         let (kept, trouble, disk_trouble) = (kept(&path), Trouble::default(), Trouble::default());
         Self { link, path, kept, trouble, disk_trouble }
     }
 
-    /// Returns the description: that of the broker, or the last one where the broker does not answer.
+    /// Returns the description of the broker, or the stored one if the broker does not reply.
     pub(super) async fn first(&mut self) -> NetworkVersion {
         let since = Instant::now();
         loop {
@@ -55,15 +55,15 @@ impl Description {
             if let Some(kept) = self.kept.clone()
                 && (!is_up || since.elapsed() >= PATIENCE)
             {
-                info!("using version {} of the network, the last one that is known", kept.id);
+                info!("using network version {}, the last one received from the broker", kept.id);
                 return kept;
             }
             tokio::time::sleep(RETRY).await;
         }
     }
 
-    /// Sends each new version to `versions`, for ever. Ends with an error where the input is not live, as the collector
-    /// rejects what is left of it.
+    /// Sends each new version to `versions`, until an error occurs. If the input is not live, a new version is an
+    /// error, because the collector rejects the rest of the input.
     pub(super) async fn follow(
         mut self,
         versions: watch::Sender<NetworkVersion>,
@@ -77,7 +77,7 @@ impl Description {
                     let id = version.id;
                     ensure!(
                         is_live,
-                        "the network has version {id} now: start the probe again, which measures its input anew"
+                        "the network now has version {id}; restart the probe to count its input again"
                     );
                     versions.send_replace(version);
                 }
@@ -85,28 +85,28 @@ impl Description {
         }
     }
 
-    /// The description on the broker, if it can be read; what stands in the way is logged once.
+    /// Returns the description of the broker, if it can be read. An error is logged once.
     async fn ask(&mut self) -> Option<NetworkVersion> {
-        // Where it has not connected, that is in the log already.
+        // A failed connection is already in the log.
         if !self.link.state.borrow().up {
             return None;
         }
         let found = bucket::read(&self.link.client).await;
-        match found.and_then(|it| it.context("the collector has not put it there")) {
+        match found.and_then(|it| it.context("the collector has not written it yet")) {
             Ok(entry) => {
                 self.trouble.end();
                 return Some(entry.version);
             }
             Err(error) => {
                 if let Some(error) = self.trouble.change_to(&error) {
-                    warn!("cannot read the description of the network: {error}");
+                    warn!("cannot read the network description: {error}");
                 }
             }
         }
         None
     }
 
-    /// Keeps `version` on disk. Where that fails it is tried again with the next look.
+    /// Stores `version` on disk. After a failure, the next check tries again.
     fn keep(&mut self, version: &NetworkVersion) {
         if self.kept.as_ref() == Some(version) {
             return;
@@ -118,7 +118,7 @@ impl Description {
             }
             Err(error) => {
                 if let Some(error) = self.disk_trouble.change_to(&error) {
-                    warn!("the description of the network is not on disk yet: {error}");
+                    warn!("cannot store the network description: {error}");
                 }
             }
         }
@@ -133,7 +133,7 @@ fn kept(path: &Path) -> Option<NetworkVersion> {
         let text = read_secret(path)?;
         Ok(NetworkVersion::from_json(text.as_bytes(), &path.display().to_string())?)
     };
-    read().inspect_err(|error| warn!("ignoring the last description: {error:#}")).ok()
+    read().inspect_err(|error| warn!("ignoring the stored network description: {error:#}")).ok()
 }
 
 fn write(path: &Path, version: &NetworkVersion) -> Result<()> {

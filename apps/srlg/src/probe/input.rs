@@ -1,7 +1,7 @@
-//! The input of a probe: files, exports of flows, an interface, or generated traffic.
+//! Input of a probe: files, flow exports, an interface, or generated traffic.
 //!
-//! Shape: [`Args::read`] drives a [`Site`] through the whole input. Invariant: equal files, or equal options of generated
-//! traffic, give equal slices. So a probe that is started again on them continues from its last slice.
+//! [`Args::read`] passes the whole input to a [`Site`]. Invariant: the same files, or the same options of generated
+//! traffic, give the same slices. Therefore a restarted probe continues after its last slice.
 
 use std::time::SystemTime;
 
@@ -17,7 +17,7 @@ use crate::alerts::Every;
 use crate::alerts::witnesses::LOOK;
 use crate::measure::tap::VIEW_BYTES;
 
-/// Options of the input of a probe.
+/// Input options of a probe.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "nats", "generate"])))]
@@ -32,7 +32,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Takes the site through the whole input, or that after `position`. Generated slices take `slice_ms` milliseconds.
+    /// Passes the input to the site, from `position` on if there is one. Generated slices have a length of `slice_ms`
+    /// milliseconds.
     pub(super) fn read(
         &self,
         slice_ms: u64,
@@ -45,7 +46,7 @@ impl Args {
         let mut input = Input::resume_with(&self.source, position, &mut || Ok(site.tap()?))?;
         if self.source.is_live() {
             let memory = VIEW_BYTES as f64 / 1e6;
-            info!("each thread that reads takes up to {memory:.1} MB for each view");
+            info!("each reader thread uses up to {memory:.1} MB per view");
         }
         let mut look = Every::new(LOOK);
         while let Some(event) = input.next_event()? {
@@ -56,7 +57,7 @@ impl Args {
                 Event::SetForward { step, now_ns } => {
                     let seconds = step.as_secs();
                     warn!(
-                        "the system clock was set forward by {seconds} s: the slices that it has skipped are missing"
+                        "the system clock was set forward by {seconds} s: the skipped slices are missing"
                     );
                     site.set_forward(step, now_ns)?;
                 }
@@ -83,7 +84,7 @@ impl Args {
         let first = self.generated.first_slice.unwrap_or(now()? / length);
         for (slice, pairs) in (first..).zip(self.generated.slices()) {
             let start = slice.saturating_mul(length);
-            // A slice without any pair is a slice as well.
+            // A slice without pairs must be sent, too.
             site.pass(start)?;
             for (inside, opposite) in pairs.into_iter().map(|pair| family.hosts(pair)) {
                 site.take(&Contact::new(start, opposite.into(), inside.into()))?;
@@ -93,7 +94,7 @@ impl Args {
     }
 }
 
-/// Returns the local time, nanoseconds since the Unix epoch.
+/// Returns the system time, in nanoseconds since the Unix epoch.
 fn now() -> Result<u64> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     Ok(u64::try_from(now.as_nanos())?)

@@ -1,11 +1,13 @@
-//! Contacts in, deltas of all views per slice out.
+//! Measurement of a probe: contacts go in, and one delta per slice with all views comes out.
 //!
-//! Shape: a [`Track`] of each view sorts pairs into slices by their time, or the taps of a live input do. A detector measures
-//! them, and [`Slices`] sends a slice that has ended in all views. These are told the time in turn, so that they end the same
-//! slices.
-//! Invariants: every slice from the first one on goes out once, in order, empty ones too: they are the
-//! heart beat. A slice goes out when it has ended, never in halves. Slices up to the mark of the spool have
-//! gone out before and are passed over.
+//! A [`Track`] of each view sorts pairs into slices by their time. For a live input, taps sort them. A detector per
+//! view counts the pairs, and [`Slices`] sends a slice when it has closed in all views. The views advance in turn, so
+//! that they close the same slices.
+//!
+//! Invariants:
+//! - Every slice from the first one on is sent once and in order. Empty slices are heartbeats.
+//! - A slice is sent as a whole, after it has closed.
+//! - Slices up to the mark of the spool were sent before, so they are skipped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,91 +42,92 @@ use crate::network::{NetworkVersion, NetworkView, VersionId};
 use crate::now_ms;
 use crate::show::troubles::TroubleKind;
 
-/// Time between two lines of the log about dropped contacts.
+/// Time between two log lines about dropped contacts.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Measurement {
     views: Vec<SiteView>,
     slices: Slices,
-    /// How long a slice waits for contacts after its end.
+    /// Time for which a slice waits for contacts after its end.
     grace: Duration,
     pairs: u64,
     log_dropped: Every,
     log_portless: Every,
 }
 
-/// A view, as this site sees it.
+/// A view at this site.
 struct SiteView {
     track: Track,
     rules: Rules,
     measured: ViewSlices,
 }
 
-/// The slices of a view.
+/// Slices of a view.
 struct ViewSlices {
     /// Number of the view.
     view: u8,
     detector: SlidingDetector,
-    /// The running slice; none before the first contact.
+    /// Running slice, or `None` before the first contact.
     running: Option<u64>,
-    /// The oldest slice of a pair that came since the last delta.
+    /// Oldest slice of the pairs since the last delta.
     oldest: Option<u64>,
-    /// Pairs that taps have pushed.
+    /// Number of pairs that taps have pushed.
     pushed: u64,
-    /// Details of the hosts that the collector asks about.
+    /// Details of the hosts that the collector watches.
     details: Details,
 }
 
-/// Slice after slice, of all views.
+/// Slices of all views, and the way to the outbox.
 struct Slices {
     version: VersionId,
-    /// The view that comes last.
+    /// Number of the last view.
     last: u8,
-    /// Slices in the longest window.
+    /// Length of the longest window, in slices.
     window: u32,
     pacer: Pacer,
     outbox: Arc<Outbox>,
     part_bytes: usize,
     mark: Option<u64>,
-    /// Deltas of slices that have not ended in all views.
+    /// Deltas of slices that have not closed in all views.
     deltas: BTreeMap<u64, Vec<ViewDelta>>,
-    /// Reports about hosts in views that have ended their last slice.
+    /// Reports about watched hosts that have not been sent.
     hosts: Vec<HostReport>,
     slice_ms: u64,
-    /// Sampling of the contacts by slice, of slices that have not been sent.
+    /// Sampling of the contacts in slices that have not been sent.
     sampling: BTreeMap<u64, Sampling>,
     exporters: WitnessTable,
-    /// The newest slice that a contact was of.
+    /// Newest slice to which a contact belongs.
     newest: u64,
     positions: Positions,
     totals: Totals,
 }
 
-/// A view that ends slices, and all that becomes of these.
+/// A view that closes slices, with the state of all views.
 struct Sink<'a> {
     of: &'a mut ViewSlices,
     slices: &'a mut Slices,
     taps: ViewTaps<'a>,
 }
 
-/// The totals of a run.
+/// Totals of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) pairs: u64,
     pub(super) slices: u64,
-    /// Slices that the spool had already.
+    /// Slices that were already in the spool.
     pub(super) passed_over: u64,
     /// Slices of a long silence, which are not sent.
     pub(super) silent: u64,
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
-    /// Contacts without a port, in the view of ports that left out the most.
+    /// Contacts without a port, in the view of ports with the most of them.
     pub(super) without_port: u64,
 }
 
 impl Measurement {
-    /// Makes what measures the views of a `version` of the network on `device`. Slices of live input wait for contacts on their way.
+    /// Returns a measurement of the views of a network `version` on `device`. Slices of a live input wait for contacts
+    /// in flight.
     pub(super) fn new(
         version: &NetworkVersion,
         is_live: bool,
@@ -136,10 +139,10 @@ impl Measurement {
         let NetworkVersion { id: version, network, .. } = version;
         let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
         let view = |(number, view): (u8, &NetworkView)| {
-            // Later than the window no pair counts.
+            // Pairs that are later than the window do not count.
             let clock = SliceClock::new(network.slice(), view.sizes.window - 1, Duration::MAX)?;
             let detector = SlidingDetector::new(view.sizes, device)
-                .with_context(|| format!("no detector for the view {}", view.name))?;
+                .with_context(|| format!("cannot create the detector of view {}", view.name))?;
             let rules = Rules::new(Vec::new(), view.allows.clone());
             let track = Track::new(&view.view, clock.with_grace(grace), &detector, &rules)?;
             let details = Details::new(view.sizes.seed).with_view(&view.view);
@@ -181,7 +184,7 @@ impl Measurement {
         })
     }
 
-    /// Makes the views of a thread that reads a live input. Slices end by [`pass`](Self::pass).
+    /// Returns the views for a reader thread of a live input. [`pass`](Self::pass) closes their slices.
     pub(super) fn tap(&self) -> Result<Vec<ViewTap>> {
         let tap = |SiteView { track, rules, measured }: &SiteView| {
             let ViewSlices { detector, details, .. } = measured;
@@ -190,7 +193,7 @@ impl Measurement {
         self.views.iter().map(tap).collect()
     }
 
-    /// Takes over what `taps` have counted.
+    /// Collects the counts of `taps`.
     fn collect(&mut self, taps: &Taps) {
         let too_late = self.dropped().too_late;
         let TapCounts { contacts: ContactCounts { unused, .. }, newest_ns, sampling } =
@@ -214,7 +217,7 @@ impl Measurement {
         }
     }
 
-    /// Takes a contact.
+    /// Counts a contact in all views.
     pub(super) fn take(&mut self, contact: &Contact, taps: &Taps) -> Result<()> {
         let Self { views, slices, pairs: count, .. } = self;
         let (mut slice, mut dropped, mut is_portless) = (None, None, false);
@@ -246,18 +249,18 @@ impl Measurement {
         Ok(())
     }
 
-    /// Notes that all contacts before `position` have been taken, or are in `taps`.
+    /// Notes that all contacts before `position` have been taken, here or by `taps`.
     pub(super) fn note_position(&mut self, position: &Position, taps: &Taps) {
         self.collect(taps);
         self.slices.positions.note(self.slices.newest, position);
     }
 
-    /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
+    /// Updates the exporters of `input` at `now_ns`, and detects silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Notes that the clock was set forward by `step` to `now_ns`: no exporter was silent meanwhile.
+    /// Notes that the clock was set forward by `step` to `now_ns`. No exporter was silent during this step.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) {
         self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
     }
@@ -272,12 +275,12 @@ impl Measurement {
         &self.slices.exporters
     }
 
-    /// Logs that contacts are dropped. After a clock was set back, a live input may lose all of them.
+    /// Logs that contacts are dropped. If a clock was set back, a live input may lose all contacts.
     fn tell_dropped(&mut self, why: &str) {
         if self.log_dropped.is_due() {
             let Totals { too_late: late, future, .. } = self.dropped();
             warn!(
-                "contacts {why} are dropped, {late} too late and {future} from the future so far: was a clock changed?"
+                "dropping contacts that are {why}: {late} too late and {future} from the future so far; check the clocks of the exporters and of this machine"
             );
         }
     }
@@ -286,15 +289,15 @@ impl Measurement {
     fn tell_portless(&mut self) {
         if self.log_portless.is_due() {
             warn!(
-                "no contact has a port: views of ports count nothing; let the input report protocols and destination ports"
+                "no contact has a port, so views of ports count nothing; let the input report protocols and destination ports"
             );
         }
     }
 
-    /// Lets time pass until `now_ns`, the time of day, by which slices end. The first one is that of the first call.
+    /// Advances to the system time `now_ns`, which may close slices. The first call determines the first slice.
     pub(super) fn pass(&mut self, now_ns: u64, taps: &Taps) -> Result<()> {
         self.collect(taps);
-        // A slice of which pairs wait is no part of a silence.
+        // A slice with waiting pairs is not part of a silence.
         for slice in taps.waiting() {
             let start_ns = self.start_ns(slice);
             if start_ns < now_ns {
@@ -312,16 +315,16 @@ impl Measurement {
         Ok(())
     }
 
-    /// Returns the time at which `slice` starts to run, nanoseconds since the Unix epoch.
+    /// Returns the time at which `slice` opens, in nanoseconds since the Unix epoch.
     fn start_ns(&self, slice: u64) -> u64 {
         let start_ms = slice.saturating_mul(self.slices.slice_ms);
         start_ms.saturating_mul(1_000_000).saturating_add(self.grace.as_nanos() as u64)
     }
 
-    /// Ends the last slice, if there was any, and those of which pairs wait.
+    /// Closes the running slice, if there is one, and the slices with waiting pairs.
     pub(super) fn finish(mut self, taps: &Taps) -> Result<Totals> {
         self.collect(taps);
-        // A contact from the future makes no slices.
+        // A contact from the future must not create slices.
         let now_slice = now_ms() / self.slices.slice_ms;
         if let Some(last) = taps.waiting().into_iter().filter(|slice| *slice <= now_slice).max() {
             self.pass(self.start_ns(last), taps)?;
@@ -342,7 +345,7 @@ impl Measurement {
         self.views.iter().map(|view| view.track.filter.counts.without_port).max().unwrap_or(0)
     }
 
-    /// Returns the contacts that the view with the longest window dropped, which are the fewest.
+    /// Returns the contacts dropped by the view with the longest window, which drops the fewest.
     fn dropped(&self) -> Totals {
         let tracks = || self.views.iter().map(|view| &view.track);
         let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
@@ -355,7 +358,7 @@ impl Measurement {
 }
 
 impl ViewSlices {
-    /// Looks at the hosts of the `watchlist` when a slice has ended, and returns what is known of them.
+    /// Collects details of the hosts on the `watchlist` after a slice has closed, and returns their reports.
     fn look_at(
         &mut self,
         watchlist: Option<&Watchlist>,
@@ -394,7 +397,7 @@ impl SliceSink for Sink<'_> {
     fn start(&mut self, slice: u64) -> Result<()> {
         self.begin(slice)?;
         if let Some(mark) = self.slices.mark.filter(|mark| slice <= *mark && self.is_last()) {
-            info!("slices {slice} to {mark} are in the spool already and are passed over");
+            info!("skipping slices {slice} to {mark}, which are already in the spool");
         }
         Ok(())
     }
@@ -415,7 +418,7 @@ impl SliceSink for Sink<'_> {
         let first = slice.saturating_sub(window).max(running + 1);
         if first > running + 1 && self.is_last() {
             let silent = first - running - 1;
-            warn!("{silent} slices of silence before slice {first} are left out");
+            warn!("skipping {silent} silent slices before slice {first}");
             self.slices.totals.silent += silent;
         }
         for silent in first..slice {
@@ -429,15 +432,15 @@ impl SliceSink for Sink<'_> {
 impl Sink<'_> {
     fn begin(&mut self, slice: u64) -> Result<()> {
         self.of.running = Some(slice);
-        // Taps push whatever runs. What they push of slices that are passed over goes out with a later one.
+        // Taps push to whichever slice is running. Pairs that they push to a skipped slice are sent with a later one.
         if !self.is_passed_over() || self.taps.are_there() {
             self.of.detector.skip_to(slice)?;
         }
         Ok(())
     }
 
-    /// Ends the running slice, if any runs; the last view to do so sends what was touched in all. The newest slice of those
-    /// that end together is reported.
+    /// Closes the running slice, if there is one. The last view to close it sends the recorders touched in all views.
+    /// If several slices close together, only the newest is reported.
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
         let Self { of, slices, taps } = self;
@@ -446,8 +449,8 @@ impl Sink<'_> {
         of.oldest = of.oldest.into_iter().chain(pushed.oldest).min();
         let is_passed_over = of.running <= slices.mark;
         if !is_passed_over {
-            // Pairs that were late have touched the past, and no further back than they were late. Pairs that taps push from
-            // here on, before the next slice runs, will be late.
+            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that taps push from now
+            // until the next slice opens will be late.
             let touched = of.oldest.take().map_or(1, |oldest| slice - oldest + 1);
             let touched = touched.min(of.detector.params().window().into()) as u32;
             let delta = of.detector.delta(touched)?;
@@ -467,7 +470,7 @@ impl Sink<'_> {
         if is_passed_over && !self.taps.are_there() {
             self.slices.sampling_up_to(slice);
         }
-        // Before the slice is on disk: the collector may close it as soon as it hears of it.
+        // The report must come before the slice, because the collector may close the slice as soon as it arrives.
         if is_newest && !is_passed_over {
             self.slices.report(slice);
         }
@@ -478,14 +481,14 @@ impl Sink<'_> {
         self.of.view == self.slices.last
     }
 
-    /// Returns whether the running slice is in the spool already.
+    /// Returns whether the running slice is already in the spool.
     fn is_passed_over(&self) -> bool {
         self.of.running <= self.slices.mark
     }
 }
 
 impl Slices {
-    /// Sends what was touched in `slice`.
+    /// Sends the recorders touched in `slice`.
     fn send(&mut self, slice: u64, is_passed_over: bool) -> Result<()> {
         if is_passed_over {
             self.totals.passed_over += 1;
@@ -504,7 +507,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Reports the hosts that the collector asks about, and the spool, to the task that sends reports.
+    /// Passes reports about the watched hosts and the spool to the reporter.
     fn report(&mut self, slice: u64) {
         let (version, spool) = (self.version, self.outbox.spool());
         let report = |hosts: &[HostReport]| {
@@ -520,7 +523,7 @@ impl Slices {
         self.outbox.reports.send_replace(reports);
     }
 
-    /// Returns the sampling of the contacts that are sent with `slice`: its own, and late ones.
+    /// Returns the sampling of the contacts that are sent with `slice`, including late ones.
     fn sampling_up_to(&mut self, slice: u64) -> Sampling {
         let later = self.sampling.split_off(&(slice + 1));
         let mut sampling = Sampling::default();
@@ -537,8 +540,7 @@ impl fmt::Display for Totals {
             self;
         write!(
             f,
-            "{pairs} pairs, {slices} slices of {bytes} bytes in all; {passed_over} slices passed over, \
-             {silent} left out; {too_late} contacts too late, {future} from the future"
+            "{pairs} pairs; {slices} slices sent with {bytes} bytes, {passed_over} already in the spool, {silent} silent; {too_late} contacts too late, {future} from the future"
         )?;
         match without_port {
             0 => Ok(()),

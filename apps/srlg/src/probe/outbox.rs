@@ -1,9 +1,11 @@
-//! Between measuring and sending: the spool, and who waits for what.
+//! Outbox of a probe: the spool, between counting and sending.
 //!
-//! Shape: one side [puts](Outbox::put) slices, the other takes them [from](Outbox::from) some slice
-//! on and tells what became of them. Invariant: at most `keep` slices are in the spool, besides the one that
-//! is being put. Beyond, measuring waits until the broker has the oldest one; where the input does not
-//! wait either, the oldest one is given up, counted and told.
+//! One side [puts](Outbox::put) slices into the outbox. The other side takes them [from](Outbox::from) a given slice on
+//! and reports whether they arrived.
+//!
+//! Invariant: the spool has at most `keep` slices, beside the one that is being put. If it is full, counting waits
+//! until the broker has acknowledged the oldest slice. A live input cannot wait, so its oldest slice is dropped,
+//! counted and logged.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -18,47 +20,48 @@ use super::spool::{Spool, SpoolEntry, SpoolError};
 use crate::network::report::{SiteReport, SpoolState, Watchlist};
 use crate::network::{NetworkVersion, VersionId};
 
-/// Between two attempts to write to a disk that is full.
+/// Time between two attempts to write to a full disk.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Whoever measures has to stop: the probe ends.
+/// The error of a call that is interrupted because the probe stops.
 #[derive(Debug, thiserror::Error)]
 #[error("the probe was stopped")]
 pub(super) struct Interruption;
 
 pub(super) struct Outbox {
     state: Mutex<State>,
-    /// Room in the spool, or the end.
+    /// Signal that the spool has room, or that the probe stops.
     room: Condvar,
-    /// Something new for the one who sends.
+    /// Signal that the publisher has new work.
     news: Notify,
-    /// All that is in the spool is to be sent again.
+    /// Signal that all slices of the spool must be sent again.
     again: Notify,
-    /// Slices that the spool keeps, if that is not the window.
+    /// Maximum number of slices in the spool, if it differs from the window.
     keep: Option<usize>,
     live: bool,
-    /// The hosts that the collector asks about.
+    /// Hosts that the collector watches.
     pub(super) watchlist: watch::Sender<Option<Arc<Watchlist>>>,
-    /// The reports of the last slice.
+    /// Reports of the last slice.
     pub(super) reports: watch::Sender<Vec<SiteReport>>,
 }
 
 struct State {
     spool: Spool,
-    /// The most slices in the spool, besides the one that is being put.
+    /// Maximum number of slices in the spool, beside the one that is being put.
     keep: usize,
-    /// The broker has every slice up to this one.
+    /// Slice up to which the broker has acknowledged everything.
     acked: Option<u64>,
-    /// The collector has every slice up to this one on its disk.
+    /// Slice up to which the collector has stored everything.
     durable: Option<u64>,
-    /// Slices that were given up.
+    /// Number of dropped slices.
     lost: u64,
     ended: bool,
     stopped: bool,
 }
 
 impl Outbox {
-    /// Makes the outbox of `version` of the network, of `keep` slices or else of the window, for an input that may be `live`.
+    /// Returns the outbox of a network `version`. It has room for `keep` slices, or else for the window. `live` says
+    /// whether the input is live.
     pub(super) fn new(
         spool: Spool,
         version: &NetworkVersion,
@@ -86,10 +89,10 @@ impl Outbox {
         }
     }
 
-    /// Starts with `version` of the network, whose slices may have other numbers. Waits as long as the disk is full.
+    /// Switches to network `version`, whose slices may have other numbers. Waits while the disk is full.
     pub(super) fn begin(&self, version: &NetworkVersion) -> Result<(), Interruption> {
         let id = version.id;
-        let what = format_args!("version {id} of the network waits");
+        let what = format_args!("network version {id} waits");
         let (mut state, _) = self.write(&what, |spool| spool.begin(id))?;
         (state.acked, state.durable) = (None, None);
         state.keep = self.keep.unwrap_or_else(|| window(version));
@@ -97,12 +100,12 @@ impl Outbox {
         Ok(())
     }
 
-    /// The hosts that the collector asks about, if it numbers views by that version of the network.
+    /// Returns the hosts that the collector watches, if it numbers the views by this network version.
     pub(super) fn watchlist(&self, version: VersionId) -> Option<Arc<Watchlist>> {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
-    /// Tries to `write` until the disk has room, and logs once `what` waits for that; also returns whether it has waited.
+    /// Repeats `write` until it succeeds, and logs once that `what` waits. Also returns whether it has waited.
     fn write(
         &self,
         what: &fmt::Arguments<'_>,
@@ -123,22 +126,22 @@ impl Outbox {
         Ok((state, has_waited))
     }
 
-    /// Lets all that is in the spool be sent again.
+    /// Lets all slices of the spool be sent again.
     pub(super) fn send_again(&self) {
         self.again.notify_one();
     }
 
-    /// Waits until all that is in the spool is to be sent again.
+    /// Waits until all slices of the spool must be sent again.
     pub(super) async fn is_to_be_sent_again(&self) {
         self.again.notified().await;
     }
 
-    /// The version of the network that its slices are of.
+    /// Returns the network version of the slices.
     pub(super) fn version(&self) -> VersionId {
         self.state().spool.version()
     }
 
-    /// Puts a slice into the spool. It waits as long as there is no room, and as long as the disk is full.
+    /// Puts a slice into the spool. Waits while there is no room and while the disk is full.
     pub(super) fn put(
         &self,
         slice: u64,
@@ -148,20 +151,20 @@ impl Outbox {
         let what = format_args!("slice {slice} stays in memory");
         let (state, has_waited) = self.write(&what, |spool| spool.put(slice, parts, sampling))?;
         if has_waited {
-            info!("the spool can be written again: slice {slice} is in it");
+            info!("the spool can be written again: slice {slice} is stored");
         }
         self.news.notify_one();
         self.make_room(state)
     }
 
-    /// Stores the position of the input before which all contacts are in the slices of the spool, or were in former ones. It waits
-    /// as long as the disk is full.
+    /// Stores the position of the input before which all contacts are in slices of the spool, or were in former ones.
+    /// Waits while the disk is full.
     pub(super) fn put_position(&self, position: &Position) -> Result<(), Interruption> {
-        let what = format_args!("the position in {} stays in memory", position.topic);
+        let what = format_args!("the position in topic {} stays in memory", position.topic);
         self.write(&what, |spool| spool.put_position(position)).map(drop)
     }
 
-    /// The position that was stored last.
+    /// Returns the position that was stored last.
     pub(super) fn position(&self) -> Option<Position> {
         self.state().spool.position().cloned()
     }
@@ -177,7 +180,7 @@ impl Outbox {
                 state.lost += 1;
                 let (keep, lost) = (state.keep, state.lost);
                 warn!(
-                    "slice {oldest} is lost, {lost} so far: the broker is away for more than {keep} slices"
+                    "lost slice {oldest} ({lost} so far): the broker has been unreachable for more than {keep} slices"
                 );
             }
             remove(&mut state.spool, oldest);
@@ -185,12 +188,12 @@ impl Outbox {
         if state.stopped { Err(Interruption) } else { Ok(()) }
     }
 
-    /// Up to `most` slices from `first` on.
+    /// Returns up to `most` slices from `first` on.
     pub(super) fn from(&self, first: u64, most: usize) -> Vec<u64> {
         self.state().spool.slices().range(first..).take(most).copied().collect()
     }
 
-    /// What there is of a slice; no part where it is gone or damaged, which is told.
+    /// Returns the content of a slice, which has no parts if the slice is gone or damaged. Damage is logged.
     pub(super) fn read(&self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         match self.state().spool.read(slice) {
             Err(damaged @ SpoolError::Damaged { .. }) => {
@@ -201,7 +204,7 @@ impl Outbox {
         }
     }
 
-    /// Notes that the broker has every slice up to `slice` of that version of the network.
+    /// Notes that the broker has acknowledged every slice up to `slice` of this network version.
     pub(super) fn ack(&self, version: VersionId, slice: u64) {
         let mut state = self.state();
         if version != state.spool.version() {
@@ -212,7 +215,7 @@ impl Outbox {
         self.room.notify_all();
     }
 
-    /// Notes that the collector has every slice up to `slice` of that version of the network on its disk.
+    /// Notes that the collector has stored every slice up to `slice` of this network version.
     pub(super) fn durable(&self, version: VersionId, slice: u64) {
         let mut state = self.state();
         if version != state.spool.version() {
@@ -224,31 +227,32 @@ impl Outbox {
         self.news.notify_one();
     }
 
-    /// There will be no more slices.
+    /// Notes that there will be no more slices.
     pub(super) fn end(&self) {
         self.state().ended = true;
         self.news.notify_one();
     }
 
-    /// Whoever waits for room waits no more.
+    /// Interrupts all calls that wait for room.
     pub(super) fn stop(&self) {
         self.state().stopped = true;
         self.room.notify_all();
     }
 
-    /// Something has changed since the last call.
+    /// Waits for a change since the last call.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// Whether all is sent, as far as `next`, and on the collector's disk if that matters.
+    /// Returns whether the input has ended and all slices before `next` are sent. With `durably`, the collector must
+    /// also have stored them.
     pub(super) fn is_done(&self, next: u64, durably: bool) -> bool {
         let state = self.state();
         let mark = state.spool.mark();
         state.ended && mark < Some(next) && (!durably || state.durable >= mark)
     }
 
-    /// The newest slice of that version of the network that was ever put here.
+    /// Returns the newest slice of this network version that was ever put into the spool.
     pub(super) fn mark(&self, version: VersionId) -> Option<u64> {
         let state = self.state();
         state.spool.mark().filter(|_| state.spool.version() == version)
@@ -258,7 +262,7 @@ impl Outbox {
         self.state().spool.slices().len()
     }
 
-    /// The state of the spool.
+    /// Returns the state of the spool.
     pub(super) fn spool(&self) -> SpoolState {
         let state = self.state();
         let acked = state.acked_len();
@@ -266,7 +270,7 @@ impl Outbox {
         SpoolState { slices: slices as u64, unsent: (slices - acked) as u64, lost: state.lost }
     }
 
-    /// Slices in the spool that the broker has.
+    /// Returns the number of slices in the spool that the broker has acknowledged.
     pub(super) fn acked_len(&self) -> usize {
         self.state().acked_len()
     }
@@ -281,8 +285,8 @@ impl State {
         self.acked.map_or(0, |acked| self.spool.slices().range(..=acked).count())
     }
 
-    /// Removes what is durable. Not before the broker has it: what it refused of the very first slices
-    /// the collector has never heard of, and does not miss.
+    /// Removes slices that are durable and that the broker has acknowledged. Durability alone is not enough: if the
+    /// broker refuses the very first slices, the collector does not miss them. It then reports later slices as durable.
     fn forget(&mut self) {
         if let Some(slice) = self.durable.min(self.acked) {
             remove(&mut self.spool, slice);
@@ -290,14 +294,14 @@ impl State {
     }
 }
 
-/// Slices in the longest window, but at least the one before the running one.
+/// Returns the length of the longest window, in slices, but at least 2 to include the slice before the running one.
 fn window(version: &NetworkVersion) -> usize {
     version.network.window().max(2) as usize
 }
 
-const UNPOISONED: &str = "nobody panics while holding the spool";
+const UNPOISONED: &str = "no thread panics while it holds the spool";
 
-/// Removes what nobody needs any more; what cannot be removed now is removed with a later slice.
+/// Removes slices that are no longer needed. A file that cannot be removed now is removed with a later slice.
 fn remove(spool: &mut Spool, slice: u64) {
     if let Err(error) = spool.remove_up_to(slice) {
         warn!("{error}");

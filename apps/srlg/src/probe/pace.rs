@@ -1,14 +1,14 @@
-//! How fast a probe lets time pass.
+//! Pace of a probe's slices.
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// Slices per second.
+/// Pace of slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// A slice takes as long as it is.
+    /// Each slice takes as long as its length.
     Real,
-    /// So many slices per second.
+    /// A number of slices per second.
     PerSecond(f64),
 }
 
@@ -16,7 +16,7 @@ impl FromStr for Pace {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WRONG: &str = "give real, or slices per second from 0.001 to 1000000";
+        const WRONG: &str = "must be real, or slices per second from 0.001 to 1000000";
         match text {
             "real" => Ok(Self::Real),
             number => match number.parse() {
@@ -30,7 +30,7 @@ impl FromStr for Pace {
 /// A clock that delays slices until they are due.
 #[derive(Debug)]
 pub(super) struct Pacer {
-    /// Length of a slice; none where nothing is held up.
+    /// Length of a slice, or `None` without delays.
     slice: Option<Duration>,
     next: Option<Instant>,
 }
@@ -44,7 +44,7 @@ impl Pacer {
         Self { slice, next: None }
     }
 
-    /// How long the slice that ends at `now` has to wait. One that is behind is not made up for.
+    /// Returns the time for which the slice that ends at `now` must wait. A delay is not made up for.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
         let Some(slice) = self.slice else { return Duration::ZERO };
         let due = self.next.unwrap_or(now + slice);

@@ -1,9 +1,9 @@
-//! From the spool to the broker, until it says that it has everything.
+//! Publisher of a probe: sends the slices of the spool until the broker has acknowledged everything.
 //!
-//! Shape: [`Publisher::run`] sends the slices of the spool in order, some of them ahead of the
-//! acknowledgements, and hears the collector's notices. Invariant: after every connection it begins
-//! with the oldest slice of the spool again, and whenever the collector asks for it. A broker may lose
-//! what it had acknowledged; sending again is harmless, as merging again changes nothing.
+//! [`Publisher::run`] sends the slices in order, several of them ahead of the acknowledgements, and receives durability
+//! messages of the collector. Invariant: after every connection, and whenever the collector requests it, sending starts
+//! again with the oldest slice of the spool. A broker may lose messages that it has acknowledged. Sending a slice again
+//! is harmless, because merging it again changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::alerts::Trouble;
 use crate::network::connect::{Link, LinkState};
 use crate::network::subjects::{self, AGAIN, PART_HEADER, Part, SAMPLING_HEADER, STREAM};
 
-/// Slices that are on their way at once.
+/// Maximum number of slices in flight.
 const AHEAD: usize = 16;
 
 /// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two attempts.
+/// Time between two attempts.
 const RETRY: Duration = Duration::from_millis(250);
 
 pub(super) struct Publisher {
@@ -41,10 +41,11 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// A publisher of `probe`, which hears its notices from now on.
+    /// Returns the publisher of `probe`, which receives durability messages from now on.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let notices = link.client.subscribe(subjects::durable(probe)).await;
-        let mut notices = notices.context("cannot hear the collector's notices")?;
+        let mut notices =
+            notices.context("cannot subscribe to the collector's durability messages")?;
         let durable = Arc::clone(&outbox);
         let notices = tokio::spawn(async move {
             while let Some(notice) = notices.next().await {
@@ -56,18 +57,18 @@ impl Publisher {
         Ok(Self { state: link.state, stream, probe, subject, outbox, notices })
     }
 
-    /// Sends until the input has ended and the broker has everything; with `durably`, until the
-    /// collector has it on its disk.
+    /// Sends until the input has ended and the broker has acknowledged everything. With `durably`, the collector must
+    /// also have stored everything.
     pub(super) async fn run(&self, durably: bool) -> Result<()> {
         let mut link = self.state.clone();
         let mut trouble = Trouble::default();
         loop {
             let up = link.wait_for(|link| link.up).await;
             let LinkState { connects, .. } =
-                *up.context("the connection to the broker is gone for good")?;
+                *up.context("the connection to the broker was closed permanently")?;
             let mut gone = link.clone();
             tokio::select! {
-                // First: a version that starts makes the slices that are being sent obsolete.
+                // This branch comes first, because a new version makes the slices in flight obsolete.
                 biased;
                 () = self.outbox.is_to_be_sent_again() => {}
                 () = self.send_from_oldest(durably, &mut trouble) => return Ok(()),
@@ -76,7 +77,7 @@ impl Publisher {
         }
     }
 
-    /// Sends everything in the spool, then what comes; ends when there is nothing left to do.
+    /// Sends everything in the spool, and then new slices. Ends when nothing is left to do.
     async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
         let (mut next, version) = (0, self.outbox.version());
         loop {
@@ -94,14 +95,14 @@ impl Publisher {
                     Ok(None) => break,
                     Ok(Some(slice)) => {
                         if trouble.end() {
-                            info!("the broker takes slices again");
+                            info!("the broker accepts slices again");
                         }
                         self.outbox.ack(version, slice);
                         next = slice + 1;
                     }
                     Err(error) => {
                         if let Some(error) = trouble.change_to(&error) {
-                            warn!("slices are not sent yet, and stay in the spool: {error}");
+                            warn!("cannot send slices: {error}; they stay in the spool");
                         }
                         tokio::time::sleep(RETRY).await;
                         break;
@@ -111,7 +112,7 @@ impl Publisher {
         }
     }
 
-    /// Sends a slice, all its parts at once, and waits until the broker has them.
+    /// Sends all parts of a slice at once, and waits until the broker has acknowledged them.
     async fn send(&self, slice: u64) -> Result<u64> {
         let SpoolEntry { parts, sampling } = self.outbox.read(slice)?;
         let count = parts.len() as u32;
@@ -142,10 +143,10 @@ impl Drop for Publisher {
     }
 }
 
-/// Does as a notice says. One that makes no sense is logged.
+/// Handles a durability message. A malformed message is logged.
 fn hear(outbox: &Outbox, notice: &[u8]) {
     if notice == AGAIN.as_bytes() {
-        info!("the broker has lost messages: what is in the spool is sent again");
+        info!("the broker has lost messages: sending all slices of the spool again");
         return outbox.send_again();
     }
     let durable = || {
@@ -155,7 +156,7 @@ fn hear(outbox: &Outbox, notice: &[u8]) {
     match durable() {
         Some((version, slice)) => outbox.durable(version, slice),
         None => warn!(
-            "a notice is neither a version with a slice nor {AGAIN:?}: {:?}",
+            "ignoring a durability message that is neither a version with a slice nor {AGAIN:?}: {:?}",
             String::from_utf8_lossy(notice)
         ),
     }

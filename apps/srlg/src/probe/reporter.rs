@@ -1,6 +1,6 @@
-//! [`Reporter`]: hears which hosts the collector asks about, and sends reports of these and of the spool.
+//! Reporter of a probe: receives the collector's watch list, and sends reports about watched hosts and the spool.
 //!
-//! Both are core NATS and are never sent again: nothing waits for a report, and the next one replaces it.
+//! Both use core NATS and are never sent again. Nothing waits for a report, and the next report replaces it.
 
 use std::sync::Arc;
 
@@ -16,34 +16,34 @@ use crate::network::connect::Link;
 use crate::network::report::SiteReport;
 use crate::network::subjects::{self, WATCHLIST};
 
-/// The reports of a probe.
+/// Sender of a probe's reports.
 pub(super) struct Reporter {
     link: Link,
     subject: String,
     outbox: Arc<Outbox>,
     watchlists: Subscriber,
     reports: watch::Receiver<Vec<SiteReport>>,
-    /// The last errors of watch lists and of reports, which are logged once each.
+    /// Last errors of receiving watch lists and of sending reports. Each error is logged once.
     list_trouble: Trouble,
     trouble: Trouble,
 }
 
 impl Reporter {
-    /// Makes the reporter of `probe`, which hears the collector from now on.
+    /// Returns the reporter of `probe`, which receives watch lists from now on.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let watchlists = link.client.subscribe(WATCHLIST).await;
-        let watchlists = watchlists.context("cannot hear the collector's watch list")?;
+        let watchlists = watchlists.context("cannot subscribe to the collector's watch list")?;
         let (subject, reports) = (subjects::report(probe), outbox.reports.subscribe());
         let (list_trouble, trouble) = (Trouble::default(), Trouble::default());
         Ok(Self { link, subject, outbox, watchlists, reports, list_trouble, trouble })
     }
 
-    /// Hears and reports for ever.
+    /// Receives watch lists and sends reports until an error occurs.
     pub(super) async fn run(mut self) -> Result<()> {
         loop {
             tokio::select! {
                 message = self.watchlists.next() => {
-                    let message = message.context("the connection to the broker is gone for good")?;
+                    let message = message.context("the connection to the broker was closed permanently")?;
                     match serde_json::from_slice(&message.payload) {
                         Ok(watchlist) => {
                             self.list_trouble.end();
@@ -51,12 +51,12 @@ impl Reporter {
                         }
                         Err(error) => {
                             if let Some(error) = self.list_trouble.change_to(&error.into()) {
-                                warn!("ignoring the collector's watch list: {error}");
+                                warn!("cannot read the collector's watch list: {error}");
                             }
                         }
                     }
                 }
-                // The outbox has its sender.
+                // The outbox keeps the sender, so this channel never closes.
                 _ = self.reports.changed() => match self.report().await {
                     Ok(()) => drop(self.trouble.end()),
                     Err(error) => {
@@ -71,7 +71,7 @@ impl Reporter {
 
     async fn report(&mut self) -> Result<()> {
         let reports = self.reports.borrow_and_update().clone();
-        // To a broker that is away, reports would only wait.
+        // While the broker is unreachable, reports would only accumulate.
         if !self.link.state.borrow().up {
             return Ok(());
         }

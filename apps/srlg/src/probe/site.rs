@@ -1,7 +1,7 @@
-//! [`Site`]: the traffic of a probe, measured by the latest version of the network.
+//! Traffic of a probe, counted by the latest network version.
 //!
-//! Invariant: nothing is measured by a version before its first slice, or by another version from the moment on at which
-//! the probe knows it. The collector rejects the slices of former versions anyway.
+//! Invariant: no version counts contacts before its first slice, and a former version counts none as soon as the probe
+//! knows a new one. The collector rejects slices of former versions anyway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,38 +22,38 @@ use crate::measure::tap::Taps;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
-/// A first slice that is further ahead than this is the fault of a clock, in milliseconds.
+/// Lead of a first slice over the system clock that indicates a wrong clock, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
-/// The longest that it may take to give all threads that read new views, in milliseconds.
+/// Longest time to give new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
 
-/// Options of a measurement by any version.
+/// Options that all network versions share.
 pub(super) struct SiteOptions {
     /// Whether the input is live.
     pub(super) is_live: bool,
     pub(super) pace: Option<Pace>,
     pub(super) device: Device,
-    /// Networks of the exporters that may send.
+    /// Networks of the permitted exporters.
     pub(super) exporters: Vec<IpNet>,
-    /// The time without a datagram after which an exporter is silent, unless that follows from its pauses.
+    /// Time without a datagram after which an exporter is silent, or `None` to derive it from the exporter's pauses.
     pub(super) silent_after: Option<Duration>,
 }
 
-/// The traffic of a probe.
+/// Traffic of a probe.
 pub(super) struct Site {
     options: SiteOptions,
     outbox: Arc<Outbox>,
     versions: watch::Receiver<NetworkVersion>,
     measurement: Measurement,
-    /// The taps of the threads that read a live input, with the views of the measurement.
+    /// Taps of the reader threads of a live input, with the views of the measurement.
     taps: Taps,
-    /// Start of the first slice, nanoseconds since the Unix epoch; 0 where the first contact starts it.
+    /// Start of the first slice, in nanoseconds since the Unix epoch, or 0 if the first contact starts it.
     from_ns: u64,
 }
 
 impl Site {
-    /// Makes a site that measures by the latest of `versions`.
+    /// Returns a site that counts by the latest of `versions`.
     pub(super) fn new(
         options: SiteOptions,
         mut versions: watch::Receiver<NetworkVersion>,
@@ -71,7 +71,8 @@ impl Site {
         Ok(site)
     }
 
-    /// Makes a tap for a thread that reads a live input, and returns its sink. The thread needs no [`take`](Self::take).
+    /// Adds a tap for a reader thread of a live input, and returns its sink. The thread does not need
+    /// [`take`](Self::take).
     pub(super) fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let slice_ms = self.measurement.slice_ms();
         let first_slice = self.from_ns / 1_000_000 / slice_ms;
@@ -92,12 +93,12 @@ impl Site {
         self.measurement.note_position(position, &self.taps);
     }
 
-    /// Takes the times of the exporters of `input` at `now_ns`, and finds silent ones.
+    /// Updates the exporters of `input` at `now_ns`, and detects silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.measurement.look_at(input, now_ns);
     }
 
-    /// Lets time pass until `now_ns`.
+    /// Advances time to `now_ns`, which may close slices.
     pub(super) fn pass(&mut self, now_ns: u64) -> Result<()> {
         if self.versions.has_changed().unwrap_or(false) {
             let version = self.versions.borrow_and_update().clone();
@@ -107,25 +108,25 @@ impl Site {
         self.measurement.pass(now_ns, &self.taps)
     }
 
-    /// Starts again after the clock was set forward by `step` to `now_ns`. The slices that the clock has skipped are not sent:
-    /// they are missing, and not empty, so that the collector ends no alert because of them.
+    /// Restarts after the clock was set forward by `step` to `now_ns`. The skipped slices are not sent. The collector
+    /// treats them as missing, not as empty, so they end no alert.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
         self.measurement.set_forward(step, now_ns);
         let version = self.versions.borrow().clone();
-        // A version that is new begins with the next call of `pass`.
+        // The next call of `pass` starts a new version.
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
     }
 
-    /// Measures by `version` from the next slice on.
+    /// Counts by `version` from the next slice on.
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
         let exporters = self.measurement.exporters().clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
         let measurement = self.options.measurement(version, &self.outbox, exporters)?;
         let slice_ms = version.network.slice_ms;
-        // A detector takes its time to be made. The slice that runs when all threads have the new views is not whole.
+        // Creating a detector takes time. The slice that runs when all threads have the new views is incomplete.
         let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
         let first = (ready_ms / slice_ms + 1).max(version.first_slice);
-        // No thread may push to a detector that is no more.
+        // No thread may push to the former detectors once they are dropped.
         self.taps.set_views(slice_ms, first, || measurement.tap())?;
         self.measurement = measurement;
         self.start_at(version, first)
@@ -134,20 +135,20 @@ impl Site {
     /// Starts with `slice`.
     fn start_at(&mut self, version: &NetworkVersion, slice: u64) -> Result<()> {
         let id = version.id;
-        info!("version {id} of the network starts at slice {slice}; earlier contacts are ignored");
+        info!("network version {id} starts at slice {slice}; earlier contacts are ignored");
         let start_ms = slice * version.network.slice_ms;
         let ahead_ms = start_ms.saturating_sub(now_ms());
         if ahead_ms > FAR_MS {
             let seconds = ahead_ms / 1000;
             warn!(
-                "slice {slice} is {seconds} s ahead: is a clock wrong, here or at the collector?"
+                "slice {slice} is {seconds} s ahead of the system clock; check the clocks of this machine and of the collector"
             );
         }
         self.from_ns = start_ms * 1_000_000;
         self.measurement.pass(self.from_ns, &self.taps)
     }
 
-    /// Closes the last slice, if there was any.
+    /// Closes the last slice, if there is one, and returns the totals.
     pub(super) fn finish(self) -> Result<Totals> {
         self.measurement.finish(&self.taps)
     }

@@ -1,10 +1,14 @@
-//! What a probe has measured and nobody else has on disk yet: a file per slice.
+//! Spool of a probe: one file for each slice that the collector has not stored yet.
 //!
-//! Shape: a folder that one probe locks; in it the position of an input that has one, and a folder of the version of the network, with `NUMBER.delta` for each slice
-//! (`file` has its bytes). Slices of other versions are of no use and are removed.
-//! Invariants: a file with the name of a slice is whole, because it is written under another name and brought to disk
-//! before it is renamed. The newest file stays, so that its number, the [mark](Spool::mark), says how
-//! far this probe has come, whatever ended it.
+//! A probe locks the folder of its spool. The folder contains the position of the input, if there is one, and a folder
+//! for the network version with a file `NUMBER.delta` per slice. Module `file` defines the format. Slices of other
+//! versions are useless and are removed.
+//!
+//! Invariants:
+//! - A file with the name of a slice is complete, because it is written under another name and flushed to disk before
+//!   it is renamed.
+//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, however
+//!   it stopped.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -22,51 +26,51 @@ mod file;
 const WHOLE: &str = "delta";
 const TORN: &str = "tmp";
 const DAMAGED: &str = "damaged";
-/// The file with the position of the input.
+/// Name of the file with the position of the input.
 const POSITION: &str = "position";
 
 /// Deltas on disk, by slice.
 #[derive(Debug)]
 pub(super) struct Spool {
     lock: SpoolLock,
-    /// The version of the network that slices are of, and its folder.
+    /// Network version of the slices, and its folder.
     version: VersionId,
     folder: PathBuf,
     slices: BTreeSet<u64>,
-    /// How far the input has been read for the slices that were put here.
+    /// Position of the input after the stored slices.
     position: Option<Position>,
 }
 
-/// The folder of a spool, which no other probe can use.
+/// Locked folder of a spool, which no other probe can use.
 #[derive(Debug)]
 pub(super) struct SpoolLock {
     root: PathBuf,
-    /// Locked until it is closed, by whatever ends the process.
+    /// The lock file. Its lock ends with the process.
     _file: File,
 }
 
 /// A slice in the spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SpoolEntry {
-    /// The parts of its delta.
+    /// Parts of its delta.
     pub parts: Vec<Bytes>,
-    /// How the contacts were sampled that it measured.
+    /// Sampling of its contacts.
     pub sampling: Sampling,
 }
 
-/// Why a spool cannot be used.
+/// The reason why a spool cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SpoolError {
-    #[error("another probe spools to {folder}: give each probe a folder of its own")]
+    #[error("cannot use the spool {folder}: another probe uses it; give each probe its own folder")]
     InUse { folder: PathBuf },
-    #[error("the spool cannot {doing} {path}: {cause}")]
+    #[error("cannot {doing} {path} of the spool: {cause}")]
     Io { doing: &'static str, path: PathBuf, cause: io::Error },
     #[error(
-        "slice {slice} is damaged in the spool ({why}); the file is kept as {path}, and not sent"
+        "slice {slice} in the spool is damaged and is not sent: {why}; its file is kept as {path}"
     )]
     Damaged { slice: u64, why: &'static str, path: PathBuf },
     #[error(
-        "the position in {path} is damaged ({cause}): remove the file to start at the end of the topic"
+        "cannot read the position in {path}: {cause}; remove the file to start at the end of the topic"
     )]
     Position { path: PathBuf, cause: serde_json::Error },
     #[error(transparent)]
@@ -74,9 +78,9 @@ pub(super) enum SpoolError {
 }
 
 impl SpoolLock {
-    /// Locks the folder `root`, which is made where there is none.
+    /// Locks the folder `root`, and creates it if it does not exist.
     pub(super) fn take(root: &Path) -> Result<Self, SpoolError> {
-        fs::create_dir_all(root).map_err(cannot("make", root))?;
+        fs::create_dir_all(root).map_err(cannot("create", root))?;
         let path = root.join("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(cannot("open", &path))?;
@@ -89,8 +93,8 @@ impl SpoolLock {
 }
 
 impl Spool {
-    /// Opens the spool, and removes unfinished files and those of other versions than `version`. Damaged files are put aside
-    /// and returned.
+    /// Opens the spool, and removes unfinished files and files of versions other than `version`. Damaged files are
+    /// renamed and returned as errors.
     pub(super) fn open(
         lock: SpoolLock,
         version: VersionId,
@@ -115,7 +119,7 @@ impl Spool {
         Ok((spool, damaged))
     }
 
-    /// Starts with `version` of the network: slices of others are removed. After an error the spool is empty.
+    /// Switches to network `version`, and removes slices of other versions. After an error, the spool is empty.
     pub(super) fn begin(&mut self, version: VersionId) -> Result<(), SpoolError> {
         self.slices.clear();
         self.folder = version.make_only_folder(&self.lock.root)?;
@@ -123,8 +127,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Puts the `parts` of the delta of `slice` on disk, and how its contacts were sampled; when this returns they are there.
-    /// After an error the slice is not in the spool.
+    /// Stores the `parts` of the delta of `slice`, and the sampling of its contacts. They are on disk when this
+    /// function returns. After an error, the slice is not in the spool.
     pub(super) fn put(
         &mut self,
         slice: u64,
@@ -139,7 +143,7 @@ impl Spool {
             file.sync_all()
         };
         if let Err(cause) = write() {
-            // What cannot be removed now is overwritten, or removed by the next `open`.
+            // A file that cannot be removed now is overwritten later, or removed by the next `open`.
             let _left = fs::remove_file(&torn);
             return Err(SpoolError::Io { doing: "write", path, cause });
         }
@@ -149,7 +153,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Puts the position of the input on disk, which belongs to the slices that were put before.
+    /// Stores the position of the input after the slices that were stored before.
     pub(super) fn put_position(&mut self, position: &Position) -> Result<(), SpoolError> {
         if self.position.as_ref() == Some(position) {
             return Ok(());
@@ -168,13 +172,13 @@ impl Spool {
         Ok(())
     }
 
-    /// The position that was put here last.
+    /// Returns the position that was stored last.
     pub(super) fn position(&self) -> Option<&Position> {
         self.position.as_ref()
     }
 
-    /// Returns what there is of `slice`, without a part where the slice is not in the spool.
-    /// A slice that is damaged is removed from the spool.
+    /// Returns the content of `slice`, which has no parts if the slice is not in the spool. A damaged slice is removed
+    /// from the spool.
     pub(super) fn read(&mut self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         if !self.slices.contains(&slice) {
             return Ok(SpoolEntry::default());
@@ -193,7 +197,7 @@ impl Spool {
         }
     }
 
-    /// Removes all slices up to this one, but never the newest.
+    /// Removes all slices up to `slice`, except the newest one.
     pub(super) fn remove_up_to(&mut self, slice: u64) -> Result<(), SpoolError> {
         let Some(newest) = self.mark() else { return Ok(()) };
         while let Some(&oldest) =
@@ -206,17 +210,17 @@ impl Spool {
         Ok(())
     }
 
-    /// The newest slice that has ever been put here.
+    /// Returns the newest slice that was ever stored for this version.
     pub(super) fn mark(&self) -> Option<u64> {
         self.slices.last().copied()
     }
 
-    /// The version of the network that it is of.
+    /// Returns the network version of the slices.
     pub(super) fn version(&self) -> VersionId {
         self.version
     }
 
-    /// The slices in it.
+    /// Returns the numbers of the slices in the spool.
     pub(super) fn slices(&self) -> &BTreeSet<u64> {
         &self.slices
     }
@@ -225,7 +229,7 @@ impl Spool {
         self.folder.join(name_of(slice))
     }
 
-    /// A free name for a damaged file: the same slice may be damaged again.
+    /// Returns a free name for a damaged file. The same slice may be damaged more than once.
     fn aside(path: &Path) -> Result<PathBuf, SpoolError> {
         let mut aside = path.with_extension(DAMAGED);
         for again in 2.. {
@@ -237,14 +241,14 @@ impl Spool {
         Ok(aside)
     }
 
-    /// Brings the names of files to disk.
+    /// Flushes the names of the files to disk.
     fn sync(&self) -> Result<(), SpoolError> {
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
-        synced.map_err(cannot("bring to disk", &self.folder))
+        synced.map_err(cannot("flush", &self.folder))
     }
 }
 
-/// Reads the position in the file `path`, if it is there.
+/// Reads the position in the file `path`, if the file exists.
 fn read_position(path: &Path) -> Result<Option<Position>, SpoolError> {
     match fs::read(path) {
         Ok(text) => serde_json::from_slice(&text)

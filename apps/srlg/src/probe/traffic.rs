@@ -1,8 +1,8 @@
-//! Generated traffic of a whole network, and each router's share of it.
+//! Generated traffic of a whole network, and the share of each router.
 //!
-//! Shape: [`Traffic`], equal at all probes but for the share. Invariant: every pair belongs to one share,
-//! so that the shares together are the traffic, and a super point's opposite hosts are spread
-//! evenly: a host of less than n θ has less than θ at each of n routers.
+//! [`Traffic`] is equal at all probes, except for the share. Invariant: every pair belongs to exactly one share, so
+//! that all shares together are the traffic. The peers of a super point are spread evenly. Therefore a host with fewer
+//! than n θ peers has fewer than θ at each of n routers.
 
 use srlg_host::IpPair;
 use srlg_input::number;
@@ -14,27 +14,27 @@ use crate::network::subjects::Part;
 /// Cardinalities of the planted hosts.
 pub const PLANTED: [u32; 9] = [400, 700, 1300, 1600, 2000, 2400, 2800, 5000, 12_000];
 
-/// Traffic that everybody can generate again.
+/// Generated traffic that every probe can reproduce.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Traffic {
-    /// Generate backbone-like traffic with this many distinct pairs per window of the generator: 300k, 2M
+    /// Generate backbone-like traffic with this many distinct pairs per window of the generator, such as 300k or 2M
     #[arg(long, value_name = "PAIRS", value_parser = number::count)]
     pub generate: Option<u32>,
 
-    /// Generated slices
+    /// Number of generated slices
     #[arg(long, value_name = "N", default_value_t = 60, requires = "generate")]
     pub slices: u32,
 
-    /// Number of the first generated slice [default: the one that this machine's clock is in]; a collector refuses
-    /// those of more than a day from now
+    /// Number of the first generated slice [default: the current slice by the system clock]; a collector rejects slices
+    /// that are more than a day ahead
     #[arg(long, value_name = "SLICE", requires = "generate")]
     pub first_slice: Option<u64>,
 
-    /// Which share of the pairs this probe sees, from 1 to the number of shares
+    /// Share of the pairs that this probe sees, with I from 1 to N
     #[arg(long, value_name = "I/N", default_value = "1/1", requires = "generate")]
     pub share: Part,
 
-    /// Hosts of the generated traffic: of IPv4, of IPv6, or half of the inside hosts of either
+    /// Address family of the generated hosts: IPv4, IPv6, or each for half of the inside hosts
     #[arg(long, value_name = "4|6|mixed", default_value_t, requires = "generate")]
     pub family: Family,
 
@@ -43,10 +43,10 @@ pub struct Traffic {
     pub traffic_seed: u64,
 }
 
-/// Whether `pair` is of the part `share` of all pairs.
+/// Returns whether `pair` belongs to `share`.
 fn is_of(share: Part, pair: IpPair) -> bool {
     let IpPair { inside, opposite } = pair;
-    // The finaliser of murmur3 under other constants than the detector's hashes.
+    // This is the finaliser of murmur3, with other constants than the hashes of the detector.
     let mut x = inside.wrapping_mul(0x9E37_79B1) ^ opposite;
     x = (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
     x = (x ^ (x >> 15)).wrapping_mul(0x846C_A68B);
@@ -55,7 +55,7 @@ fn is_of(share: Part, pair: IpPair) -> bool {
 }
 
 impl Traffic {
-    /// The pairs of slice after slice that this share has.
+    /// Returns the pairs of this share, slice by slice.
     pub fn slices(&self) -> impl Iterator<Item = Vec<IpPair>> + use<> {
         let share = self.share;
         let traffic = Backbone {
@@ -72,7 +72,7 @@ impl Traffic {
     }
 }
 
-/// The planted hosts.
+/// Returns the planted hosts.
 #[must_use]
 pub fn planted() -> Vec<PlantedHost> {
     let kinds = [Kind::FloodVictim, Kind::Scanner, Kind::Server];

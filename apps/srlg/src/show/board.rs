@@ -1,7 +1,7 @@
-//! The state that the page, the metrics and the API show.
+//! The state that the web page, the metrics and the API show.
 //!
-//! Shape: the loop publishes a whole [`Board`] after every slice by a `Screen`, and readers get the latest one. The loop and
-//! its readers never wait for each other. `TopHosts` has the largest super points of a view.
+//! The main loop publishes a whole [`Board`] after every slice through a `Screen`, and readers get the latest one. The
+//! loop and its readers never wait for each other. `TopHosts` holds the largest super points of a view.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -31,45 +31,45 @@ use crate::show::troubles::{TroubleBoard, TroubleCounts, Troubles};
 use crate::show::web::Web;
 use crate::show::web::acting::WaitingOrder;
 
-/// Hosts of a view that are shown.
+/// Maximum number of hosts that are shown per view.
 pub const TOP: usize = 50;
 
-/// The latest board.
+/// A receiver of the latest board.
 pub type Boards = watch::Receiver<Arc<Board>>;
 
-/// Everything that is shown after a slice.
+/// The complete state that is shown after a slice.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Board {
-    /// Time at which the program started, milliseconds since the Unix epoch.
+    /// Time at which the program started, in milliseconds since the Unix epoch.
     pub started_ms: u64,
-    /// The end of the last slice, milliseconds since the Unix epoch; of a replay by the clock of its data.
+    /// End of the last slice, in milliseconds since the Unix epoch. A replay uses the time of its data.
     pub now_ms: u64,
-    /// Length of a slice.
+    /// Length of a slice, in milliseconds.
     pub slice_ms: u64,
-    /// Whether slices end by the clock of this machine.
+    /// Whether slices close by the system clock.
     pub is_live: bool,
-    /// Whether no input has come for so long that alerts wait.
+    /// Whether input has been missing for so long that alerts are paused.
     pub is_input_lost: bool,
-    /// Bytes of the recorders of all views.
+    /// Memory of the recorders of all views, in bytes.
     pub memory_bytes: u64,
-    /// Views.
+    /// Views, in the order of the configuration.
     pub views: Vec<ViewBoard>,
-    /// Active alerts, the most severe one first, of several the one with the most peers.
+    /// Active alerts, ordered by severity and then by the number of peers, largest first.
     pub alerts: Arc<[OpenAlert]>,
-    /// Silences of hosts and networks, those that end first first.
+    /// Silences of hosts and networks, ordered by their end.
     pub silences: Vec<Silence>,
-    /// Whether people may act, as there are tokens for that.
+    /// Whether users may act on incidents, which requires a token file.
     pub can_act: bool,
     /// Counters of the input.
     pub input: InputBoard,
-    /// Exporters by address.
+    /// Exporters and their counters.
     pub exporters: Vec<ExporterBoard>,
-    /// Input that is not used, or not at once.
+    /// Problems with the input: data that are not used, or used late.
     pub troubles: Vec<TroubleBoard>,
-    /// The topic of Kafka, or the stream or subject of NATS, that flows are read from.
+    /// The Kafka topic, or the NATS stream or subject, from which flows are read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broker: Option<BrokerBoard>,
-    /// The sites of a network, and the stream of their messages.
+    /// The sites of a network and the stream of their messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkBoard>,
     /// Sinks of notifications.
@@ -78,7 +78,7 @@ pub struct Board {
     pub waiting_notices: usize,
     /// Whether the last checkpoint of any view could not be written.
     pub is_checkpoint_failing: bool,
-    /// Time at which the configuration was last reloaded without an error, milliseconds since the Unix epoch.
+    /// Time of the last successful reload of the configuration, in milliseconds since the Unix epoch.
     pub last_reload_ms: u64,
     /// Whether the last reload of the configuration succeeded.
     pub is_last_reload_good: bool,
@@ -89,10 +89,12 @@ impl Board {
     pub(crate) fn view(&self, name: &str) -> Result<&ViewBoard> {
         let names = || self.views.iter().map(|view| view.name.as_str()).collect::<Vec<_>>();
         let view = self.views.iter().find(|view| view.name == name);
-        view.with_context(|| format!("there is no view {name:?}: there are {}", names().join(", ")))
+        view.with_context(|| {
+            format!("view {name:?} not found; the views are {}", names().join(", "))
+        })
     }
 
-    /// Returns the board with no more than `most` alerts.
+    /// Returns the board with at most `most` alerts.
     pub(crate) fn with_alerts(&self, most: usize) -> Cow<'_, Self> {
         if self.alerts.len() <= most {
             return Cow::Borrowed(self);
@@ -108,39 +110,39 @@ pub struct ViewBoard {
     pub name: String,
     /// The kind of the peers that the view counts.
     pub unit: Unit,
-    /// Length of the longest window.
+    /// Length of the longest window, in milliseconds.
     pub window_ms: u64,
-    /// Number of peers from which hosts are reported.
+    /// Least number of peers at which a host is reported.
     pub threshold: u32,
-    /// Hosts that are reported.
+    /// Number of reported hosts.
     pub super_points: usize,
-    /// Up to [`TOP`] reported hosts, those with the most peers first.
+    /// Up to [`TOP`] reported hosts, ordered by their number of peers, largest first.
     pub top: Vec<TopHost>,
-    /// Slices that were closed.
+    /// Number of closed slices.
     pub slices: u64,
-    /// Slices in which super points may have been missed.
+    /// Number of slices in which super points may have been missed.
     pub overloads: u64,
-    /// Hosts at their threshold in the last slice that have no alert, as too many others have one.
+    /// Hosts at their threshold in the last slice that have no alert because the alert limit was reached.
     pub left_out: usize,
-    /// Seconds that the last close took.
+    /// Duration of the last close, in seconds.
     pub close_seconds: f64,
-    /// Distinct pairs of the window per recorder (docs/sizing.md).
+    /// Distinct pairs of the window per recorder. `docs/sizing.md` explains this load.
     pub load: f64,
-    /// Bytes of recorders.
+    /// Memory of the recorders, in bytes.
     pub memory_bytes: u64,
-    /// Contacts that came after their slice had ended, but within the window.
+    /// Contacts that arrived after their slice had closed, but within the window.
     pub late: u64,
-    /// Contacts that came after the window.
+    /// Contacts that arrived after their window and were not counted.
     pub too_late: u64,
-    /// Contacts of a time that has not come.
+    /// Contacts with a time in the future.
     pub future: u64,
-    /// Active alerts by severity: warning, major, critical.
+    /// Number of active alerts by severity: warning, major, critical.
     pub alerts: [usize; 3],
-    /// Active alerts whose end cannot be confirmed, because exporters or sites are silent.
+    /// Number of active alerts whose end cannot be confirmed because exporters or sites are silent.
     pub unconfirmed: usize,
-    /// Contacts that the allow lists ignored.
+    /// Contacts that were ignored because of an allow list.
     pub allowed: u64,
-    /// Contacts without a port, which a view of ports leaves out.
+    /// Contacts without a port, which a view of ports cannot count.
     pub without_port: u64,
     /// Entries of the allow lists, in the order of the configuration.
     pub allows: Vec<AllowBoard>,
@@ -149,9 +151,10 @@ pub struct ViewBoard {
 /// An allow-list entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct AllowBoard {
-    /// Reason that the configuration gives.
+    /// Reason that is given in the configuration.
     pub why: String,
-    /// Contacts that it ignored. If it allows hosts: slices in which one of them would have been at its threshold.
+    /// Number of ignored contacts. For an entry with hosts, the number of slices in which one of them would have been
+    /// at its threshold.
     pub hits: u64,
 }
 
@@ -160,62 +163,63 @@ pub struct AllowBoard {
 pub struct TopHost {
     /// The host.
     pub host: Name,
-    /// Label of its network in the configuration.
+    /// Label of the host's network in the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Number of its peers within the longest window.
+    /// Estimated number of peers of the host within the longest window.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether the host has more peers than can be counted.
+    /// Whether the host has more peers than can be counted, so that `cardinality` is a lower bound.
     pub is_lower_bound: bool,
     /// Whether an alert about the host is active.
     pub is_alert: bool,
-    /// `cardinality` of up to [`LINE`] last slices, the oldest first; 0 where the host was not reported.
+    /// Values of `cardinality` in up to [`LINE`] last slices, oldest first. The value is 0 if the host was not
+    /// reported.
     pub line: Vec<u32>,
 }
 
 /// Counters of the input.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct InputBoard {
-    /// Contacts that were read.
+    /// Number of contacts read.
     pub contacts: u64,
-    /// Datagrams of permitted exporters.
+    /// Datagrams from permitted exporters.
     pub received: u64,
-    /// Datagrams of other senders.
+    /// Datagrams from other senders.
     pub refused: u64,
     /// Datagrams or packets that the kernel or the interface dropped.
     pub dropped: u64,
-    /// Input that was not used and came from no exporter.
+    /// Problems that do not belong to an exporter, by kind.
     pub troubles: TroubleCounts,
 }
 
-/// A topic of Kafka, or a stream or a subject of NATS.
+/// A Kafka topic, or a NATS stream or subject.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct BrokerBoard {
-    /// URL of the topic, the stream or the subject.
+    /// URL of the topic, stream or subject.
     pub source: String,
-    /// Partitions that are read.
+    /// Number of partitions that are read.
     pub partitions: usize,
-    /// Messages that were read.
+    /// Number of messages read.
     pub messages: u64,
-    /// Messages that are not a contact, by reason.
+    /// Messages without a usable contact, by reason.
     pub unused: BTreeMap<&'static str, u64>,
-    /// Messages that are yet to be read.
+    /// Number of messages that are still to be read.
     pub lag: u64,
-    /// Messages that the broker had deleted before they were read.
+    /// Messages that the broker deleted before they were read.
     pub expired: u64,
     /// Messages that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Attempts to reach a broker again after an error.
+    /// Number of reconnections to a broker after an error.
     pub retries: u64,
-    /// Why something of it is not read now.
+    /// Reason why a part of the input is not being read at present.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl BrokerBoard {
-    /// Makes the board of what `input` reads from a broker, if it reads from one.
+    /// Returns the counters of the broker that `input` reads from, if it reads from one.
     pub(crate) fn of(input: &InputStatus) -> Option<Self> {
         let BrokerStatus {
             source,
@@ -238,38 +242,39 @@ impl BrokerBoard {
 /// An exporter.
 #[derive(Clone, Debug, Serialize)]
 pub struct ExporterBoard {
-    /// Address.
+    /// Address of the exporter.
     pub address: IpAddr,
-    /// Name in the configuration.
+    /// Name of the exporter in the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Datagrams.
+    /// Number of datagrams.
     pub datagrams: u64,
-    /// Records of flows.
+    /// Number of flow records.
     pub records: u64,
-    /// Contacts in the records.
+    /// Number of contacts in the flow records.
     pub contacts: u64,
-    /// Records, datagrams or flows that are missing by the sequence numbers of the exports.
+    /// Number of lost records, datagrams or flows, according to the sequence numbers of the exports.
     pub lost: u64,
-    /// Known templates of NetFlow v9 and IPFIX.
+    /// Number of known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
-    /// Input that was not used, or not at once.
+    /// Data that were not used, or used late, by kind.
     pub troubles: TroubleCounts,
-    /// Time of the first data set that waits for a template, milliseconds since the Unix epoch.
+    /// Arrival of the first data set that waits for a template, in milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
-    /// Time of the last datagram, milliseconds since the Unix epoch; `None` if none has come.
+    /// Arrival of the last datagram, in milliseconds since the Unix epoch. `None` if no datagram has arrived.
     pub last_seen_ms: Option<u64>,
-    /// Whether the exporter is silent: it has sent nothing for much longer than usual, or nothing since the start.
+    /// Whether the exporter is silent: it has sent no data for much longer than usual, or has sent no data since the
+    /// start.
     pub is_silent: bool,
-    /// Milliseconds by which the clock of the exporter is ahead of the system clock.
+    /// Time by which the exporter's clock is ahead of the system clock, in milliseconds.
     pub skew_ms: i64,
-    /// Sampling of its packets.
+    /// Packet sampling of the exporter.
     #[serde(serialize_with = "as_text")]
     pub sampling: Sampling,
 }
 
 impl ExporterBoard {
-    /// Makes the board of an exporter that has sent nothing.
+    /// Returns an exporter that has not sent data.
     pub(crate) fn new(address: IpAddr) -> Self {
         Self {
             address,
@@ -288,7 +293,7 @@ impl ExporterBoard {
         }
     }
 
-    /// Returns the exporter as people see it.
+    /// Returns the name and address of the exporter.
     pub(crate) fn named(&self) -> NamedExporter {
         NamedExporter { name: self.name.clone(), address: self.address }
     }
@@ -298,28 +303,28 @@ fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S
     serializer.collect_str(sampling)
 }
 
-/// A network. Slices are numbers; a value that is not known yet is null.
+/// A network of probes. Slices are given by number, and a value that is not known yet is null.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct NetworkBoard {
-    /// Whether messages are being read.
+    /// Whether messages are being read at present.
     pub is_reading: bool,
-    /// The running slice.
+    /// Number of the running slice.
     pub running: Option<u64>,
-    /// The slice that most sites are in.
+    /// Number of the slice that most sites have reached.
     pub front: Option<u64>,
-    /// Bytes of deltas that wait for their slice.
+    /// Size of the deltas that wait for their slice, in bytes.
     pub pending_bytes: usize,
-    /// Number of the last message that was read.
+    /// Sequence number of the last message that was read.
     pub sequence: u64,
-    /// Number of messages after it.
+    /// Number of messages after `sequence` that are still to be read.
     pub unread: u64,
-    /// The running slice of the last checkpoint.
+    /// Number of the slice that was running at the last checkpoint.
     pub checkpoint: Option<u64>,
-    /// Closed slices, by the reason of closing.
+    /// Number of closed slices, by the reason for closing.
     pub closed: BTreeMap<&'static str, u64>,
-    /// Messages that were not merged, by reason.
+    /// Number of rejected messages, by reason.
     pub refused: BTreeMap<&'static str, u64>,
-    /// Sites.
+    /// Sites and their counters.
     pub sites: Vec<SiteBoard>,
 }
 
@@ -328,42 +333,42 @@ pub struct NetworkBoard {
 pub struct SiteBoard {
     /// Name.
     pub name: String,
-    /// The newest slice in its messages.
+    /// Newest slice in the messages of the site.
     pub newest: Option<u64>,
-    /// Whether the site has sent no message for a while.
+    /// Whether the site is silent: its messages have stopped.
     pub is_silent: bool,
-    /// Whether the site had not delivered the last slice when that closed.
+    /// Whether the last slice closed before the site had delivered it.
     pub is_late: bool,
-    /// The slice up to which all its messages are in a checkpoint.
+    /// Slice up to which all messages of the site are part of a checkpoint.
     pub durable: Option<u64>,
-    /// Counts of its messages.
+    /// Counters of the messages of the site.
     #[serde(flatten)]
     pub counts: MessageCounts,
-    /// Spool of the probe in its last report.
+    /// State of the probe's spool in its last report.
     pub spool: Option<SpoolBoard>,
 }
 
 /// The spool of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SpoolBoard {
-    /// Slices in the spool.
+    /// Number of slices in the spool.
     pub slices: u64,
-    /// Slices in the spool that the broker has not acknowledged yet.
+    /// Number of slices in the spool that the broker has not acknowledged yet.
     pub unsent: u64,
-    /// Slices that were given up because the spool was full.
+    /// Number of slices that were deleted because the spool was full.
     pub lost: u64,
 }
 
-/// The messages of a site.
+/// Counters of the messages of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MessageCounts {
-    /// Messages that were merged while their slice ran, or held for it.
+    /// Messages that arrived before their slice closed.
     pub in_time: u64,
     /// Messages that were merged after their slice had closed.
     pub late: u64,
-    /// Messages that had been delivered before.
+    /// Messages that had already been delivered.
     pub repeated: u64,
-    /// Messages that were not merged.
+    /// Messages that were rejected.
     pub refused: u64,
 }
 
@@ -372,26 +377,26 @@ pub struct MessageCounts {
 pub struct SinkBoard {
     /// Name.
     pub name: String,
-    /// Notifications that were sent.
+    /// Number of notifications sent.
     pub sent: u64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub failed: u64,
     /// Notifications that were dropped because the queue was full, or suppressed by the rate limit.
     pub dropped: u64,
-    /// Notifications that wait.
+    /// Number of notifications that wait to be sent.
     pub queue: u64,
-    /// The error of the last attempt, if that failed.
+    /// Error of the last attempt, if that attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The shortest time between two boards.
+/// Minimum time between two boards.
 const BOARD: Duration = Duration::from_millis(250);
 
 /// A publisher of boards.
 pub(crate) struct Screen {
     boards: Sender<Arc<Board>>,
-    /// The web server, which runs until it is dropped.
+    /// Web server, which runs until it is dropped.
     web: Option<Web>,
     recorder: Recorder,
     publish: Every,
@@ -401,7 +406,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Serves boards, and the history in `store`, where `general` says.
+    /// Starts the web server, if `general` has an address for it, and serves boards and the history in `store`.
     pub(crate) fn open(general: &General, store: &Store) -> Result<Self> {
         let (boards, latest) = watch::channel(Arc::default());
         let start = |address| Web::start(address, general.visitors(), latest, store);
@@ -417,12 +422,12 @@ impl Screen {
         Ok(Self { boards, web, recorder, publish, lost, full, troubles })
     }
 
-    /// Returns the next order of a person, if one waits.
+    /// Returns the next order of a user, if one waits.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.web.as_ref()?.next_order()
     }
 
-    /// Shows the board that `make` makes, when one is due.
+    /// Publishes the board that `make` returns, if a board is due.
     pub(crate) fn show(&mut self, make: impl FnOnce() -> Board) {
         if self.publish.is_due() {
             let mut board = make();
@@ -434,26 +439,28 @@ impl Screen {
         }
     }
 
-    /// Logs when the input is lost and comes back, and when hosts are left without an alert.
+    /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.
     fn log_changes(&mut self, board: &Board) {
         match self.lost.change_to(board.is_input_lost) {
-            Some(true) => warn!("the input is lost: until something comes no alert starts or ends"),
-            Some(false) => info!("the input has come back"),
+            Some(true) => warn!("no input: alerts neither start nor end until data arrive"),
+            Some(false) => info!("input has returned"),
             None => {}
         }
         let left_out: usize = board.views.iter().map(|view| view.left_out).sum();
         match self.full.change_to(left_out > 0) {
             Some(true) => warn!(
-                "{left_out} hosts at their threshold have no alert, as {} others of a view have one: give higher thresholds",
+                "alert limit reached: {left_out} hosts over threshold not alerted, limit {} per view; raise the thresholds",
                 Tracker::MOST_HOSTS
             ),
-            Some(false) => info!("all hosts at their threshold have an alert again"),
+            Some(false) => {
+                info!("alert limit no longer reached: all hosts over threshold have an alert");
+            }
             None => {}
         }
     }
 }
 
-/// The most hosts of a slice that are kept for lines.
+/// Maximum number of hosts of a slice whose values are kept for charts.
 const HOSTS: usize = 4 * TOP;
 
 /// The largest super points of the last slices.
@@ -462,7 +469,7 @@ pub(crate) struct TopHosts {
     top: Vec<TopHost>,
     super_points: usize,
     close_seconds: f64,
-    /// The last slices, the newest last.
+    /// Cardinalities by host in the last slices, newest last.
     slices: VecDeque<HashMap<IpAddr, u32>>,
 }
 
@@ -494,7 +501,7 @@ impl TopHosts {
         self.top = top.collect();
     }
 
-    /// Adds a slice without any super point.
+    /// Adds a slice without super points.
     pub(crate) fn silence(&mut self) {
         self.push(HashMap::new());
         (self.top, self.super_points, self.close_seconds) = (Vec::new(), 0, 0.0);

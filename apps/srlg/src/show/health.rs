@@ -1,6 +1,6 @@
-//! The health of a program: one rule for the dot of the page, the API and `/healthz`.
+//! The health of the program, which the web page, the API and `/healthz` share.
 //!
-//! A program is healthy if everything that arrives is counted, stored and sent.
+//! The program is healthy if all input is counted, and all notifications are stored and sent.
 
 use std::fmt;
 
@@ -9,60 +9,59 @@ use serde::Serialize;
 use crate::alerts::witnesses::named;
 use crate::show::board::{Board, ExporterBoard};
 
-/// The color of the dot.
+/// A level of health, which is the colour of the dot on the web page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Green: everything that arrives is counted, stored and sent.
+    /// Green: all input is counted, and all notifications are stored and sent.
     Good,
-    /// Amber: something is not counted, stored or sent.
+    /// Amber: some input is not counted, or some notifications are not stored or sent.
     Warn,
-    /// Red: no alert starts or ends.
+    /// Red: alerts are paused, so that they neither start nor end.
     Bad,
 }
 
-/// The health of a program, as its board shows it.
+/// The health of the program, as its board shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
-    /// Level of the health, which is the color of the dot.
+    /// Level of the health.
     pub level: Level,
-    /// The state of the program, or the first problem and the number of the others.
+    /// State of the program, or the first problem and the number of other problems.
     pub text: String,
 }
 
 impl Health {
-    /// Returns the health that `board` shows.
+    /// Returns the health according to `board`.
     #[must_use]
     pub fn of(board: &Board) -> Self {
         let troubles = board.troubles.iter().map(|trouble| trouble.text.clone());
         let mut problems: Vec<String> = troubles.collect();
         let waiting = board.waiting_notices;
         if waiting > 0 || board.is_checkpoint_failing {
-            problems.push(format!(
-                "the state cannot be written: {waiting} notifications are not stored yet"
-            ));
+            problems
+                .push(format!("cannot write the state: {waiting} notifications not stored yet"));
         }
         if let Some(error) = board.broker.as_ref().and_then(|broker| broker.error.as_ref()) {
-            problems.push(format!("the input cannot be read from its broker: {error}"));
+            problems.push(format!("cannot read from the broker: {error}"));
         }
         let exporters = board.exporters.iter().filter(|exporter| exporter.is_silent);
         if let Some(names) = named(exporters.map(ExporterBoard::named)) {
-            problems.push(format!("no flow record comes from the exporters {names}"));
+            problems.push(format!("no flow records from exporters {names}"));
         }
         let sites = board.network.iter().flat_map(|network| &network.sites);
         if let Some(names) = named(sites.filter(|site| site.is_silent).map(|site| &site.name)) {
-            problems.push(format!("nothing comes from the sites {names}"));
+            problems.push(format!("no data from sites {names}"));
         }
         let failing = board.sinks.iter().filter(|sink| sink.error.is_some());
-        problems.extend(failing.map(|sink| format!("the sink {} fails", sink.name)));
+        problems.extend(failing.map(|sink| format!("sink {} is failing", sink.name)));
         let problem = problems.first().map(|first| match problems.len() - 1 {
             0 => first.clone(),
             more => format!("{first}, and {more} more"),
         });
         let (level, text) = match (board.is_input_lost, problem) {
             (true, problem) => {
-                let problem = problem.unwrap_or_else(|| "nothing comes in".to_owned());
-                (Level::Bad, format!("alerts wait: {problem}"))
+                let problem = problem.unwrap_or_else(|| "no input".to_owned());
+                (Level::Bad, format!("alerts paused: {problem}"))
             }
             (false, Some(problem)) => (Level::Warn, problem),
             (false, None) if board.is_live => (Level::Good, "counting".to_owned()),
@@ -72,7 +71,7 @@ impl Health {
     }
 }
 
-/// Writes the answer of `/healthz` while slices close.
+/// Formats the answer of `/healthz` while slices close.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -82,7 +81,7 @@ impl fmt::Display for Health {
     }
 }
 
-/// A board with its health, as programs and pages get it.
+/// A board with its health, as the API and the web page receive it.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status<'a> {
     health: Health,
@@ -123,9 +122,8 @@ mod tests {
             error: error.map(str::to_owned),
             ..SinkBoard::default()
         };
-        let unwritten = |count| {
-            format!("the state cannot be written: {count} notifications are not stored yet")
-        };
+        let unwritten =
+            |count| format!("cannot write the state: {count} notifications not stored yet");
         let site = |name: &str| SiteBoard {
             name: name.to_owned(),
             is_silent: name < "e",
@@ -141,14 +139,14 @@ mod tests {
             (
                 Board { sinks: vec![sink(Some("refused"))], ..board.clone() },
                 Level::Warn,
-                "the sink hook fails".to_owned(),
+                "sink hook is failing".to_owned(),
             ),
             (Board { waiting_notices: 2, ..board.clone() }, Level::Warn, unwritten(2)),
             (Board { is_checkpoint_failing: true, ..board.clone() }, Level::Warn, unwritten(0)),
             (
                 Board { network: Some(network), ..board.clone() },
                 Level::Warn,
-                "nothing comes from the sites a, b, c and 1 more".to_owned(),
+                "no data from sites a, b, c and 1 more".to_owned(),
             ),
             (
                 Board { troubles: kernel, waiting_notices: 1, ..board.clone() },
@@ -158,12 +156,12 @@ mod tests {
             (
                 Board { is_input_lost: true, ..board.clone() },
                 Level::Bad,
-                "alerts wait: nothing comes in".to_owned(),
+                "alerts paused: no input".to_owned(),
             ),
             (
                 Board { is_input_lost: true, sinks: vec![sink(Some("refused"))], ..board },
                 Level::Bad,
-                "alerts wait: the sink hook fails".to_owned(),
+                "alerts paused: sink hook is failing".to_owned(),
             ),
         ] {
             assert_eq!(Health::of(&board), Health { level, text });

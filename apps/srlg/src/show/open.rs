@@ -1,4 +1,4 @@
-//! Active alerts as they are shown: the last notification, with the counts after the last slice.
+//! Active alerts as the web page and the API show them: the last notification with the counts after the last slice.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -10,30 +10,32 @@ use serde::{Serialize, Serializer};
 use crate::alerts::Severity;
 use crate::notify::notice::{Notice, Rates, WindowNotice};
 
-/// An active alert. It is written as its last notification, in which `now_ms`, `duration_ms`, `hosts`, all counts and rates are
-/// those after the last slice, and which has `told_ms` and `line` besides.
+/// An active alert.
+///
+/// It is serialised as its last notification with two more fields, `told_ms` and `line`. The fields `now_ms`,
+/// `duration_ms`, `hosts` and all counts and rates have their values after the last slice.
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
-    /// The last notification.
+    /// Last notification of the alert.
     pub notice: Arc<Notice>,
-    /// The counts after the last slice. Absent until a slice has closed since the start of the program.
+    /// Counts after the last slice. `None` until a slice has closed since the start of the program.
     pub live: Option<LiveNotice>,
 }
 
 /// The counts of an active alert after a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveNotice {
-    /// The end of the slice, milliseconds since the Unix epoch.
+    /// End of the slice, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// Hosts that are part of the alert.
+    /// Number of hosts that are part of the alert.
     pub hosts: u32,
-    /// Counts within all windows that have passed their threshold, in the order of [`Notice::windows`].
+    /// Counts within all windows that have exceeded their threshold, in the order of [`Notice::windows`].
     pub windows: Vec<WindowNotice>,
-    /// Peers within the main window after the last slices, the oldest first.
+    /// Number of peers within the main window after each of the last slices, oldest first.
     pub line: VecDeque<u32>,
-    /// Packets and bits per second of its hosts.
+    /// Packets and bits per second of the hosts.
     pub rates: Rates,
-    /// The largest of them so far.
+    /// Largest values of `rates` so far.
     pub peak_rates: Rates,
 }
 
@@ -52,7 +54,7 @@ impl OpenAlert {
         Cow::Owned(notice)
     }
 
-    /// Returns the order in which alerts are shown: the most severe one first, of several the one with the most peers.
+    /// Returns the rank of the alert. Alerts are shown by severity and then by the number of peers, largest first.
     pub(crate) fn rank(&self) -> impl Ord + use<> {
         let main = self.live.as_ref().and_then(LiveNotice::main).unwrap_or(self.notice.main);
         let severity: Severity = self.notice.severity;
@@ -112,6 +114,6 @@ mod tests {
         assert_eq!((&json["cardinality"], &json["told_ms"]), (&7.0.into(), &notice.now_ms.into()));
         assert_eq!(json["line"], serde_json::json!([5, 7]));
         assert_eq!(*told.notice_now(), notice);
-        assert!(alert.rank() > told.rank(), "fewer peers come later");
+        assert!(alert.rank() > told.rank(), "alerts with fewer peers must come later");
     }
 }

@@ -1,7 +1,7 @@
-//! The values of each minute, from boards into the database.
+//! Values per minute, which are taken from boards and stored in the database.
 //!
-//! Shape: the loop sums up a minute of boards, and hands it to a thread, which waits for the disk. If that thread is a few
-//! minutes behind, a minute is left out, and the loop goes on.
+//! The main loop summarises the boards of a minute and passes the result to a thread that writes it to disk. If that
+//! thread is several minutes behind, a minute is omitted, so that the loop never waits.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -17,30 +17,30 @@ use crate::notify::store::Store;
 use crate::notify::store::series::{MINUTE_MS, Minute, Series};
 use crate::show::board::Board;
 
-/// Exporters of a minute that have a series, those with the most records.
+/// Maximum number of exporters with a series in a minute. Exporters with the most records are chosen.
 const EXPORTERS: usize = 100;
 
-/// Minutes between the loop and the thread.
+/// Capacity of the queue between the loop and the thread, in minutes.
 const QUEUE: usize = 4;
 
-/// A recorder of boards. When it is dropped, the minute that runs is stored.
+/// A recorder of boards. The running minute is stored when the recorder is dropped.
 pub(crate) struct Recorder {
     minutes: Option<SyncSender<Minute>>,
     thread: Option<JoinHandle<()>>,
     running: Option<Running>,
 }
 
-/// The minute that runs.
+/// The values of the running minute.
 #[derive(Debug)]
 struct Running {
     minute: u64,
-    /// The largest values of each view so far.
+    /// Largest values of each view so far.
     most: BTreeMap<Series, f64>,
     /// Counters at the start of the minute.
     first: Counters,
 }
 
-/// Counters of the input at one time. Those of a network are counted by its probes.
+/// Counters of the input at one time. There is no counter of contacts in a network, because its probes count them.
 #[derive(Debug)]
 struct Counters {
     now_ms: u64,
@@ -55,7 +55,7 @@ impl Counters {
         Self { now_ms: board.now_ms, contacts, records }
     }
 
-    /// Returns the rates per second since `first`. A counter that has started again has no rate.
+    /// Returns the rates per second since `first`. A counter that was reset has no rate.
     fn rates(&self, first: &Self) -> Vec<(Series, f64)> {
         let seconds = self.now_ms.saturating_sub(first.now_ms) as f64 / 1e3;
         if seconds == 0.0 {
@@ -96,7 +96,7 @@ impl Running {
 }
 
 impl Recorder {
-    /// Starts the thread that writes into `store`, where minutes are kept for `keep`.
+    /// Starts the thread that writes minutes to `store` and deletes them after `keep`.
     pub(crate) fn start(store: Store, keep: Duration) -> Result<Self> {
         let (minutes, queue) = sync_channel(QUEUE);
         let work = move || write(&store, keep, &queue);
@@ -105,9 +105,9 @@ impl Recorder {
         Ok(Self { minutes: Some(minutes), thread: Some(thread), running: None })
     }
 
-    /// Takes the board of a slice.
+    /// Adds the board of a slice to the running minute.
     pub(crate) fn take(&mut self, board: &Board) {
-        // Nothing is known before the first slice.
+        // The board is empty before the first slice closes.
         if board.now_ms == 0 {
             return;
         }
@@ -124,13 +124,13 @@ impl Recorder {
         }
     }
 
-    /// Hands a minute to the thread.
+    /// Passes a minute to the thread.
     fn send(&self, Running { minute, most, .. }: Running, rates: Vec<(Series, f64)>) {
         let minute = Minute { minute, values: most.into_iter().chain(rates).collect() };
         if let Some(minutes) = &self.minutes
             && minutes.try_send(minute).is_err()
         {
-            warn!("the database is slow: a minute of the charts is left out");
+            warn!("database too slow: one minute of chart data not stored");
         }
     }
 }
@@ -142,7 +142,7 @@ impl Drop for Recorder {
         }
         self.minutes.take();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has told so.
+            // The panic of a thread has already been logged.
             let _told = thread.join();
         }
     }
@@ -151,10 +151,7 @@ impl Drop for Recorder {
 fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
     let (keep, mut trouble) = (keep.as_millis() as u64 / MINUTE_MS, Trouble::default());
     while let Ok(minute) = queue.recv() {
-        let (failure, recovery) = (
-            "cannot store the minutes of the charts",
-            "the minutes of the charts are stored again",
-        );
+        let (failure, recovery) = ("cannot store chart data", "chart data are stored again");
         trouble.log(store.add_minute(minute, keep), failure, recovery);
     }
 }
@@ -201,7 +198,7 @@ mod tests {
             (65, 1, 5.0, 1_000),
             (90, 3, 4.0, 1_500),
             (125, 0, 0.0, 7_000),
-            // The exporter starts again.
+            // The counters of the exporter are reset.
             (180, 2, 8.0, 10),
             (200, 2, 6.4, 20),
         ] {

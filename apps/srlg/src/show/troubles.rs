@@ -1,9 +1,11 @@
-//! Input that comes and is not used, or not at once: the same kinds, counts and words on the page, in the API, in metrics and in
-//! the log.
+//! Problems with the input: data that arrive but are not used, or are used late.
 //!
-//! Shape: each board has counts by exporter. What was added since the last one makes a [`TroubleBoard`] of its kind, which ends
-//! when nothing is added for five minutes, or when no data set waits for a template any more.
-//! Invariant: at most 16,384 exporters of a kind are remembered.
+//! The web page, the API, the metrics and the log use the same kinds, counts and texts.
+//!
+//! Each board has counts by exporter. An increase since the previous board starts a [`TroubleBoard`] of its kind. It
+//! ends when the count has not increased for five minutes, or when data sets no longer wait for a template.
+//!
+//! Invariant: at most 16,384 exporters per kind are remembered.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -17,51 +19,51 @@ use crate::exporters::NamedExporter;
 use crate::now_ms;
 use crate::show::board::{Board, ExporterBoard};
 
-/// Exporters that are remembered, at most.
+/// Maximum number of exporters that are remembered per kind.
 pub(crate) const EXPORTERS: usize = 16_384;
 
-/// Exporters that a text names.
+/// Maximum number of exporters that a text names.
 const NAMED: usize = 3;
 
-/// A trouble is over after so long without another count.
+/// Time without a further count after which a problem is over.
 const QUIET: Duration = Duration::from_secs(300);
 
-/// The first warning waits so long, so that its count is that of more than the first datagram.
+/// Delay of the first warning, so that its count includes more than the first datagram.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Time between two warnings about the same.
+/// Time between two warnings of the same kind.
 const AGAIN: Duration = Duration::from_secs(3_600);
 
-/// A kind of input that is not used, or not at once.
+/// A kind of problem with the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TroubleKind {
-    /// Datagrams of no known version.
+    /// Datagrams with an unknown version.
     Version,
-    /// Datagrams that are cut off or damaged.
+    /// Datagrams that are truncated or damaged.
     Malformed,
-    /// Data sets that came before their template.
+    /// Data sets that arrived before their template.
     Held,
-    /// Data sets that were dropped because their template did not come.
+    /// Data sets that were dropped because their template did not arrive.
     Dropped,
-    /// Data sets that yield no record by their template.
+    /// Data sets that cannot be decoded with their template.
     Undecodable,
-    /// Datagrams with a time of export that is more than an hour off.
+    /// Datagrams with an export time that is more than an hour off.
     BadClock,
     /// Contacts that are older than the window of a view.
     TooLate,
     /// Contacts more than a day ahead of the system clock.
     Future,
-    /// Contacts without a port, where views count ports and no contact has one.
+    /// Contacts without a port, if a view counts ports and no contact has one.
     WithoutPort,
     /// Datagrams or packets that the kernel or the interface dropped.
     Kernel,
-    /// Messages of a broker that are not flows of the expected format.
+    /// Messages of a broker that are not flows in the expected format.
     Message,
-    /// Messages that a broker had deleted before they were read.
+    /// Messages that a broker deleted before they were read.
     Expired,
     /// Messages of a broker that were dropped because they were not read in time.
     Unread,
-    /// Messages of the probes of a network that were refused.
+    /// Messages of the probes of a network that were rejected.
     Refused,
 }
 
@@ -69,22 +71,22 @@ pub enum TroubleKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TroubleCounts([u64; TroubleKind::ALL.len()]);
 
-/// A trouble that is active.
+/// An active problem with the input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TroubleBoard {
-    /// Its kind.
+    /// Kind of the problem.
     pub kind: TroubleKind,
-    /// When it began, milliseconds since the Unix epoch.
+    /// Start of the problem, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// How often it has happened since then.
+    /// Number of affected data sets, datagrams, contacts or messages since the start.
     pub count: u64,
-    /// The first exporters that had it.
+    /// First few exporters with this problem.
     pub exporters: Vec<IpAddr>,
-    /// How many exporters had it.
+    /// Number of exporters with this problem.
     pub exporter_count: usize,
-    /// What happened, with count and exporters.
+    /// Description of the problem, with the count and the exporters.
     pub text: String,
-    /// What helps.
+    /// Advice that solves the problem.
     pub remedy: &'static str,
 }
 
@@ -107,7 +109,7 @@ impl TroubleKind {
         Self::Refused,
     ];
 
-    /// Returns its name in the API and in metrics.
+    /// Returns the name of the kind in the API and in metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match (self.reason(), self) {
@@ -123,12 +125,12 @@ impl TroubleKind {
         }
     }
 
-    /// Returns whether it is counted by exporter.
+    /// Returns whether the kind is counted by exporter.
     pub(crate) const fn is_of_exporters(self) -> bool {
         !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Unread | Self::Refused)
     }
 
-    /// Returns the reason by which the decoder of exports counts it, if it does.
+    /// Returns the reason under which the export decoder counts the kind, if it does.
     pub(crate) const fn reason(self) -> Option<Reason> {
         match self {
             Self::Version => Some(Reason::Version),
@@ -148,73 +150,71 @@ impl TroubleKind {
         }
     }
 
-    /// Returns what is counted, and what is wrong with it.
+    /// Returns the counted thing and the problem with it.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Version => ("datagrams", "cannot be decoded: their version is unknown"),
-            Self::Malformed => ("datagrams", "cannot be decoded: they are cut off or damaged"),
-            Self::Held => ("data sets", "came before their templates"),
-            Self::Dropped => ("data sets", "were dropped, because their templates did not come"),
-            Self::Undecodable => ("data sets", "cannot be decoded by their templates"),
-            Self::BadClock => ("datagrams", "have a time of export that is more than an hour off"),
-            Self::TooLate => ("contacts", "are too late: they are older than the window"),
-            Self::Future => ("contacts", "are more than a day ahead of the system clock"),
+            Self::Version => ("datagrams", "cannot be decoded: unknown version"),
+            Self::Malformed => ("datagrams", "cannot be decoded: truncated or damaged"),
+            Self::Held => ("data sets", "arrived before their templates"),
+            Self::Dropped => ("data sets", "were dropped because their templates did not arrive"),
+            Self::Undecodable => ("data sets", "cannot be decoded with their templates"),
+            Self::BadClock => ("datagrams", "have an export time that is more than an hour off"),
+            Self::TooLate => ("contacts", "are not counted: older than the window"),
+            Self::Future => {
+                ("contacts", "are not counted: more than a day ahead of the system clock")
+            }
             Self::WithoutPort => (
                 "contacts",
-                "have no port, and no other contact has one: views of ports count nothing",
+                "have no port, and no other contact has one, so views of ports count nothing",
             ),
             Self::Kernel => ("datagrams or packets", "were dropped by the kernel or the interface"),
-            Self::Message => ("messages of the broker", "are not flows of the expected format"),
-            Self::Expired => ("messages of the broker", "were deleted before they were read"),
-            Self::Unread => {
-                ("messages of the broker", "were dropped because they were not read in time")
-            }
-            Self::Refused => ("messages of probes", "were refused"),
+            Self::Message => ("broker messages", "are not flows in the expected format"),
+            Self::Expired => ("broker messages", "were deleted before they were read"),
+            Self::Unread => ("broker messages", "were dropped because they were not read in time"),
+            Self::Refused => ("probe messages", "were rejected"),
         }
     }
 
-    /// Returns what helps, if the counts are those of exporters.
+    /// Returns the advice for the kind. It depends on whether the counts come from exporters.
     const fn remedy(self, is_exporter: bool) -> &'static str {
         match self {
             Self::Version => {
-                "let the exporter send NetFlow v5, v7 or v9, IPFIX or sFlow v5: every address of `listen` takes each of them"
+                "configure the exporter to send NetFlow v5, v7 or v9, IPFIX or sFlow v5, which every `listen` address accepts"
             }
             Self::Malformed => {
-                "let the exporter send datagrams that are smaller than the MTU of the path, and update its software"
+                "configure the exporter to send datagrams smaller than the path MTU, and update its software"
             }
             Self::Held | Self::Dropped => {
-                "wait until the exporter sends its templates, and let it send them every minute; `templates = \"FILE\"` keeps them over a restart"
+                "wait for the templates and configure the exporter to send them every minute; `templates = \"FILE\"` keeps them across restarts"
             }
-            Self::Undecodable => {
-                "let the exporter send its templates again, and update its software"
-            }
+            Self::Undecodable => "make the exporter resend its templates, and update its software",
             Self::TooLate | Self::Future if !is_exporter => {
-                "set the clocks of this machine and of the source"
+                "correct the clocks of this machine and of the source"
             }
             Self::BadClock | Self::TooLate | Self::Future => {
-                "set the clock of the exporter, or give `timestamps = \"received\"`, by which exports count when they come"
+                "correct the clock of the exporter, or set `timestamps = \"received\"` to use the time of arrival"
             }
             Self::WithoutPort => {
-                "let the input report protocols and destination ports, or remove the views of ports"
+                "configure the input to report protocols and destination ports, or remove the views of ports"
             }
             Self::Kernel => {
-                "give a larger `receive-buffer` and more `receivers`, or for packets a larger `capture-buffer`, more `capture-threads` and a `filter`"
+                "increase `receive-buffer` and `receivers` for exports, or `capture-buffer` and `capture-threads` for packets, or set a `filter`"
             }
             Self::Message => {
-                "give `schema` the schema by which the messages are written, or `message-format = \"json\"` for lines of JSON"
+                "set `schema` to the schema of the messages, or `message-format = \"json\"` for lines of JSON"
             }
             Self::Expired => {
-                "give the topic or the stream a longer retention, or srlg a faster machine"
+                "increase the retention of the topic or stream, or run srlg on a faster machine"
             }
-            Self::Unread => "keep the subject in a stream of JetStream and read that",
+            Self::Unread => "store the subject in a JetStream stream and read the stream",
             Self::Refused => {
-                "read the log, which names the probes and the reasons; /metrics has the counts by reason"
+                "see the log for the probes and reasons, and /metrics for the counts by reason"
             }
         }
     }
 }
 
-/// Its name.
+/// Serialises the name of the kind.
 impl Serialize for TroubleKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
@@ -228,7 +228,7 @@ impl TroubleCounts {
         self.0[kind as usize]
     }
 
-    /// Adds `count` to that of `kind`.
+    /// Adds `count` to the count of `kind`.
     pub const fn add(&mut self, kind: TroubleKind, count: u64) {
         self.0[kind as usize] += count;
     }
@@ -238,24 +238,25 @@ impl TroubleCounts {
         self.0.iter_mut().zip(other.0).for_each(|(all, more)| *all += more);
     }
 
-    /// Returns what was added to the count of `kind` since `earlier`. Counts of an exporter that was forgotten begin anew.
+    /// Returns the increase of the count of `kind` since `earlier`. The counts of an exporter that was forgotten
+    /// restart at 0.
     fn added(&self, kind: TroubleKind, earlier: &Self) -> u64 {
         let (now, before) = (self.of(kind), earlier.of(kind));
         if now < before { now } else { now - before }
     }
 }
 
-/// A map of all kinds.
+/// Serialises the counts as a map from kind to count.
 impl Serialize for TroubleCounts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(TroubleKind::ALL.map(|kind| (kind.name(), self.of(kind))))
     }
 }
 
-/// The troubles of all boards so far.
+/// Active problems, derived from all boards so far.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
-    /// The counts of the last board, by exporter.
+    /// Counts of the last board, by exporter.
     counted: HashMap<Option<IpAddr>, TroubleCounts>,
     active: BTreeMap<TroubleKind, Trouble>,
 }
@@ -264,17 +265,17 @@ pub(crate) struct Troubles {
 struct Trouble {
     since: Instant,
     since_ms: u64,
-    /// When something was counted last.
+    /// Time of the last increase.
     last: Instant,
     warned: Option<Instant>,
     count: u64,
-    /// The first exporters, in this order.
+    /// First few exporters, in order of their appearance.
     named: Vec<NamedExporter>,
     exporters: BTreeSet<IpAddr>,
 }
 
 impl Troubles {
-    /// Takes the counts of `board` at `now`, and returns the troubles that are over.
+    /// Reads the counts of `board` at `now`, and returns the problems that are over.
     pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<TroubleBoard> {
         let is_held = |kind| kind == TroubleKind::Held;
         let exporters = board.exporters.iter().map(|exporter| {
@@ -303,12 +304,12 @@ impl Troubles {
         over.map(|(kind, trouble)| trouble.board(kind)).collect()
     }
 
-    /// Returns the troubles that are active, by kind.
+    /// Returns the active problems, ordered by kind.
     pub(crate) fn boards(&self) -> Vec<TroubleBoard> {
         self.active.iter().map(|(kind, trouble)| trouble.board(*kind)).collect()
     }
 
-    /// Returns the troubles that a warning is due of at `now`.
+    /// Returns the problems for which a warning is due at `now`.
     pub(crate) fn warnings(&mut self, now: Instant) -> Vec<TroubleBoard> {
         let due = self.active.iter_mut().filter(|(_, trouble)| match trouble.warned {
             None => now - trouble.since >= SETTLE,
@@ -321,10 +322,10 @@ impl Troubles {
         warned.collect()
     }
 
-    /// Writes into `board` what is wrong at `now`, and into the log what has changed.
+    /// Adds the problems at `now` to `board`, and logs changes.
     pub(crate) fn show(&mut self, board: &mut Board, now: Instant) {
         for over in self.take(board, now) {
-            info!("no more since then: {}", over.text);
+            info!("problem is over: {}", over.text);
         }
         for TroubleBoard { text, remedy, .. } in self.warnings(now) {
             warn!("{text}; {remedy}");
@@ -364,8 +365,8 @@ impl Trouble {
         let names: Vec<String> = named.iter().map(ToString::to_string).collect();
         let who = match exporters.len() {
             0 => String::new(),
-            all if all <= NAMED => format!(" of {}", names.join(", ")),
-            all => format!(" of {} and {} more", names.join(", "), all - NAMED),
+            all if all <= NAMED => format!(" from {}", names.join(", ")),
+            all => format!(" from {} and {} more", names.join(", "), all - NAMED),
         };
         TroubleBoard {
             kind,

@@ -1,23 +1,34 @@
-//! What others may look at over HTTP: the page, the metrics, the interface of programs.
+//! The web server: the web page, the metrics and the JSON API.
 //!
 //! ```text
-//! /             the page            /metrics           for Prometheus
-//! /events       every board         /api/v1/status     the board
-//! /healthz      is all of it used?  /api/v1/alerts     alerts that go on
-//!                                   /api/v1/top?view=  super points
-//! /incident/ID  the same of one     /api/v1/incidents  alerts in the database
-//! /host/ADDRESS incident or host    /api/v1/hosts      what is known of a host
-//!                                   /api/v1/series     values by the minute
-//!                                   /api/v1/incidents/ID/acts  what people do, by POST
-//!                                   /api/v1/incidents/ID/peers.csv, prefixes.csv  its peers
+//! /              the web page
+//! /incident/ID   the page of an incident
+//! /host/ADDRESS  the page of a host
+//! /events        a stream of boards
+//! /healthz       the health of the program
+//! /metrics       metrics for Prometheus
+//!
+//! /api/v1/status         the board        /api/v1/incidents  stored alerts
+//! /api/v1/alerts         active alerts    /api/v1/hosts      a host with its incidents
+//! /api/v1/top?view=NAME  super points     /api/v1/series     values per minute
+//!
+//! /api/v1/incidents/ID/acts          actions of users, by POST
+//! /api/v1/incidents/ID/peers.csv     sampled peers
+//! /api/v1/incidents/ID/prefixes.csv  networks of the peers
 //! ```
 //!
-//! Shape: a thread with its own runtime, over the latest board.
-//! Invariant: nobody who asks holds up the loop. Everybody who reaches the address may read, so it is one of loopback unless
-//! somebody says otherwise; nobody acts without a token. A client that sends no request, or reads no answer, is
-//! cut off; so a place comes free however many wait for one. A page elsewhere may make a browser ask at a name that suddenly means this machine (DNS rebinding): such
-//! a request has that name as its host, and is refused. A file of the page is asked for again each time, and sent again
-//! only where the program has another.
+//! The server runs in its own thread and runtime, and reads the latest board, so requests never delay the main loop.
+//!
+//! # Security
+//!
+//! Anyone who can reach the address can read everything. The address must therefore be a loopback address, unless
+//! the configuration allows others. Actions require a token. Clients that send no request or read no answer are
+//! disconnected, so that they cannot occupy all connections.
+//!
+//! With DNS rebinding, a page of another site can point its own name to this machine. Such requests carry that name in
+//! their Host header and are rejected.
+//!
+//! Browsers revalidate the files of the web page at each load, and get a file again only if it has changed.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -67,41 +78,41 @@ pub struct Web {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     orders: Receiver<WaitingOrder>,
-    /// Whether there are tokens to act by.
+    /// Whether users can act, because there is a token file.
     has_tokens: bool,
 }
 
-/// Who may ask a web server.
+/// Access rules of the web server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visitors {
-    /// Whether others than this machine may, although there are no accounts.
+    /// Whether other machines may connect, although there is no authentication.
     pub is_public: bool,
-    /// Names by which the server is asked, besides localhost and addresses.
+    /// Host names of the server, in addition to localhost and addresses.
     pub names: Vec<String>,
-    /// File of the tokens by which people act; without one nobody does.
+    /// Token file of the users who may act. Without a file, actions are rejected.
     pub tokens: Option<PathBuf>,
 }
 
-/// Checks that `address` is one that the page may be served at.
+/// Checks that the web page may be served at `address`.
 pub(crate) fn check(address: SocketAddr, is_public: bool) -> Result<()> {
     ensure!(
         is_public || address.ip().is_loopback(),
-        "http is {address}, which others than this machine may reach, and there are no accounts: give an address as 127.0.0.1:{}, or set http-public, behind a proxy that authenticates",
+        "http: must be a loopback address, got {address}; use 127.0.0.1:{}, or set http-public if a proxy authenticates users",
         address.port()
     );
     Ok(())
 }
 
-/// Checks that `name` can be the host of a request.
+/// Checks that `name` is a valid Host header without a port.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     ensure!(
         Authority::try_from(name).is_ok_and(|authority| authority.host() == name),
-        "http-names has {name:?}: give a name without a port, as srlg.example"
+        "http-names: must be host names without a port, such as srlg.example, got {name:?}"
     );
     Ok(())
 }
 
-/// Checks that `url` can be the start of links to the page.
+/// Checks that `url` can be the start of links to the web page.
 pub(crate) fn check_url(url: &str) -> Result<()> {
     let is_right = url.parse::<Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
@@ -110,19 +121,19 @@ pub(crate) fn check_url(url: &str) -> Result<()> {
     });
     ensure!(
         is_right && !url.contains('#'),
-        "url is {url:?}: give the public address of the page, as https://srlg.example"
+        "url: must be the public URL of the web page, such as https://srlg.example, got {url:?}"
     );
     Ok(())
 }
 
-/// Returns the host in `url`.
+/// Returns the host part of `url`.
 pub(crate) fn host_of(url: &str) -> Option<String> {
     Some(url.parse::<Uri>().ok()?.host()?.to_owned())
 }
 
 impl Web {
-    /// Serves the latest of `boards` and the history in `store` to `visitors` at `address`; port 0 lets the system choose
-    /// one.
+    /// Starts a server at `address` for the latest of `boards` and the history in `store`. Port 0 lets the system
+    /// choose a port.
     pub fn start(
         address: SocketAddr,
         visitors: Visitors,
@@ -133,10 +144,10 @@ impl Web {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .context("cannot start the runtime of the page")?;
+            .context("cannot start the runtime of the web server")?;
         let listener = runtime
             .block_on(TcpListener::bind(address))
-            .with_context(|| format!("cannot listen at {address}"))?;
+            .with_context(|| format!("cannot listen on {address}"))?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let has_tokens = visitors.tokens.is_some();
@@ -146,7 +157,7 @@ impl Web {
             runtime.block_on(async {
                 tokio::select! {
                     () = serve(listener, router) => {}
-                    // By an error, as the sender is dropped.
+                    // This is an error, because the sender is dropped.
                     _dropped = stopped => {}
                 }
             });
@@ -156,17 +167,17 @@ impl Web {
         Ok(Self { address, stop: Some(stop), thread: Some(thread), orders, has_tokens })
     }
 
-    /// Returns whether people may act here.
+    /// Returns whether users may act on incidents.
     pub(crate) const fn can_be_acted_at(&self) -> bool {
         self.has_tokens
     }
 
-    /// Returns the next order of a person, if one waits.
+    /// Returns the next order of a user, if one waits.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.orders.try_recv().ok()
     }
 
-    /// Returns the address, with the port that the system has chosen.
+    /// Returns the address of the server, with its actual port.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -177,7 +188,7 @@ impl Drop for Web {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has told so.
+            // The panic of a thread has already been logged.
             let _told = thread.join();
         }
     }
@@ -208,23 +219,23 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .with_state(shared)
 }
 
-/// Connections at once; more wait in the queue of the system.
+/// Maximum number of connections. Further ones wait in the system's queue.
 const CONNECTIONS: usize = 256;
 
-/// How long the head of a request may take, which is how long a connection may be idle, too.
+/// Time limit for the head of a request, which also limits the idle time of a connection.
 const HEAD: Duration = Duration::from_secs(5);
 
-/// How long a client may read nothing of what waits for it.
+/// Time limit for a client to read waiting data.
 const READ: Duration = Duration::from_secs(10);
 
-/// Bytes of the head of a request, and headers in it.
+/// Limits for the head of a request: its size in bytes, and its number of headers.
 const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 64;
 
-/// Bytes that wait for a client in this process: a board that it does not take is not read again for it.
+/// Size of the buffer per client, in bytes. A client that does not read its board gets no further one.
 const WAITING_BYTES: usize = 64 << 10;
 
-/// Accepts connections at `listener` until dropped, and answers by `router`.
+/// Accepts connections from `listener` until it is dropped, and answers them with `router`.
 async fn serve(listener: TcpListener, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     // The semaphore is never closed.
@@ -237,14 +248,14 @@ async fn serve(listener: TcpListener, router: Router) {
                     drop(place);
                 });
             }
-            // Gone before it was looked at.
+            // The client closed the connection before it was accepted.
             Err(error)
                 if matches!(
                     error.kind(),
                     ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
                 ) => {}
             Err(error) => {
-                warn!("http accepts no connection, and tries again in a second: {error}");
+                warn!("cannot accept an HTTP connection: {error}; retrying in 1 s");
                 sleep(Duration::from_secs(1)).await;
             }
         }
@@ -253,7 +264,7 @@ async fn serve(listener: TcpListener, router: Router) {
 
 async fn connection(stream: TcpStream, router: Router) {
     if let Err(error) = stream.set_nodelay(true) {
-        debug!("a connection of http waits for full packets: {error}");
+        debug!("cannot set TCP_NODELAY for an HTTP connection: {error}");
     }
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(READ));
@@ -266,31 +277,31 @@ async fn connection(stream: TcpStream, router: Router) {
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router))
         .await;
     if let Err(error) = served {
-        debug!("a connection of http was cut off: {error}");
+        debug!("HTTP connection closed: {error}");
     }
 }
 
-/// Everything comes from here, and nothing is written within the page.
+/// Content security policy: all files come from this server, and the HTML has no inline scripts or styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What all answers say.
+/// Headers of all answers.
 const SAFE_HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),
-    // A page elsewhere gets nothing of this into its own memory.
+    // Pages of other sites cannot load these answers into their process.
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
-/// Whether a request with `headers` calls this server by an address or a name that `visitors` may use.
+/// Returns whether the Host header in `headers` is an address or name that `visitors` allow.
 fn is_expected(headers: &HeaderMap, visitors: &Visitors) -> bool {
     let mut given = headers.get_all(HOST).iter();
     let (Some(host), None) = (given.next(), given.next()) else { return false };
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
     let name = host.host().trim_start_matches('[').trim_end_matches(']');
     match name.parse::<IpAddr>() {
-        // A number is no name that may suddenly mean another machine.
+        // An address cannot be rebound to another machine by DNS.
         Ok(ip) => visitors.is_public || ip.is_loopback(),
         Err(_) => {
             let mut names = visitors.names.iter().map(String::as_str).chain(["localhost"]);
@@ -299,7 +310,7 @@ fn is_expected(headers: &HeaderMap, visitors: &Visitors) -> bool {
     }
 }
 
-/// Refuses requests for other machines.
+/// Rejects requests whose Host header is not allowed, and adds the security headers to all answers.
 async fn guard(State(visitors): State<Arc<Visitors>>, request: Request, next: Next) -> Response {
     let mut response = if is_expected(request.headers(), &visitors) {
         next.run(request).await
@@ -308,7 +319,7 @@ async fn guard(State(visitors): State<Arc<Visitors>>, request: Request, next: Ne
         let host =
             host.map_or_else(String::new, |host| String::from_utf8_lossy(host.as_bytes()).into());
         let text = format!(
-            "host header {host:?} not allowed: ask at localhost or an address, or give the name in http-names"
+            "host header {host:?} not allowed; use localhost or an address, or add the name to http-names"
         );
         error(StatusCode::MISDIRECTED_REQUEST, &text)
     };
@@ -325,10 +336,10 @@ const STYLE: &str = "text/css; charset=utf-8";
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// An incident or a host, whose page finds out which.
+/// Page of an incident or a host. Its script reads from the URL which of the two it shows.
 const DETAIL: &str = include_str!("web/page/detail.html");
 
-/// Path, type and text. uPlot is of the version that page/README.md names.
+/// Path, content type and content of each file. `page/README.md` names the version of uPlot.
 const FILES: [(&str, &str, &str); 14] = [
     ("/", HTML, include_str!("web/page/index.html")),
     ("/incident/{id}", HTML, DETAIL),
@@ -356,7 +367,7 @@ fn file(kind: &'static str, text: &'static str, asked: &HeaderMap) -> Response {
     let tag = format!("\"{:08x}\"", crc32fast::hash(text.as_bytes()));
     let mut known = asked.get_all(IF_NONE_MATCH).iter().filter_map(|tags| tags.to_str().ok());
     let is_known = known.any(|tags| tags.split(',').any(|it| it.trim() == tag));
-    // A new program may bring new files: ask each time.
+    // A new version of the program may have new files, so browsers revalidate each time.
     let headers = [(CACHE_CONTROL, "no-cache"), (ETAG, &tag)];
     if is_known {
         return (StatusCode::NOT_MODIFIED, headers).into_response();

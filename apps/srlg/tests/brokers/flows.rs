@@ -1,10 +1,10 @@
-//! Flows, as messages and as an export of NetFlow v5.
+//! Flows as broker messages and as NetFlow v5 exports.
 
 use std::net::Ipv4Addr;
 
 use srlg_cli::now_ms;
 
-/// A flow of TCP.
+/// A TCP flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     pub(crate) source: Ipv4Addr,
@@ -13,16 +13,16 @@ pub(crate) struct Flow {
     pub(crate) packets: u32,
 }
 
-/// Bytes of each flow.
+/// Size of each flow, in bytes.
 const OCTETS: u32 = 64;
 
-/// Rate of the sampling of all flows.
+/// Sampling rate of all flows.
 pub(crate) const SAMPLING: u16 = 100;
 
-/// The exporter of all flows, from which tests send exports, too.
+/// Exporter of all flows. Tests also send exports from this address.
 pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A schema with the names of the fields that Akvorado has, and numbers of its own.
+/// A schema with the field names of Akvorado and other field numbers.
 pub(crate) const ENRICHED: &str = r#"
 syntax = "proto3";
 message FlowMessagevTESTHASH {
@@ -42,7 +42,7 @@ message FlowMessagevTESTHASH {
   uint32 TCPFlags = 50;
 }"#;
 
-/// Returns flows of `count` peers from the number `first` on with one host.
+/// Returns flows between one host and `count` peers, numbered from `first`.
 pub(crate) fn flows(first: u32, count: u32) -> Vec<Flow> {
     let flow = |peer: u32| Flow {
         source: Ipv4Addr::from_bits(0xc612_0000 + peer),
@@ -53,7 +53,7 @@ pub(crate) fn flows(first: u32, count: u32) -> Vec<Flow> {
     (first..first + count).map(flow).collect()
 }
 
-/// Returns the message that goflow2 writes about `flow`, with its length in front if `with_length`.
+/// Returns the goflow2 message of `flow`, preceded by its length if `with_length`.
 pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     let mut message = Vec::new();
     number(&mut message, 1, 2);
@@ -75,7 +75,7 @@ pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     whole
 }
 
-/// Returns the line of JSON that goflow2 writes about `flow`.
+/// Returns the goflow2 line of JSON of `flow`.
 pub(crate) fn json(flow: &Flow) -> String {
     let Flow { source, destination, port, packets } = flow;
     let received_ns = now_ms() * 1_000_000;
@@ -84,7 +84,7 @@ pub(crate) fn json(flow: &Flow) -> String {
     )
 }
 
-/// Returns a message of [`ENRICHED`] about `flow`.
+/// Returns the message of `flow` in the schema [`ENRICHED`].
 pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     let mut message = Vec::new();
     number(&mut message, 1, now_ms() / 1_000);
@@ -102,7 +102,7 @@ pub(crate) fn enriched(flow: &Flow) -> Vec<u8> {
     message
 }
 
-/// Returns the datagrams of NetFlow v5 about `flows`.
+/// Returns NetFlow v5 datagrams of `flows`.
 pub(crate) fn netflow(flows: &[Flow]) -> Vec<Vec<u8>> {
     let seconds = (now_ms() / 1_000) as u32;
     let datagram = |flows: &[Flow]| {

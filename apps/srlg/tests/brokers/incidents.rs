@@ -1,4 +1,4 @@
-//! Incidents of the same flows from an export of NetFlow and from brokers.
+//! Incidents of the same flows from NetFlow exports and from brokers.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -14,10 +14,10 @@ use crate::kafka::broker::{Broker, PARTITIONS, has_kcat};
 use crate::nats::server::{STREAM, Server};
 use crate::running::{Site, when};
 
-/// Length of a slice, in which all flows come, also on a busy machine.
+/// Length of a slice, in milliseconds. All flows arrive within one slice, even on a busy machine.
 const SLICE_MS: u64 = 8_000;
 
-/// Starts a monitor in the folder `name`; `input` has the lines of its input.
+/// Starts a monitor in the folder `name`. `input` has the lines of its input.
 fn start(folder: &Path, name: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = '{name}'\nslice = '{SLICE_MS}ms'\n\
@@ -29,19 +29,25 @@ fn start(folder: &Path, name: &str, input: &str) -> Site {
     Site::start(folder, &format!("{name}.log"), &["run", "--config", &format!("{name}.toml")])
 }
 
-/// Returns the notifications of the only incident of `site` after the slice with the flows that came last, without their times.
+/// Returns the notifications of the only incident of `site` after the slice with the last flows, without times.
 fn incident(site: &Site) -> Vec<Value> {
     let page: Value = serde_json::from_str(&site.get("/api/v1/incidents")).unwrap();
     let [incident] = &page["incidents"].as_array().unwrap()[..] else { panic!("{page}") };
     let path = format!("/api/v1/incidents/{}", incident["id"].as_str().unwrap());
-    let mut detail: Value = serde_json::from_str(&site.get(&path)).unwrap();
-    let mut notices = detail["notices"].as_array_mut().unwrap().clone();
-    notices.push(detail["alert"].take());
+    // The start and the update are stored before the page has the update.
+    let mut notices = when(|| {
+        let mut detail: Value = serde_json::from_str(&site.get(&path)).unwrap();
+        let alert = detail["alert"].take();
+        let notices = detail["notices"].as_array_mut().unwrap();
+        let is_shown = notices.len() == 2 && notices[1]["text"] == alert["text"];
+        notices.push(alert);
+        is_shown.then(|| notices.clone())
+    });
     notices.iter_mut().for_each(forget_times);
     notices
 }
 
-/// Removes what is not of the flows: identifiers and times.
+/// Removes identifiers and times, which do not depend on the flows.
 fn forget_times(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -84,7 +90,7 @@ fn flows_from_brokers_are_the_incidents_that_netflow_has() {
             ),
         ),
     ];
-    // A first run draws the seed that all of them count with.
+    // A first run draws the seed that all later runs use.
     start(folder.path(), "seed", listen).program.kill();
     for (name, _) in &inputs {
         let state = folder.path().join(name);
@@ -98,13 +104,13 @@ fn flows_from_brokers_are_the_incidents_that_netflow_has() {
     }
     let sites = inputs.each_ref().map(|(name, input)| start(folder.path(), name, input));
     let log = fs::read_to_string(folder.path().join("netflow.log")).unwrap();
-    let (_, address) = log.split_once("receives exports of flows at ").unwrap();
+    let (_, address) = log.split_once("receiving flow exports on ").unwrap();
     let address = address.lines().next().unwrap().to_owned();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     for (site, partitions) in sites[1..].iter().zip([PARTITIONS, PARTITIONS, 1]) {
         when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
     }
-    // All in one slice, so that ages are equal, too.
+    // All flows are in one slice, so that ages are equal as well.
     let send = |flows: &[Flow]| {
         let slice = now_ms() / SLICE_MS;
         for datagram in netflow(flows) {
@@ -127,7 +133,7 @@ fn flows_from_brokers_are_the_incidents_that_netflow_has() {
     };
     thread::sleep(Duration::from_millis(SLICE_MS - now_ms() % SLICE_MS));
     send(&flows(0, 2_000));
-    // The alert has started, and details are kept of what follows.
+    // The alert has started, so details of the following flows are kept.
     send(&flows(0, 6_000));
     sites.iter().for_each(|site| site.wait_for_contacts(8_000));
     let [expected, others @ ..] = sites.each_ref().map(incident);

@@ -1,6 +1,6 @@
-//! Programs that are killed, and continue from their state, whichever broker the flows are from.
+//! Programs that are killed and continue from their state, with either kind of broker.
 //!
-//! A caller's `produce` writes 2,000 flows of peers of their own for each number from 0 to 2.
+//! The callback `produce` writes 2,000 flows for each number from 0 to 2. Each number has its own peers.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,11 @@ use srlg_cli::network::broker::Broker as Nats;
 
 use crate::running::{Program, Site, when};
 
-/// The view and the rule of every program.
+/// View and rule of all programs.
 const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
     [[rule]]\nname = 'r'\nthresholds = { 300s = 500 }\n";
 
-/// Starts a monitor in `folder`; `input` has the lines of its input.
+/// Starts a monitor in `folder`. `input` has the lines of its input.
 pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\ncheckpoint = '3s'\n\
@@ -26,7 +26,7 @@ pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     Site::start(folder, log, &["run", "--config", "srlg.toml"])
 }
 
-/// Kills a monitor, and checks that the one after it has all flows. Returns that one.
+/// Kills a monitor, and checks that the next one has all flows. Returns the next one.
 pub(crate) fn check_monitor(
     folder: &Path,
     input: &str,
@@ -37,13 +37,13 @@ pub(crate) fn check_monitor(
     when(|| (site.status()["broker"]["partitions"] == partitions).then_some(()));
     produce(0);
     site.wait_for_contacts(2_000);
-    // A checkpoint has these, and their position.
+    // A checkpoint contains these flows and their position.
     thread::sleep(Duration::from_secs(5));
-    // What is read now may be in no checkpoint.
+    // These flows may not be in a checkpoint.
     produce(1);
     site.wait_for_contacts(4_000);
     site.program.kill();
-    // While it is away.
+    // These flows arrive while the program is not running.
     produce(2);
     let site = monitor(folder, "log-again", input);
     let peers = site.peers(|peers| peers > 5_700.0);
@@ -56,7 +56,7 @@ pub(crate) fn check_monitor(
     site
 }
 
-/// Kills a probe with the options `input` of its input, and checks that its collector gets all flows.
+/// Kills a probe with the input options `input`, and checks that its collector receives all flows.
 pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u32)) {
     let folder = tempfile::tempdir().unwrap();
     let configure = |nats: &str| {
@@ -87,7 +87,7 @@ pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u3
     when(|| offsets().filter(|offsets| *offsets == partitions));
     produce(0);
     collector.peers(|peers| peers > 1_900.0);
-    // The running slice is not in the spool.
+    // The spool does not contain the running slice.
     produce(1);
     thread::sleep(Duration::from_millis(300));
     probe.kill();

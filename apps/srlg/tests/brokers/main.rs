@@ -1,7 +1,7 @@
-//! Flows in topics of Kafka and in streams and subjects of NATS, whose brokers and producers are those of other projects.
+//! Flows from Kafka topics and from NATS streams and subjects. Brokers and producers are programs of other projects.
 //!
-//! Without `kcat` or `nats-server` the tests say that they were skipped; with `SRLG_REQUIRE_KAFKA=1` and `SRLG_REQUIRE_NATS=1` they
-//! fail.
+//! If `kcat` or `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_KAFKA=1` and
+//! `SRLG_REQUIRE_NATS=1`, they fail.
 
 #![cfg(feature = "kafka")]
 

@@ -1,14 +1,14 @@
-//! An input from a broker, and everything that it yields.
+//! An input from a broker and all its events.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use srlg_input::{BrokerStatus, Contact, Event, Input, InputOptions, LogLevel, LogLine, Position};
 
-/// How long anything may take on a busy machine.
+/// Longest time that any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An input, and everything that it has yielded.
+/// An input and all events that it has returned.
 pub(crate) struct Reading {
     pub(crate) input: Input,
     pub(crate) contacts: Vec<Contact>,
@@ -21,7 +21,7 @@ impl Reading {
         Self { input, contacts: Vec::new(), log: Vec::new() }
     }
 
-    /// Reads until `is_so`.
+    /// Reads events until `is_so` returns true.
     pub(crate) fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> &mut Self {
         let started = Instant::now();
         while !is_so(self) {
@@ -32,7 +32,7 @@ impl Reading {
                 self.contacts.len(),
                 self.log
             );
-            match self.input.next_event().unwrap().expect("the input has ended") {
+            match self.input.next_event().unwrap().expect("the input has ended unexpectedly") {
                 Event::Contacts(contacts) => self.contacts.extend(contacts),
                 Event::Log(line) => self.log.push(line),
                 _ => {}
@@ -41,7 +41,7 @@ impl Reading {
         self
     }
 
-    /// Reads until there are `count` contacts.
+    /// Reads events until there are `count` contacts.
     pub(crate) fn contacts(&mut self, count: usize) -> &mut Self {
         self.until(|it| it.contacts.len() >= count)
     }
@@ -59,7 +59,7 @@ impl Reading {
     }
 }
 
-/// Everything of a contact but its time.
+/// Returns the contacts without their times.
 pub(crate) fn without_times(contacts: &[Contact]) -> Vec<Contact> {
     let mut without_times = contacts.to_vec();
     without_times.iter_mut().for_each(|contact| contact.time_ns = 0);

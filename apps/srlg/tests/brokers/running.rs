@@ -1,4 +1,4 @@
-//! Programs that run, and what their pages say.
+//! Running programs and their web pages.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running program, which dies with this value.
+/// A running program, which is killed when this value is dropped.
 pub(crate) struct Program(pub(crate) Child);
 
 impl Program {
@@ -34,7 +34,7 @@ impl Drop for Program {
     }
 }
 
-/// A monitor or a collector with its page.
+/// A monitor or a collector with a web page.
 pub(crate) struct Site {
     pub(crate) program: Program,
     http: SocketAddr,
@@ -69,7 +69,7 @@ impl Site {
         when(|| (self.status()["input"]["contacts"] == count).then_some(()));
     }
 
-    /// Returns the peers of the host of the flows in the last slice, when they are `is_so` many.
+    /// Waits until `is_so` accepts the number of peers of the flows' host in the last slice, and returns the number.
     pub(crate) fn peers(&self, is_so: impl Fn(f64) -> bool) -> f64 {
         when(|| {
             let status = self.status();
@@ -80,7 +80,7 @@ impl Site {
     }
 }
 
-/// Returns what `look` finds, within a minute.
+/// Calls `look` until it returns a value, for at most a minute.
 #[track_caller]
 pub(crate) fn when<T>(look: impl Fn() -> Option<T>) -> T {
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! `srlg contacts`: what comes out of files of every kind, and what it says of the rest.
+//! `srlg contacts`: listed contacts and counts for files of every kind.
 
 use std::io::Write;
 use std::process::{Output, Stdio};
@@ -10,7 +10,7 @@ const LIST: &str =
 const LOG: &str =
     "srcaddr dstaddr end packets\n10.0.0.1 10.0.0.2 7 1\n- - 8 -\n10.0.0.3 10.0.0.4 9 0\n";
 
-/// What the program makes of `input` on its standard input.
+/// Runs the program with `input` on its standard input.
 fn contacts(input: &str) -> (bool, String, String) {
     let mut command = srlg("contacts");
     command.args(["--input", "-"]).stdin(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Exports that others captured, against the packets that they are of.
+//! Exports that were captured elsewhere, compared with the packets from which they were made.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use srlg_traffic::trace::data_dir;
 use crate::program::srlg;
 use crate::{last_points, output, pairs, say};
 
-/// Exports of the packets of [`PACKETS`], unsampled.
+/// Unsampled exports of the packets of [`PACKETS`].
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -20,12 +20,12 @@ const WHOLE: [&str; 5] = [
 ];
 const PACKETS: &str = "captures/pcap_usec_ddos_synack.pcap";
 
-/// The folder of recorded data, if it is there.
+/// Returns the folder of recorded data, if it exists.
 fn data() -> Option<PathBuf> {
     let data = data_dir().filter(|folder| folder.join("flows").is_dir());
     if data.is_none() {
         let test = std::thread::current().name().unwrap_or_default().to_owned();
-        say(&format!("{test}: skipped, SRLG_DATA is absent, or has no folder flows"));
+        say(&format!("{test}: skipped, because SRLG_DATA is not set or has no folder flows"));
     }
     data
 }
@@ -54,7 +54,7 @@ fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
     }
 }
 
-/// The files of captures and of exports, each with the options by which it is read.
+/// Returns the files of captures and exports, each with the options to read it.
 fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     let mut files: Vec<(PathBuf, &[&str])> = Vec::new();
     for (folder, options) in [("captures", &[][..]), ("flows", &["--exports"])] {
@@ -67,8 +67,8 @@ fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     files
 }
 
-/// Both count within 60 slices of a second. An alert needs three slices at the threshold, which a replay lets pass after the
-/// end of the file; a count compares with the threshold less its standard error there.
+/// Both count within 60 slices of one second. An alert needs three slices at the threshold, and a replay adds these
+/// slices after the end of the file. The count minus its standard error must reach the threshold.
 #[test]
 fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     let Some(data) = data() else { return };
@@ -77,7 +77,7 @@ fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
         let input = [&["--input", path.to_str().unwrap(), "--threshold", "1000"][..], options];
         let detect = ["--role", "destination", "--window", "60", "--output", "ndjson"];
         let detected = srlg("detect").args(input.concat()).args(detect).output().unwrap();
-        // Some files are damaged on purpose.
+        // Some files are deliberately damaged.
         let points = last_points(std::str::from_utf8(&detected.stdout).unwrap());
         if points.is_empty() {
             continue;
@@ -99,14 +99,14 @@ fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     assert!(floods >= 8, "{floods}");
 }
 
-/// Pairs of [`PACKETS`], all with the same destination, and its frames.
+/// Number of pairs of [`PACKETS`], which all have the same destination, and its number of frames.
 const TRUTH: f64 = 7_055.0;
 const FRAMES: f64 = 8_000.0;
 
-/// Of n hosts that are seen in a sample of one packet in N, N n is what was there if each sent one packet. Then n is
-/// binomial of `TRUTH`, and N n is off by √(`TRUTH` (N - 1)), one standard deviation. Hosts that sent more packets raise
-/// it: to that of `FRAMES` hosts with a packet each, at most. N times the estimate's error comes on top. Five of all
-/// together are passed once in two million seeds.
+/// A sample of one packet in N sees n hosts. If each host sent one packet, N n estimates the number of hosts. Then n
+/// is binomially distributed with `TRUTH` trials, and the standard deviation of N n is √(`TRUTH` (N - 1)). Hosts that
+/// sent more packets increase the expectation, at most to that of `FRAMES` hosts with one packet each. N times the
+/// error of the estimate is added. A deviation of five standard errors of the sum occurs once in two million seeds.
 #[test]
 fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
     let Some(data) = data() else { return };

@@ -1,6 +1,8 @@
-//! Exporters, live: softflowd, which reads a capture and exports all of it at its end; fprobe, which exports the flows of
-//! an interface as NetFlow v5, where tcpreplay sends packets; and pmacctd of pmacct, which reads a capture, and whose plugin
-//! nfprobe exports flows, its plugin sfprobe samples of packets.
+//! Live exports of real programs.
+//!
+//! - softflowd reads a capture and exports its flows at the end.
+//! - fprobe exports the flows of an interface as NetFlow v5, while tcpreplay sends packets.
+//! - pmacctd of pmacct reads a capture. Its plugin nfprobe exports flows, and sfprobe exports packet samples.
 
 use std::fs;
 use std::path::Path;
@@ -16,15 +18,15 @@ use crate::received::{
 use crate::running::Site;
 use crate::{becomes, capture, last_points, output, packet_file, pairs};
 
-/// Runs softflowd on `file` to its end, with `more` options. It exports to `port` of this machine.
+/// Runs softflowd on `file` with `more` options until it exits. It exports to `port` on this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
     softflowd_to("127.0.0.1", file, port, more);
 }
 
-/// As [`softflowd`], from and to an `address` of this machine.
+/// Runs softflowd like [`softflowd`], from and to an `address` of this machine.
 fn softflowd_to(address: &str, file: &Path, port: u16, more: &[&str]) {
     let (file, to) = (file.to_str().unwrap(), format!("{address}:{port}"));
-    // Without a control socket: with one it continues after the end of the file.
+    // With a control socket, softflowd would continue after the end of the file.
     let args = ["-d", "-a", "-m", "100000", "-r", file, "-n", &to, "-c", "none"];
     let pid = format!("{file}.{port}.pid");
     let status = command("softflowd", &[&args[..], &["-p", &pid], more].concat()).status();
@@ -37,7 +39,7 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     alone(&["softflowd"], || {
         let file = packet_file("softflowd", &[false, true]);
         let all = pairs_of(&file);
-        // An address of IPv4 has no colon; v5 has no other.
+        // IPv4 addresses have no colon, and NetFlow v5 supports no others.
         let of_v4 = all.iter().filter(|(source, _)| !source.contains(':')).cloned().collect();
         for (expected, options) in [
             (&of_v4, &["-v", "5"][..]),
@@ -51,8 +53,8 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     });
 }
 
-/// Exports that start in the first half of a slice, and take less than the second half, are within the slice. They take
-/// a third of a second, or a few times that on a busy machine.
+/// Length of a slice. Exports that start in its first half and take less than half of it are within one slice. They
+/// take a third of a second, or a few times longer on a busy machine.
 const SLICE: Duration = Duration::from_secs(10);
 
 /// Waits for the first half of a slice.
@@ -67,7 +69,7 @@ fn wait_for_a_slice() {
     }
 }
 
-/// All contacts come in one slice: in two of them the recorders would be of two ages, and the last digits differ.
+/// All contacts arrive in one slice. With two slices, recorders would have two ages, and the last digits would differ.
 #[test]
 fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receives() {
     alone(&["softflowd"], || {
@@ -97,8 +99,8 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
     });
 }
 
-/// It looks at every tenth packet. Each of these is of a pair of its own: of all packets of one pair, a client's first
-/// and second to the server, there are two, and one packet between them.
+/// The exporter samples every tenth packet. Each sampled packet belongs to another pair, because a pair has only two
+/// packets with one other packet between them.
 #[test]
 fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
     alone(&["softflowd"], || {
@@ -127,7 +129,7 @@ fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
     });
 }
 
-/// Flows of a capture end when its packets went, which is years ago.
+/// The flows of a capture have the times of its packets, which are years old.
 #[test]
 fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
     alone(&["softflowd"], || {
@@ -153,10 +155,10 @@ fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
     });
 }
 
-/// The address of the exporter that sees the flood. The other exporter has 127.0.0.1.
+/// Address of the exporter that sees the flood. The other exporter has 127.0.0.1.
 const WITNESS: &str = "192.0.2.1";
 
-/// Each run of softflowd reads a capture and is an exporter for a moment; runs that follow each other are one that goes on.
+/// Each run of softflowd reads a capture and exports for a moment. Consecutive runs act as one continuous exporter.
 #[test]
 fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
     alone(&["softflowd"], || {
@@ -189,7 +191,7 @@ fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
                     std::thread::sleep(Duration::from_millis(500));
                 }
             });
-            // Dropped before the threads are waited for.
+            // This value must be dropped before the threads are joined.
             let _ends = SetAtEnd(&ends);
             softflowd_to(WITNESS, &flood, port, &["-v", "9"]);
             let started = site.alerts_when(|alerts| !alerts.is_empty()).len();
@@ -210,7 +212,7 @@ fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
     });
 }
 
-/// Sets a flag, whatever becomes of a test.
+/// A guard that sets a flag, also if the test fails.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -230,7 +232,7 @@ fn netflow_v5_of_fprobe_is_the_pairs_of_packets_on_an_interface() {
         let expected = pairs_of(&file);
         assert_pairs("fprobe", &expected, |collector| {
             let child = fprobe(collector);
-            assert!(becomes(is_captured), "fprobe does not capture");
+            assert!(becomes(is_captured), "fprobe did not start to capture");
             let args = ["--preload-pcap", "-i", SENDING, "--pps=4000", file.to_str().unwrap()];
             assert!(command("tcpreplay", &args).status().unwrap().success());
             until(child, almost_all(&expected, collector));
@@ -238,9 +240,9 @@ fn netflow_v5_of_fprobe_is_the_pairs_of_packets_on_an_interface() {
     });
 }
 
-/// Makes the pair of interfaces, and nothing else that would send: a host of IPv6 looks for routers and neighbours.
+/// Creates the pair of interfaces. IPv6 is disabled, because it would send router and neighbour solicitations.
 fn connect() {
-    // Where there is no IPv6 there is no such file, and no such host.
+    // The file does not exist on systems without IPv6.
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     ip(&["link", "add", "name", SENDING, "type", "veth", "peer", "name", LISTENING]);
     for name in [SENDING, LISTENING] {
@@ -252,26 +254,26 @@ fn ip(args: &[&str]) {
     assert!(command("ip", args).status().unwrap().success(), "ip {args:?}");
 }
 
-/// Starts fprobe, which exports flows that were idle for a second.
+/// Starts fprobe, which exports flows after one second without packets.
 fn fprobe(collector: &Collector) -> std::process::Child {
     let to = format!("127.0.0.1:{}", collector.port);
     let timeouts = ["-s", "1", "-g", "1", "-d", "1", "-e", "1"];
-    // It stays in the foreground. Its queue is 100 flows by default, and the rest is lost.
+    // fprobe stays in the foreground. Its default queue has only 100 flows, and further ones would be lost.
     let options = [&["-l", "2", "-i", LISTENING, "-f", "ip", "-q", "10000"][..], &timeouts];
     command("fprobe", &[&options.concat()[..], &[&to]].concat()).spawn().unwrap()
 }
 
-/// Whether a program captures on an interface of this network. fprobe says nothing when it has begun, the kernel does.
+/// Returns whether a program captures packets in this network namespace. The kernel reports this, and fprobe does not.
 fn is_captured() -> bool {
     let sockets = fs::read_to_string("/proc/self/net/packet").unwrap();
-    // Of each socket the fifth column is its interface: 0 until it is bound to one.
+    // The fifth column is the interface of a socket, which is 0 until the socket is bound.
     sockets.lines().skip(1).any(|line| line.split_whitespace().nth(4).is_some_and(|it| it != "0"))
 }
 
-/// Of the pipe between pmacctd and a plugin, larger than all that goes through it.
+/// Buffers between pmacctd and a plugin, which are larger than all data of a test.
 const PIPE: &str = "plugin_buffer_size: 102400\nplugin_pipe_size: 10240000\n";
 
-/// Runs pmacctd on `file` with `lines` of configuration, until `is_done`.
+/// Runs pmacctd on `file` with configuration `lines`, until `is_done` returns true.
 fn pmacctd(file: &Path, lines: &str, is_done: impl FnMut() -> bool) {
     let config = file.with_extension("conf");
     let text = format!("daemonize: false\npcap_savefile: {}\n{PIPE}{lines}", file.display());

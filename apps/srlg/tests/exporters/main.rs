@@ -1,12 +1,13 @@
-//! What exporters make of traffic, and srlg of what they export, is what was in the packets.
+//! Contacts that srlg reads from the exports of real exporters, compared with the exported packets.
 //!
-//! - `same_hosts`: traffic that is made here, as packets and as exports of every format.
-//! - `captures`: packets that others captured, and what exporters made of them. They are not part of this repository;
-//!   `SRLG_DATA` names their folder.
-//! - `live`: softflowd, pmacctd and fprobe of Debian (`scripts/exporters.sh`), on loopback, each test in namespaces of its
-//!   own, which takes root.
+//! - `same_hosts`: generated traffic, as packets and as exports of every format.
+//! - `captures`: packets and exports that were captured elsewhere. They are not part of this repository; `SRLG_DATA`
+//!   names their folder.
+//! - `live`: softflowd, pmacctd and fprobe of Debian (`scripts/exporters.sh`) on loopback. Each test runs in its own
+//!   namespaces, which requires root.
 //!
-//! Where something lacks, a test says so and passes; with `SRLG_REQUIRE_EXPORTERS=1` the last ones fail.
+//! If a program is missing, a test is skipped with a message. With `SRLG_REQUIRE_EXPORTERS=1`, the tests of `live`
+//! fail instead.
 
 mod captures;
 mod live;
@@ -30,12 +31,12 @@ use srlg_traffic::packets::{packets, pcap};
 /// Source and destination of contacts.
 type Pairs = BTreeSet<(String, String)>;
 
-/// Says a line aloud: what is printed of a test that passes nobody sees.
+/// Prints a line to the terminal, because the test harness hides the output of tests that pass.
 fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Waits until something `is` so; whether it came to that in a minute.
+/// Waits up to a minute until `is` returns true. Returns whether it did.
 fn becomes(mut is: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is() {
@@ -47,19 +48,19 @@ fn becomes(mut is: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Writes frames of Ethernet, each with its microseconds after the first, to a file of its own for `test`.
+/// Writes Ethernet frames to a capture file of `test`. Each frame has its time after the first one, in microseconds.
 fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("exporters-{test}.pcap"));
     std::fs::write(&path, pcap(1, frames)).unwrap();
     path
 }
 
-/// Writes the packets of the families to a file of its own for `test`.
+/// Writes the packets of the address families to a capture file of `test`.
 fn packet_file(test: &str, families: &[bool]) -> PathBuf {
     capture(test, packets(families).iter().map(|packet| (packet.after_us, packet.frame())))
 }
 
-/// The pairs of a contact list.
+/// Returns the pairs of a contact list.
 fn pairs(list: &str) -> Pairs {
     let mut lines = list.lines();
     assert_eq!(lines.next(), Some("time_ms,src,dst"));
@@ -70,7 +71,7 @@ fn pairs(list: &str) -> Pairs {
     lines.map(pair).collect()
 }
 
-/// What `command` prints, when it succeeds with these arguments, and what it tells.
+/// Runs `command` with these arguments, and returns its standard output and standard error. The command must succeed.
 fn output(command: &str, args: &[&str]) -> (String, String) {
     let output = srlg(command).args(args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -79,10 +80,10 @@ fn output(command: &str, args: &[&str]) -> (String, String) {
     (printed, told)
 }
 
-/// Cardinality and standard error, in the digits that `detect` prints.
+/// Cardinality and standard error, as `detect` prints them.
 type Point = [String; 2];
 
-/// The last super point of each host.
+/// Returns the last super point of each host.
 fn last_points(ndjson: &str) -> BTreeMap<String, Point> {
     let point = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -1,66 +1,72 @@
-//! The programs of others, and tests in namespaces of their own: there the test's program runs once more, under `unshare`,
-//! for this test alone.
+//! Programs of other projects, and tests in their own namespaces. The test program runs itself again under `unshare`
+//! for a single test.
 //!
-//! In a network of its own, ports and interfaces are those of the test. In a process namespace of its own, all that the
-//! test started ends with the test, whatever becomes of it: exporters have children.
-//! Invariant: a test passes only if its body ran, or if it said what is missing and nobody requires it.
+//! In its own network namespace, a test can use any ports and interfaces. In its own process namespace, all processes
+//! that a test started are killed with it, including the children of exporters.
+//!
+//! Invariant: a test passes only if its body ran, or if it printed which program is missing and that program is not
+//! required.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::{becomes, say};
 
-/// Where Debian has programs: the `PATH` of most users has no servers.
+/// Folders of programs on Debian. The `PATH` of most users does not contain servers.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Where the program is, if it is there.
+/// Returns the path of a program, if it is installed.
 pub(crate) fn path(program: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.exists())
 }
 
-/// The program with these arguments, silent.
+/// Returns a command of the program with these arguments and without output.
 pub(crate) fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path(program).unwrap());
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
-/// Sends `child` a signal by its name; whether that was possible.
+/// Sends a signal to `child` by name. Returns whether that succeeded.
 pub(crate) fn signal(child: &Child, name: &str) -> bool {
-    // Every shell has `kill`, not every system has a program of that name.
+    // `kill` is a built-in command of every shell, but not a program on every system.
     let line = format!("kill -s {name} {}", child.id());
     command("sh", &["-c", &line]).status().unwrap().success()
 }
 
-/// Lets `child` run until `is_done`, then terminates it, and waits for its end: it exports what it still has.
+/// Lets `child` run until `is_done` returns true, then terminates it and waits for its exit. It exports remaining
+/// flows before it exits.
 pub(crate) fn until(mut child: Child, is_done: impl FnMut() -> bool) {
-    // Where it is not done in time, what is missing is found by whoever compares.
+    // If this times out, the comparison after it fails.
     let _ = becomes(is_done);
-    // It may have ended by itself.
+    // The process may already have exited.
     let _ = signal(&child, "TERM");
-    assert!(becomes(|| child.try_wait().unwrap().is_some()), "the exporter does not end");
+    assert!(becomes(|| child.try_wait().unwrap().is_some()), "the exporter does not exit");
 }
 
-/// Set in the second run, to the name of the test.
+/// Environment variable with the name of the test, which is set in the second run.
 const INSIDE: &str = "SRLG_EXPORTERS_TEST";
-/// Set by who wants a failure where something is missing.
+/// Environment variable that makes a missing program a failure.
 const REQUIRED: &str = "SRLG_REQUIRE_EXPORTERS";
-/// Starts a program in namespaces of its own. It ends with the process that started it, even with one that is killed.
+/// Command that starts a program in its own namespaces. The program is killed when its parent exits or is killed.
 const APART: [&str; 8] =
     ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"];
 
-/// Runs `body`, a closure of a test function, as root of namespaces of its own, with `programs`.
+/// Runs `body`, a closure of a test function, as root in its own namespaces. The test requires `programs`.
 pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     let closure = std::any::type_name::<F>().trim_end_matches("::{{closure}}");
-    // Without the name of this crate: the path of the test function.
+    // The path of the test function, without the name of this crate.
     let (_, test) = closure.split_once("::").unwrap();
     if std::env::var(INSIDE).is_ok_and(|name| name == test) {
         assert!(command("ip", &["link", "set", "dev", "lo", "up"]).status().unwrap().success());
         return body();
     }
     if let Some(missing) = missing(programs) {
-        assert!(std::env::var(REQUIRED).is_err(), "{test} needs {missing}, and {REQUIRED} is set");
-        say(&format!("{test}: skipped, it needs {missing} (scripts/exporters.sh)"));
+        assert!(
+            std::env::var(REQUIRED).is_err(),
+            "{test} requires {missing}, and {REQUIRED} is set"
+        );
+        say(&format!("{test}: skipped, because {missing} is missing (scripts/exporters.sh)"));
         return;
     }
     let program = std::env::current_exe().unwrap();
@@ -71,11 +77,11 @@ pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test} fails in its namespaces");
-    // A name that is not that of a test would run none, and well.
-    assert!(said.contains("test result: ok. 1 passed"), "{test} is no test");
+    // With a wrong name, no test would run, and the run would still succeed.
+    assert!(said.contains("test result: ok. 1 passed"), "{test} is not the name of a test");
 }
 
-/// The first thing that the test needs and that is not there.
+/// Returns the first missing requirement of a test.
 fn missing(programs: &[&str]) -> Option<String> {
     let mut needs = ["ip"].iter().chain(programs);
     if let Some(program) = needs.find(|program| path(program).is_none()) {

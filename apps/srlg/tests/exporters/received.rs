@@ -1,4 +1,4 @@
-//! `contacts` or `detect`, which receive exports until they are told to stop, and what has to come of an exporter.
+//! `contacts` or `detect` as a receiver of exports, and the expected pairs of an exporter.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use crate::programs::signal;
 use crate::{Pairs, becomes, output, pairs, srlg, steady};
 
-/// A program that receives.
+/// A running program that receives exports.
 pub(crate) struct Collector {
     child: Child,
     pub(crate) port: u16,
@@ -19,7 +19,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Starts `program` with `more` options; when this returns it receives.
+    /// Starts `program` with `more` options, and waits until it receives exports.
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
         let mut command = srlg(program);
         command.args(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
@@ -31,7 +31,7 @@ impl Collector {
             read(child.stderr.take().unwrap(), &told),
         ];
         let mut collector = Self { child, port: 0, printed, readers, told };
-        // The first line that it writes ends with its address.
+        // The first line of its output ends with its address.
         collector.wait_for(|it| it.told().contains("127.0.0.1:"));
         let told = collector.told();
         let (_, port) = told.lines().next().unwrap().rsplit_once(':').unwrap();
@@ -39,22 +39,22 @@ impl Collector {
         collector
     }
 
-    /// Waits until this collector `is` so.
+    /// Waits until `is` returns true for this collector.
     pub(crate) fn wait_for(&self, is: impl Fn(&Self) -> bool) {
         assert!(becomes(|| is(self)), "{}", self.told());
     }
 
-    /// What it has printed so far, whole lines.
+    /// Returns the standard output so far, in whole lines.
     pub(crate) fn printed(&self) -> String {
         self.printed.lock().unwrap().clone()
     }
 
-    /// What it has said on standard error so far.
+    /// Returns the standard error so far.
     pub(crate) fn told(&self) -> String {
         self.told.lock().unwrap().clone()
     }
 
-    /// Interrupts the program, and returns all that it printed and told. It must succeed.
+    /// Interrupts the program, and returns its standard output and standard error. The program must succeed.
     pub(crate) fn stop(mut self) -> (String, String) {
         assert!(signal(&self.child, "INT"));
         let status = self.child.wait().unwrap();
@@ -64,7 +64,7 @@ impl Collector {
     }
 }
 
-/// Leaves nothing behind when a test fails.
+/// Kills the program if a test fails.
 impl Drop for Collector {
     fn drop(&mut self) {
         let _ = self.child.kill();
@@ -72,7 +72,7 @@ impl Drop for Collector {
     }
 }
 
-/// Reads lines in a thread.
+/// Collects lines in a thread.
 fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle<()> {
     let to = Arc::clone(to);
     thread::spawn(move || {
@@ -85,34 +85,34 @@ fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle
     })
 }
 
-/// The pairs of the packets in `file`.
+/// Returns the pairs of the packets in `file`.
 pub(crate) fn pairs_of(file: &Path) -> Pairs {
     pairs(&output("contacts", &["--input", file.to_str().unwrap()]).0)
 }
 
-/// Asserts that nothing was lost between exporter and summary: the snapshot `name` has the 0 wherever nothing may be
-/// counted, and N for all other numbers.
+/// Asserts that no data were lost between the exporter and the summary. The snapshot `name` has 0 for counts that must
+/// be zero, and N for all other numbers.
 pub(crate) fn assert_whole(name: &str, told: &str) {
     let told = steady(told);
-    // The first line ends with the port.
+    // The first line ends with the port and is skipped.
     let lines = told.lines().skip(1).map(|line| {
         let words = line.split_inclusive([' ', ',', ';', ')']).map(|word| {
             let number = word.trim_end_matches([' ', ',', ';', ')']);
             let is_counted = number != "0" && number.parse::<f64>().is_ok();
             if is_counted { word.replace(number, "N") } else { word.to_owned() }
         });
-        // An agent of sFlow sends samples of counters when it has time.
+        // An sFlow agent sends counter samples at irregular times.
         words.collect::<String>().replace(" (other-sample N)", "") + "\n"
     });
     insta::assert_snapshot!(name, lines.collect::<String>());
 }
 
-/// Asserts that `contacts` gets exactly `expected` from the exporter `name` that sends to its port.
+/// Asserts that `contacts` receives exactly the `expected` pairs from the exporter `name`.
 pub(crate) fn assert_pairs(name: &str, expected: &Pairs, export: impl FnMut(&Collector)) {
     assert_pairs_within(1, name, expected, export);
 }
 
-/// The same of the last of up to `attempts`: some exporters lose flows of their own on a busy machine.
+/// Asserts the same for the last of up to `attempts` runs, because some exporters lose flows on a busy machine.
 pub(crate) fn assert_pairs_within(
     attempts: u32,
     name: &str,
@@ -122,7 +122,7 @@ pub(crate) fn assert_pairs_within(
     for left in (0..attempts).rev() {
         let collector = Collector::start("contacts", &[]);
         export(&collector);
-        // Whatever was sent is received before the end.
+        // All sent datagrams are received before the program exits.
         let (printed, told) = collector.stop();
         let found = pairs(&printed);
         if left > 0 && found.len() < expected.len() {
@@ -135,14 +135,14 @@ pub(crate) fn assert_pairs_within(
     }
 }
 
-/// Pairs of the last datagram, at most: some exporters send it when it is full, or when they end.
+/// Maximum number of pairs in the last datagram. Some exporters send it only when it is full or when they exit.
 const LAST: usize = 30;
 
-/// Whether all of `expected` has come but for a last datagram, as a question to ask again and again.
+/// Returns a function that checks whether all `expected` pairs have arrived, except for a last datagram.
 pub(crate) fn almost_all(expected: &Pairs, collector: &Collector) -> impl FnMut() -> bool {
     move || {
         let (printed, least) = (collector.printed(), expected.len() - LAST);
-        // Lines are counted sooner than pairs, and are no fewer.
+        // Counting lines is faster than counting pairs, and there are at least as many lines.
         printed.lines().count() > least && pairs(&printed).len() >= least
     }
 }

@@ -1,8 +1,10 @@
-//! Traffic as packets, and as exports in every format: the same pairs, and the same super points to the last digit.
+//! Traffic as packets and as exports in every format. Pairs and super points must be equal to the last digit.
 //!
-//! One slice of an hour holds all contacts. Within a slice neither the order of contacts nor repeated pairs change a
-//! report, so equal pairs give equal reports. Over several slices they would not: a packet is a contact at its own time,
-//! a flow at that of its last packet, a sample when its datagram came; recorders would be of other ages, and digits differ.
+//! One slice of an hour contains all contacts. Within a slice, neither the order of contacts nor repeated pairs change
+//! a report, so equal pairs give equal reports.
+//!
+//! With several slices, reports would differ in their last digits. A packet counts at its own time, a flow at the time
+//! of its last packet, and a sample at the arrival of its datagram. Recorders would therefore have different ages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,12 +17,13 @@ use crate::{Pairs, Point, capture, last_points, output, packet_file, pairs, stea
 
 const THRESHOLD: &str = "512";
 
-/// Writes what an exporter sent when it exported its flows.
+/// Writes the datagrams of an exporter that exported its flows at the end.
 fn file(test: &str, datagrams: Vec<Vec<u8>>) -> PathBuf {
     sent(test, datagrams.into_iter().map(|payload| (EXPORT_S * 1_000_000, payload)))
 }
 
-/// Writes datagrams, each with its microseconds after the first packet, from 192.0.2.1 to port 2055 of 192.0.2.10.
+/// Writes datagrams from 192.0.2.1 to port 2055 of 192.0.2.10. Each has its time after the first packet, in
+/// microseconds.
 fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let frame = |payload: &[u8]| {
         let length = payload.len() as u16;
@@ -34,14 +37,14 @@ fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf 
     capture(test, datagrams.map(|(after_us, payload)| (after_us, frame(&payload))))
 }
 
-/// What `contacts` and `detect` have to find in `packets`, which are in a file as they are.
+/// The expected results of `contacts` and `detect`, from a file of the original packets.
 struct Truth {
     pairs: Pairs,
-    /// Lines of super points, host by host.
+    /// Super points by host.
     points: BTreeMap<String, Point>,
 }
 
-/// The super points in `file`, and the summary.
+/// Returns the super points in `file` and the summary.
 fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
     let name = file.to_str().unwrap();
     let options =
@@ -51,7 +54,7 @@ fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
 }
 
 impl Truth {
-    /// Of packets, by a count of them; and of a file of these packets, which is as the count says.
+    /// Computes the pairs from `packets`, and checks that a file of these packets gives the same.
     fn new(packets: &[Packet], file: &Path) -> Self {
         let pair = |it: &Packet| it.hosts.map(|host| host.to_string()).into();
         let expected: Pairs = packets.iter().map(pair).collect();
@@ -70,13 +73,14 @@ impl Truth {
             let [cardinality, error] = &points[host];
             let error: f64 = error.parse().unwrap();
             let cardinality: f64 = cardinality.parse().unwrap();
-            // Once in two million seeds it is more than five standard errors off.
+            // The estimate is off by more than five standard errors for only one in two million seeds.
             assert_abs_diff_eq!(cardinality, peers.len() as f64, epsilon = 5.0 * error);
         }
         Self { pairs: expected, points }
     }
 
-    /// Asserts that `file`, the exports `name`, has the same. The snapshot shows that nothing is lost, and the rates.
+    /// Asserts that the exports `name` in `file` give the same results. The snapshot shows the rates, and that no data
+    /// are lost.
     fn is_of(&self, name: &str, file: &Path) {
         let exports = ["--input", file.to_str().unwrap(), "--exports"];
         let (list, told) = output("contacts", &exports);
@@ -89,7 +93,7 @@ impl Truth {
     }
 }
 
-/// Packets of the families, and what is to be found in them.
+/// Returns packets of the address families and the expected results.
 fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
     let packets = packets(families);
     let truth = Truth::new(&packets, &packet_file(test, families));
@@ -102,7 +106,7 @@ fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
 
 #[test]
 fn exports_of_every_format_have_the_hosts_of_the_packets() {
-    // NetFlow v5 has IPv4 alone.
+    // NetFlow v5 supports only IPv4.
     let (packets, truth) = traffic("packets-v5", &[false]);
     truth.is_of("v5", &file("v5", v5(&flows(&packets))));
     let (packets, truth) = traffic("packets", &[false, true]);
@@ -110,7 +114,7 @@ fn exports_of_every_format_have_the_hosts_of_the_packets() {
     truth.is_of("v9", &file("v9", v9(&flows)));
     truth.is_of("ipfix", &file("ipfix", ipfix(&flows)));
     let biflows = biflows(&flows);
-    // Of each family the server's conversations alone have answers.
+    // In each address family, only the conversations with the server have answers.
     assert_eq!(biflows.iter().filter(|(_, reverse)| reverse.is_some()).count(), 2 * 900);
     truth.is_of("biflow", &file("biflow", biflow(&biflows)));
     truth.is_of("sflow", &sent("sflow-datagrams", sflow(&packets).into_iter()));

@@ -1,6 +1,6 @@
-//! Programs that are killed again and again: each alert starts once and ends once.
+//! Programs that are killed repeatedly. Each alert must start once and end once.
 //!
-//! `SRLG_KILLS=50` sets how often; 8 times without.
+//! `SRLG_KILLS=50` sets the number of kills, which is 8 by default.
 
 #[path = "../program/alertmanager.rs"]
 mod alertmanager;
@@ -17,13 +17,13 @@ use std::time::Duration;
 use serde_json::Value;
 use srlg_cli::now_ms;
 
-/// A kill of one of some programs, a random time after the kill before.
+/// A kill of a random program at a random time after the previous kill.
 struct Kill {
     after: Duration,
     victim: u64,
 }
 
-/// Returns kills of any of `programs`, each at least 200 ms and less than `more_ms` more after the one before.
+/// Returns kills of random `programs`. The time after the previous kill is 200 ms plus up to `more_ms`.
 fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
     let count: u64 = std::env::var("SRLG_KILLS").map_or(8, |count| count.parse().unwrap());
     let mut random = now_ms();
@@ -36,8 +36,8 @@ fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
     (0..count).map(move |_| Kill { after: after(below(more_ms)), victim: below(programs) })
 }
 
-/// Checks that each alert in the lines of `text` starts once and ends once, one at a time for each host, and returns
-/// the ids of all.
+/// Checks that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns all
+/// ids.
 fn assert_told_once(text: &str) -> BTreeSet<String> {
     let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
     for (at, line) in text.lines().enumerate() {
@@ -56,7 +56,7 @@ fn assert_told_once(text: &str) -> BTreeSet<String> {
             }
         }
     }
-    assert!(open.is_empty(), "without an end: {open:?}");
+    assert!(open.is_empty(), "alerts without an end: {open:?}");
     assert!(ids.values().all(|ends| *ends == 1), "{ids:?}");
     ids.into_keys().collect()
 }

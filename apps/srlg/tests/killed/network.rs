@@ -1,4 +1,4 @@
-//! A network with all kinds of sinks, of which a random process is killed again and again.
+//! A network with all kinds of sinks, in which random processes are killed repeatedly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -25,22 +25,23 @@ use crate::{Kill, assert_told_once, kills};
 
 const PROBES: [&str; 3] = ["a", "b", "c"];
 
-/// Peers of a flooded host, a third of them at each site: two sites see as many as raise an alert, one does not.
+/// Number of peers of a flooded host. Each site sees a third of them. Two sites together see enough for an alert, one
+/// site does not.
 const PEERS: usize = 120;
 
-/// How long each host is flooded, one after the other: longer than any delay between a kill and the slices after it, so
-/// that an Alertmanager hears of the start and of the end at different times.
+/// Duration of the flood of each host, one after the other. It is longer than any delay after a kill, so that an
+/// Alertmanager receives start and end at different times.
 const PHASE: Duration = Duration::from_secs(8);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// No step takes longer on a busy machine.
+/// Longest time that any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The number of the host that is flooded; 0 is none.
+/// Number of the flooded host, or 0 if there is none.
 type Target = Arc<AtomicU64>;
 
-/// A process, which dies with this value.
+/// A running process, which is killed when this value is dropped.
 struct Node(Child);
 
 impl Node {
@@ -59,7 +60,7 @@ impl Drop for Node {
     }
 }
 
-/// A broker, three probes and a collector in a folder.
+/// A broker, three probes and a collector in one folder.
 struct Network {
     folder: TempDir,
     target: Target,
@@ -92,7 +93,7 @@ impl Network {
         self.collector = Some(Node::start(self.folder.path(), &args));
     }
 
-    /// Starts a probe, and feeds it from now on.
+    /// Starts a probe, and feeds it contacts until it exits.
     fn start_probe(&mut self, site: usize) {
         let broker = self.broker.address();
         let args = ["probe", PROBES[site], "--broker", &broker, "--input", "-", "--live"];
@@ -102,7 +103,7 @@ impl Network {
         self.probes[site] = Some(probe);
     }
 
-    /// Kills a process, and starts it again.
+    /// Kills a process and restarts it.
     fn kill(&mut self, victim: u64) {
         match victim as usize {
             site @ 0..3 => {
@@ -121,7 +122,7 @@ impl Network {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    /// Returns the ids of the alerts in the database, all of which have ended.
+    /// Returns the ids of the alerts in the database. All of them must have ended.
     fn stored(&self) -> BTreeSet<String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
         command.args(["alerts", "--json", "--state", "state"]).current_dir(self.folder.path());
@@ -135,7 +136,7 @@ impl Network {
     }
 }
 
-/// Writes contacts of a site until the probe is gone.
+/// Writes contacts of a site until the probe exits.
 fn feed(mut pipe: ChildStdin, site: usize, target: &AtomicU64) {
     let mut done = pipe.write_all(b"time_ms,src,dst\n");
     while done.is_ok() {
@@ -161,17 +162,17 @@ fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String
     )
 }
 
-/// Notifications that the webhook and the receiver of the Alertmanager have had.
+/// Notifications that the webhook and the receiver of the Alertmanager have received.
 #[derive(Default)]
 struct Inbox {
-    /// Notifications of the webhook, by their keys.
+    /// Notifications of the webhook, by key.
     notices: BTreeMap<String, Value>,
-    /// What the Alertmanager told, by host: `firing`, then `resolved`.
+    /// States sent by the Alertmanager, by host: `firing`, then `resolved`.
     told: BTreeMap<String, Vec<String>>,
 }
 
 impl Inbox {
-    /// Takes what has come, and checks that a repeated key has the same notification.
+    /// Reads all received requests, and checks that a repeated key has the same notification.
     fn read(&mut self, webhook: &Receiver<Request>, alertmanager: &Receiver<Request>) {
         for (head, body) in webhook.try_iter() {
             let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
@@ -219,7 +220,7 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
         assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.read("log"));
         thread::sleep(PAUSE);
     }
-    // Whatever is sent again.
+    // Wait for repeated notifications.
     thread::sleep(3 * GROUP_INTERVAL);
     inbox.read(&notices, &told);
     let alerts = network.read("alerts");
@@ -231,7 +232,7 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
     println!("{hosts} alerts, each with one start and one end");
 }
 
-/// Floods one host after the other while processes are killed, and returns how many hosts.
+/// Floods one host after the other while processes are killed. Returns the number of hosts.
 fn kill_while_flooded(network: &mut Network) -> usize {
     let started = Instant::now();
     let host = || 1 + (started.elapsed().as_millis() / PHASE.as_millis()) as u64;
@@ -251,7 +252,7 @@ fn kill_while_flooded(network: &mut Network) -> usize {
     last as usize
 }
 
-/// The notifications in a file, by the keys that a webhook has for them.
+/// Returns the notifications of a file, by the keys that a webhook uses.
 fn by_key(alerts: &str) -> BTreeMap<String, Value> {
     let keyed = |line: &str| {
         let mut notice: Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! `srlg run`, which is killed again and again.
+//! `srlg run`, which is killed repeatedly.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use srlg_cli::now_ms;
 
 use crate::{Kill, assert_told_once, kills};
 
-/// Hosts, and how long each is flooded, and not.
+/// Number of hosts. Half of them are flooded in each phase.
 const HOSTS: u64 = 8;
 const PHASE_MS: u64 = 2_500;
 
@@ -31,7 +31,8 @@ fn start(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// What goes on now: hosts take turns, and with `is_calm` there is none but the one that always talks a little.
+/// Returns the current contacts. Hosts are flooded in turn. With `is_calm`, only the host with constant light traffic
+/// has contacts.
 fn contacts(is_calm: bool) -> String {
     let now = now_ms();
     let mut lines = format!("{now},192.0.2.1,10.1.0.1\n");
@@ -43,7 +44,7 @@ fn contacts(is_calm: bool) -> String {
     lines
 }
 
-/// Feeds a monitor for `time`; whether it took everything.
+/// Feeds a monitor for `time`. Returns whether it accepted all contacts.
 fn feed(child: &mut Child, time: Duration, is_calm: bool) {
     let until = Instant::now() + time;
     let pipe = child.stdin.as_mut().unwrap();
@@ -77,17 +78,17 @@ fn alerts_start_once_and_end_once_whenever_a_monitor_is_killed() {
     let log = || std::fs::read_to_string(folder.path().join("log")).unwrap();
     let alerts = || std::fs::read_to_string(folder.path().join("alerts")).unwrap();
     let count = |status: &str| alerts().matches(&format!("\"status\":\"{status}\"")).count();
-    // On a busy machine the last ones end later.
+    // The last alerts may end later on a busy machine.
     let until = Instant::now() + Duration::from_secs(60);
     while count("end") < count("start") {
-        assert!(Instant::now() < until, "an alert has no end\n{}", log());
+        assert!(Instant::now() < until, "an alert has not ended\n{}", log());
         feed(&mut child, Duration::from_millis(100), true);
     }
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success(), "{}", log());
     let ids = assert_told_once(&alerts());
     assert!(ids.len() as u64 >= HOSTS, "{ids:?}");
-    // The page shows the same after any number of restarts.
+    // The database has the same notifications after any number of restarts.
     let store = Store::read(&state).unwrap();
     let incidents = store.incidents(&IncidentFilter::default()).unwrap();
     assert!(incidents.iter().all(|it| it.is_over && it.end_ms > Some(it.start_ms)));

@@ -1,4 +1,4 @@
-//! The processor time of a captured packet, by one capture thread and by two.
+//! Processor time per captured packet, with one and with two capture threads.
 
 use std::fs;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::process::Command;
 
 use crate::number_before;
 
-/// Frames of 64 bytes, no two between the same hosts.
+/// Number of 64-byte frames. Each frame belongs to another pair of hosts.
 const FRAMES: u32 = 200_000;
 
-/// How often each of two senders sends all frames.
+/// Number of times that each of two senders sends all frames.
 const LOOPS: u32 = 20;
 
-/// Turns, each with one thread and with two.
+/// Number of rounds, each with one thread and with two.
 const TURNS: usize = 7;
 
-/// Runs the program in a network namespace, and writes the nanoseconds of its threads before and after two senders, each on a CPU
-/// of its own, have sent.
+/// Script that runs the program in a network namespace. It writes the processor times of its threads before and after
+/// two senders on separate CPUs have sent.
 const SCRIPT: &str = r#"
 set -e
 for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done
@@ -35,7 +35,7 @@ kill -INT $program
 wait $program
 "#;
 
-/// Returns a file of pcap with IPv4 and UDP.
+/// Returns a pcap file with UDP packets over IPv4.
 fn frames() -> Vec<u8> {
     let mut file: Vec<u8> = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
         .into_iter()
@@ -53,13 +53,13 @@ fn frames() -> Vec<u8> {
     file
 }
 
-/// Returns the nanoseconds of processors that all threads in a file of `schedstat` have had.
+/// Returns the processor time of all threads in a `schedstat` file, in nanoseconds.
 fn spent_ns(file: &Path) -> u64 {
     let text = fs::read_to_string(file).unwrap();
     text.lines().map(|line| line.split(' ').next().unwrap().parse::<u64>().unwrap()).sum()
 }
 
-/// Returns the nanoseconds of a packet in the whole process, with `threads` capture threads.
+/// Returns the processor time per packet of the whole process with `threads` capture threads, in nanoseconds.
 fn packet_ns(folder: &Path, threads: u32) -> u64 {
     let config = format!(
         "inside = ['10.0.0.0/8']\n[input]\ninterface = 'listening'\ncapture-threads = {threads}\n\

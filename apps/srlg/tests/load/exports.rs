@@ -1,7 +1,8 @@
-//! Records of NetFlow v9 over loopback, and what they cost.
+//! Cost of NetFlow v9 records over loopback.
 //!
-//! `SRLG_RATES=50000,1000000` sets the rates, in records per second, and `SRLG_SECONDS=8` how long each lasts. `SRLG_RECORDS=1` sets
-//! the records of a datagram, `SRLG_EXPORTERS=8` how many exporters send, and `SRLG_RECEIVERS=2` the threads that receive.
+//! `SRLG_RATES=50000,1000000` sets the rates, in records per second, and `SRLG_SECONDS=8` the duration of each.
+//! `SRLG_RECORDS=1` sets the records per datagram, `SRLG_EXPORTERS=8` the number of exporters, and `SRLG_RECEIVERS=2`
+//! the number of receiving threads.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -15,18 +16,18 @@ use srlg_traffic::export::{V9Header, be16, set};
 
 use crate::{memory_bytes, next, number_before};
 
-/// Records of a datagram by default, as routers fill 1,400 bytes.
+/// Default number of records per datagram, with which routers fill 1,400 bytes.
 const RECORDS: u32 = 50;
 
-/// Datagrams that differ: 750,000 flows from 16 million hosts to 2,048.
+/// Number of different datagrams. They contain 750,000 flows from 16 million possible hosts to 2,048 hosts.
 const DATAGRAMS: u32 = 15_000;
 
-/// What /proc counts by.
+/// Clock ticks per second in /proc.
 const TICKS: f64 = 100.0;
 
-/// What follows a header of NetFlow v9: the template, then records of it.
+/// Returns the data after a NetFlow v9 header: the template, and the bodies of its records.
 fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
-    // Source, destination, packets, end of the flow, protocol, flags and port of the destination.
+    // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
     let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
     let mut random = 7_u64;
     let mut record = || {
@@ -43,17 +44,17 @@ fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     (set(0, &template), (0..DATAGRAMS).map(|_| body()).collect())
 }
 
-/// A datagram of an exporter that has run for 100 seconds.
+/// Returns a datagram of an exporter that has been up for 100 seconds.
 fn datagram(number: u32, body: &[u8]) -> Vec<u8> {
     let time_s = (now_ms() / 1_000) as u32;
     V9Header { records: 1, uptime_ms: 100_000, time_s, number, domain: 1 }.with(body)
 }
 
-/// The bytes that one call sends at most.
+/// Maximum number of bytes per call.
 const SENT_AT_ONCE: usize = 60_000;
 
-/// An exporter, whose datagrams are all of one length. The kernel cuts what a call sends: a call for each datagram would take
-/// the sender as long as it takes the receiver.
+/// An exporter whose datagrams have the same length. The kernel splits the data of one call into datagrams, because
+/// one call per datagram would make the sender as slow as the receiver.
 struct Exporter {
     socket: UdpSocket,
     number: u32,
@@ -69,7 +70,7 @@ impl Exporter {
         Self { socket, number: 0 }
     }
 
-    /// Sends a datagram with each of `bodies`.
+    /// Sends one datagram for each of `bodies`.
     fn send<'a>(&mut self, bodies: impl Iterator<Item = &'a Vec<u8>>) {
         let mut bytes = Vec::with_capacity(SENT_AT_ONCE);
         for body in bodies {
@@ -80,7 +81,7 @@ impl Exporter {
     }
 }
 
-/// Sends `rate` datagrams a second for `time`, by `exporters` in turn, or as many as can be sent; how many were.
+/// Sends up to `rate` datagrams per second for `time`, from `exporters` in turn. Returns the number of sent datagrams.
 fn send(exporters: &mut [Exporter], bodies: &[Vec<u8>], rate: f64, time: Duration) -> u32 {
     let at_once = (SENT_AT_ONCE / datagram(0, &bodies[0]).len()).min(32) as u32;
     let (started, mut sent) = (Instant::now(), 0);
@@ -99,12 +100,12 @@ fn send(exporters: &mut [Exporter], bodies: &[Vec<u8>], rate: f64, time: Duratio
     sent
 }
 
-/// The number that a variable of the environment sets.
+/// Returns the number in an environment variable, or `default`.
 fn set_number(name: &str, default: u32) -> u32 {
     std::env::var(name).map_or(default, |number| number.parse().unwrap())
 }
 
-/// Seconds of processors that a process has had, and its bytes in memory.
+/// Returns the processor time of a process, in seconds, and its memory, in bytes.
 fn expense(process: u32) -> (f64, u64) {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Memory in an hour of traffic with attacks.
+//! Memory during an hour of traffic with attacks.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,15 +7,15 @@ use std::process::{Command, Stdio};
 
 use crate::{memory_bytes, next};
 
-/// Seconds of the replay, and contacts in each beside attacks.
+/// Length of the replay, in seconds, and number of contacts per second besides attacks.
 const SECONDS: u64 = 3_600;
 const CONTACTS: u64 = 1_000;
 
-/// Seconds after which memory must be taken: windows are full, attacks of every kind have come and gone, and checkpoints of
-/// all views were written.
+/// Time after which memory must not grow, in seconds. By then, windows are full, attacks of all kinds are over, and
+/// checkpoints of all views have been written.
 const SETTLED: u64 = 1_200;
 
-/// Beginning of the traffic: some time in 2026.
+/// Start of the traffic, which is a time in 2026.
 const START_MS: u64 = 1_780_000_000_000;
 
 struct Traffic {
@@ -28,7 +28,7 @@ impl Traffic {
         (next(&mut self.random) >> 32) as u32
     }
 
-    /// An address of the /8 that `first` names.
+    /// Returns a random address of the /8 network `first`.
     fn address(&mut self, first: u8, hosts: u32) -> String {
         let [_, b, c, d] = (self.next() % hosts).to_be_bytes();
         format!("{first}.{b}.{c}.{d}")
@@ -38,8 +38,8 @@ impl Traffic {
         writeln!(self.lines, "{},{from},{to}", START_MS + second * 1_000).unwrap();
     }
 
-    /// Everybody's traffic, and every minute for 20 seconds: a flood of a new host, a scan by a new host, and of a
-    /// whole network.
+    /// Writes the traffic of a second. In 20 seconds of each minute, a new host is flooded, a new host scans, and a
+    /// network is flooded.
     fn second(&mut self, second: u64) {
         self.lines.clear();
         for _ in 0..CONTACTS {
@@ -87,7 +87,7 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     );
     fs::write(folder.path().join("srlg.toml"), config).unwrap();
     let mut monitor = Command::new(env!("CARGO_BIN_EXE_srlg"))
-        // As in the unit of systemd: glibc gives back what a checkpoint took.
+        // The systemd unit sets the same variable, so that glibc returns the memory of checkpoints.
         .env("MALLOC_MMAP_THRESHOLD_", "131072")
         .args(["run", "--input", "-"])
         .args([&"--config".into(), &folder.path().join("srlg.toml"), &"--alerts".into(), &alerts])
@@ -102,7 +102,7 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     for second in 0..SECONDS {
         traffic.second(second);
         pipe.write_all(traffic.lines.as_bytes()).unwrap();
-        // Peaks are compared: a checkpoint that is being written takes memory for a moment.
+        // Peaks are compared, because writing a checkpoint needs memory for a moment.
         if second == SETTLED {
             settled = memory_bytes(monitor.id(), "VmHWM");
             forget_peak(monitor.id());
@@ -119,7 +119,7 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     );
     let [settled_mb, most_mb] = [settled, most].map(|bytes| bytes as f64 / 1e6);
     println!("| {SECONDS} | {starts} | {settled_mb:.1} | {most_mb:.1} |");
-    // A flood, a scan and a flood of a network in each minute.
+    // Each minute has a flood, a scan and a flood of a network.
     assert!(starts >= 3 * (SECONDS / 60) as usize - 3, "{starts}");
     assert!(
         most as f64 <= 1.05 * settled as f64,

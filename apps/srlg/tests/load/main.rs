@@ -1,5 +1,5 @@
-//! A monitor under load; Linux alone: its memory in an hour of traffic with attacks, how many records of NetFlow v9 it takes over
-//! loopback, and the processor time of a captured packet.
+//! A monitor under load, only on Linux. The tests measure its memory during an hour of traffic with attacks. They also
+//! measure the rate of NetFlow v9 records over loopback and the processor time per captured packet.
 
 #[cfg(feature = "live")]
 mod capture;
@@ -8,20 +8,21 @@ mod hour;
 
 use std::fs;
 
-/// The next number that looks random, equal on every machine.
+/// Returns the next pseudo-random number, which is the same on all machines.
 fn next(random: &mut u64) -> u64 {
     *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     *random
 }
 
-/// Returns the bytes of memory that the system reports of a process as `name`: now, or the most since its peak was forgotten.
+/// Returns a memory value of a process from `/proc`, in bytes. `name` selects the current value or the peak since its
+/// last reset.
 fn memory_bytes(process: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with(name)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
 }
 
-/// Returns the number before the last `what` in `text`.
+/// Returns the number before the last occurrence of `what` in `text`.
 fn number_before(text: &str, what: &str) -> u64 {
     let before = text.rsplit_once(what).unwrap_or_else(|| panic!("no {what:?} in:\n{text}")).0;
     before.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()

@@ -1,4 +1,4 @@
-//! Views of ports and services: their alerts, their rules, and what the page shows of them.
+//! Views of ports and services: their alerts, their rules and their boards.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ fn config(state: &str) -> Config {
     Config::parse(&format!("{state}\n{input}{VIEWS}")).unwrap()
 }
 
-/// A contact of TCP that its source has begun.
+/// Returns a TCP contact that its source initiated.
 fn contact(time_ns: u64, source: [u8; 4], destination: [u8; 4], port: u16) -> Contact {
     let mut contact = Contact::new(time_ns, source.into(), destination.into());
     (contact.protocol, contact.destination_port) = (Some(TCP), Some(port));
@@ -65,7 +65,8 @@ fn contact(time_ns: u64, source: [u8; 4], destination: [u8; 4], port: u16) -> Co
     contact
 }
 
-/// What comes within a second: a scan of 100 ports of 10.0.0.1, 100 clients of a port of each of `services`, and a ping.
+/// Returns the contacts of a second: a scan of 100 ports of 10.0.0.1, 100 clients of a port of each of `services`, and
+/// a ping.
 fn second(time_ns: u64, services: &[([u8; 4], u16)]) -> Vec<Contact> {
     let scan = (1..=100).map(|port| contact(time_ns, [198, 51, 100, 9], [10, 0, 0, 1], port));
     let clients = services.iter().flat_map(|(host, port)| {
@@ -99,7 +100,7 @@ fn names(names: &[Name]) -> Vec<String> {
 #[test]
 fn alerts_of_ports_and_services_are_about_them() {
     let mut monitor = Monitor::new(&config(""), 1).unwrap();
-    // The last two are in no alert: an allow list ignores the one, and the other has a rule with a larger threshold.
+    // The last two raise no alert. An allow list ignores the first, and a rule has a higher threshold for the second.
     let services =
         [([192, 0, 2, 7], 53), ([10, 0, 0, 2], 443), ([10, 0, 0, 9], 80), ([10, 0, 1, 1], 443)];
     let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));
@@ -222,7 +223,7 @@ fn an_input_that_never_has_ports_is_a_trouble() {
         feed(&mut monitor, start_ms, 10, contacts);
         monitor.board(&InputStatus::default()).input.troubles.of(TroubleKind::WithoutPort)
     };
-    // A ping now and then is usual.
+    // A few pings are usual and do not count as a problem.
     assert_eq!(count(start_ms, &|time_ns| second(time_ns, &[])), 0);
     assert_eq!(count(start_ms + 10_000, &portless(99)), 0);
     assert_eq!(count(start_ms + 20_000, &portless(200)), 1_992);

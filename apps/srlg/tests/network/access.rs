@@ -1,4 +1,4 @@
-//! Who may do what: TLS, keys, and the permissions that `setup` writes.
+//! Access control: TLS, keys and the permissions that `setup` writes.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,8 +15,8 @@ use crate::nats::has_broker;
 use crate::net::{Net, configuration, run};
 use crate::node::Node;
 
-/// Nothing is in the stream. One message of `a` that is acknowledged now comes after all that was sent
-/// before, so nothing of that is on its way any more.
+/// Asserts that the stream is empty. A message of `a` is sent and acknowledged first, after which no earlier message
+/// can still be on its way.
 fn assert_nothing_came_in(net: &Net) {
     run(async {
         let stream = jetstream::new(net.link("a").await.client);
@@ -73,13 +73,13 @@ fn a_client_without_tls_is_shown_the_door() {
     let hello = "CONNECT {\"verbose\":false}\r\nSUB > 1\r\nPUB srlg.delta.a 1\r\nx\r\nPING\r\n";
     stream.write_all(hello.as_bytes()).unwrap();
     let mut said = String::new();
-    // Until the broker hangs up; a reset connection is hung up as well.
+    // The broker may close or reset the connection.
     let _hung_up = stream.read_to_string(&mut said);
     assert!(!said.contains("PONG") && !said.contains("MSG"), "{said}");
     assert_nothing_came_in(&net);
 }
 
-/// The end of probe `a` of `net` with these files of another network, which its broker does not let in.
+/// Returns the error of probe `a` of `net` with these files of another network. The broker must reject it.
 fn refusal(net: &Net, files: &[&str]) -> String {
     let Some(other) = Net::start() else { unreachable!("there is one broker already") };
     for file in files {
@@ -111,7 +111,7 @@ fn credentials_of_another_network_end_the_probe_with_one_line() {
     insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
 }
 
-/// A link that has waited for the broker does not talk to it either.
+/// A link that has waited for the broker must not talk to a wrong one either.
 #[test]
 fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
     let (Some(mut net), Some(other)) = (Net::start(), Net::start()) else { return };
@@ -120,7 +120,7 @@ fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
     run(async {
         let link = net.access().connect("a").await.unwrap();
         net.broker.restart().unwrap();
-        // The broker tells of two attempts; whoever is let in does not try again.
+        // The broker logs two attempts. A client that was accepted would not try again.
         let log = net.folder().join("nats.log");
         let refused = |text: &str| text.matches("TLS handshake error").count() >= 2;
         while !fs::read_to_string(&log).is_ok_and(|text| refused(&text)) {
@@ -150,8 +150,8 @@ fn a_probe_writes_to_its_own_subject_only() {
     assert_nothing_came_in(&net);
 }
 
-/// The broker sends an acknowledgement to whatever subject a message names for it, also to one that the sender
-/// may not publish to. One of those would purge the stream.
+/// The broker sends an acknowledgement to the reply subject of a message, even if the sender may not publish to that
+/// subject. One of these subjects would purge the stream.
 #[test]
 fn a_probe_cannot_make_the_broker_speak_for_it() {
     let Some(net) = Net::start() else { return };
@@ -169,7 +169,7 @@ fn a_probe_cannot_make_the_broker_speak_for_it() {
         ] {
             a.publish_with_reply("srlg.delta.a", reply, "x".into()).await.unwrap();
         }
-        // Acknowledgements go out in order.
+        // Acknowledgements are sent in order.
         jetstream::new(a).publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
         collector.publish("srlg.durable.b", "8".into()).await.unwrap();
         assert_eq!(heard.next().await.unwrap().payload, "8");
@@ -178,7 +178,7 @@ fn a_probe_cannot_make_the_broker_speak_for_it() {
     assert_eq!(subjects.collect::<Vec<_>>(), ["srlg.delta.a"; 5]);
 }
 
-/// The broker sends acknowledgements of deltas to other subjects for it no more than the probe can itself.
+/// The broker must not send acknowledgements of deltas to subjects that the probe itself cannot use.
 #[test]
 fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
     let Some(net) = Net::start() else { return };
@@ -189,7 +189,7 @@ fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
         let mut reports = collector.subscribe("srlg.report.*").await.unwrap();
         let mut watchlists = b.subscribe("srlg.watchlist").await.unwrap();
         collector.flush().await.unwrap();
-        // Once this subscription works, the broker knows it in both accounts.
+        // When a message arrives, the broker knows this subscription in both accounts.
         while watchlists.next().now_or_never().is_none() {
             collector.publish("srlg.watchlist", "0".into()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -198,7 +198,7 @@ fn a_probe_reports_for_itself_only_and_sends_no_watch_list() {
             a.publish(subject, "forged".into()).await.unwrap();
             a.publish_with_reply("srlg.delta.a", subject, "x".into()).await.unwrap();
         }
-        // Acknowledgements go out in order.
+        // Acknowledgements are sent in order.
         let stream = jetstream::new(a.clone());
         stream.publish("srlg.delta.a", "x".into()).await.unwrap().await.unwrap();
         a.publish("srlg.report.a", "8".into()).await.unwrap();
@@ -236,7 +236,7 @@ fn a_probe_hears_neither_deltas_nor_reports_nor_the_notices_and_inboxes_of_other
             heard.push(a.subscribe(subject).await.unwrap());
         }
         let mut own = a.subscribe("srlg.durable.a").await.unwrap();
-        // Once this subscription works, the broker has dealt with those before it.
+        // When a message arrives, the broker has processed all earlier subscriptions.
         while own.next().now_or_never().is_none() {
             collector.publish("srlg.durable.a", "0".into()).await.unwrap();
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -247,7 +247,7 @@ fn a_probe_hears_neither_deltas_nor_reports_nor_the_notices_and_inboxes_of_other
         b.flush().await.unwrap();
         collector.publish("srlg.durable.b", "7".into()).await.unwrap();
         collector.publish("srlg.durable.a", "8".into()).await.unwrap();
-        // What the broker had for `a`, it has sent in order, and this comes last.
+        // The broker sends all messages for `a` in order, and this is the last one.
         while own.next().await.unwrap().payload != "8" {}
         a.flush().await.unwrap();
         for mut subscriber in heard {

@@ -1,4 +1,4 @@
-//! Alerts of the whole network: each is told once, whoever dies.
+//! Alerts of the whole network. Each is sent once, whichever process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -12,11 +12,12 @@ use crate::input::Random;
 use crate::messages::{Message, of_pairs, publish, publish_slowly};
 use crate::net::{Net, config, run};
 
-/// The attack is on in the first half.
+/// Slices of the first half, with the attack.
 const ON: std::ops::Range<u64> = 9000..9030;
 const OFF: std::ops::Range<u64> = 9030..9070;
 
-/// No router sees 100 opposite hosts of the target within the window of 20 slices; the network sees 300.
+/// New peers of the target per router and slice. Each router sees 100 peers in the window of 20 slices, and the
+/// network sees 300.
 const NEW_PER_ROUTER: u32 = 5;
 const TARGET: u32 = 0x0A00_0001;
 
@@ -28,7 +29,7 @@ fn of_slice(probe: usize, slice: u64) -> Vec<Message> {
     of_pairs(config(), probe, slice, &pairs, 1 << 20)
 }
 
-/// What those probes send of slices.
+/// Returns the messages of `probes` for `slices`.
 fn messages(probes: &[usize], slices: impl Iterator<Item = u64>) -> Vec<Message> {
     let of_probes =
         |slice| probes.iter().flat_map(move |&probe| of_slice(probe, slice)).collect::<Vec<_>>();
@@ -48,7 +49,7 @@ fn lines_of(net: &Net) -> Vec<Value> {
     lines(&alerts_of(&net.folder().join("state")))
 }
 
-/// Whether there is one start, then one end, of the same alert.
+/// Asserts that the lines are one start and one end of the same alert.
 fn assert_told_once(lines: &[Value]) {
     let told =
         |status: &str| lines.iter().filter(|line| line["status"] == status).collect::<Vec<_>>();
@@ -58,7 +59,7 @@ fn assert_told_once(lines: &[Value]) {
     assert!(*lines.last().unwrap() == **end, "{lines:?}");
 }
 
-/// The alerts that a collector of the whole stream tells of, in a folder of its own.
+/// Returns the alerts of a collector that reads the whole stream, in its own folder.
 fn at_once(net: &Net) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let [state, reports] = ["state", "reports"].map(|name| folder.path().join(name));
@@ -112,7 +113,7 @@ fn alerts_of_a_collector_that_is_killed_again_and_again_are_those_of_one_that_wa
             kills += 1;
         }
     });
-    assert!(kills > 1, "the collector ended before two kills");
+    assert!(kills > 1, "the collector stopped before two kills");
     assert_told_once(&lines_of(&net));
     assert_eq!(lines_of(&net), at_once(&net));
 }
@@ -135,7 +136,7 @@ fn an_alert_does_not_end_while_a_probe_is_missing() {
             || last["missing_sites"] == serde_json::json!(["c"]),
         "{last}"
     );
-    // What is missing comes, and so do all others.
+    // The missing messages arrive, followed by all others.
     run(publish(&net, &messages(&[2], OFF.start..middle)));
     run(publish(&net, &messages(&[0, 1, 2], middle..OFF.end)));
     collector.wait_for_slice(OFF.end - 1);

@@ -1,7 +1,7 @@
-//! The clock of one probe is set an hour forward, and back: no alert of the network ends, and none starts twice.
+//! The clock of one probe is set forward by an hour and back. Alerts of the network must neither end nor start twice.
 //!
-//! The tests need libfaketime (scripts/faketime.sh). Without it they log that and pass, or fail with
-//! `SRLG_REQUIRE_FAKETIME=1`.
+//! The tests need libfaketime (scripts/faketime.sh). If it is missing, they are skipped with a message. With
+//! `SRLG_REQUIRE_FAKETIME=1`, they fail.
 
 use std::fs;
 use std::thread;
@@ -17,10 +17,11 @@ use crate::sites::{Notices, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
-/// A time that is longer than the window, the hold and the deadline together.
+/// Time longer than the window, the hold and the deadline together.
 const AFTER: Duration = Duration::from_secs(20);
 
-/// Rules with a second, longer window, which is never active. A silence of that length outlasts the first window and its hold.
+/// Returns rules with a second, longer window, which is never active. A silence of that length exceeds the first
+/// window and its hold.
 fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }
@@ -49,7 +50,7 @@ fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     (collector, Notices { file })
 }
 
-/// Sets the clock of the first probe forward and back. No other probe sees the scan.
+/// Sets the clock of the first probe forward and back. The other probes do not see the scan.
 fn set_clock_of_one_of(probes: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let Some(clock) = Clock::new(folder.path()) else { return };
@@ -61,7 +62,7 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let mut router = Router::new(0, &address);
     let mut scan = |time: Duration, last: Option<u64>| {
         let started = Instant::now();
-        // Slices of that time must have closed, too: a notification follows each of them.
+        // The slices of that time must be closed as well. A notification follows each of them.
         let is_over = |notices: &Notices| notices.all().last().map(now_ms) > last;
         while started.elapsed() < time || !is_over(&notices) {
             assert!(started.elapsed() < 4 * AFTER, "{last:?} {:?}", notices.all().last());
@@ -72,7 +73,7 @@ fn set_clock_of_one_of(probes: &[&str]) {
     scan(AFTER, Some(0));
     clock.set(HOUR_S.into());
     let before_ms = notices.all().last().map(now_ms);
-    // The clock of the only probe sets the time of the network. Of several probes, most have the right time.
+    // A single probe sets the time of the network. With several probes, most of them have the right time.
     let ahead_ms = if probes.len() == 1 { u64::from(HOUR_S) * 1_000 } else { 5_000 };
     scan(AFTER, before_ms.map(|before_ms| before_ms + ahead_ms));
     clock.set(0);

@@ -1,4 +1,4 @@
-//! A collector, and what it has reported and saved.
+//! A collector with its reports and its state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::net::{Net, PROBES, VERSION, configuration, configuration_with};
 use crate::network_traffic::{OneNode, seen};
 use crate::node::{Node, PATIENCE};
 
-/// Probe number `probe` on what its router sees.
+/// Starts probe number `probe` with the traffic of its router.
 pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -> Node {
     let name = PROBES[probe];
     let path = net.folder().join(format!("{name}.csv"));
@@ -30,10 +30,10 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     Node::start(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
 }
 
-/// What a collector logs once it listens, to signals too.
+/// Log text after which a collector listens, also for signals.
 const LISTENS: &str = "http://";
 
-/// The file of alerts of the collector with that state.
+/// Returns the alert file of the collector with the state `state`.
 pub fn alerts_of(state: &Path) -> PathBuf {
     state.with_file_name("alerts.ndjson")
 }
@@ -45,8 +45,8 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// A collector that gives probes all the time that they need. Of `more` options those that are no options of the command
-    /// are keys of its configuration; `--rules` are other views and rules.
+    /// Starts a collector with a long deadline. Options in `more` that the command does not have are written as keys
+    /// of the configuration. `--rules` replaces the views and rules.
     pub fn start(net: &Net, more: &[&str]) -> Self {
         let (mut state, mut reports) =
             (net.folder().join("state"), net.folder().join("reports.ndjson"));
@@ -54,7 +54,7 @@ impl Collector {
         let (mut checkpoint, mut options) = ("10".to_owned(), Vec::new());
         let mut text = configuration(net.folder());
         for option in more.chunks(2) {
-            let &[name, value] = option else { panic!("{option:?} has no value") };
+            let &[name, value] = option else { panic!("{option:?} requires a value") };
             match name {
                 "--rules" => text = configuration_with(net.folder(), value),
                 "--state" => state = value.into(),
@@ -86,7 +86,7 @@ impl Collector {
         self.node.kill();
     }
 
-    /// Its reports, each once, where those that came again were the same.
+    /// Returns its reports. Repeated reports must be equal and are returned once.
     pub fn reports(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.reports).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -103,12 +103,12 @@ impl Collector {
         self.status(|status| status["running"].as_u64() > Some(slice));
     }
 
-    /// Waits until it listens.
+    /// Waits until the collector listens.
     pub fn wait(&mut self) {
         self.node.wait_for(LISTENS);
     }
 
-    /// Waits until it logs that it finds no broker at `address`.
+    /// Waits until the collector logs that there is no broker at `address`.
     pub fn wait_for_broker(&mut self, address: &str) {
         self.node.wait_for(address);
     }
@@ -121,12 +121,12 @@ impl Collector {
         self.node.wait(patience).is_some()
     }
 
-    /// Its end, which comes without a word from here.
+    /// Waits until the collector exits by itself, and returns its exit code and log.
     pub fn end(&mut self) -> (Option<i32>, String) {
         self.node.end()
     }
 
-    /// What it answers to GET.
+    /// Returns the answer to a GET request.
     pub fn get(&mut self, path: &str) -> String {
         let line = self.node.wait_for(LISTENS);
         let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/');
@@ -139,7 +139,7 @@ impl Collector {
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// The status of the network, with the number of alerts, once `is` says that it is the one.
+    /// Returns the status of the network with the number of alerts, once `is` accepts it.
     pub fn status(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
@@ -155,17 +155,18 @@ impl Collector {
         }
     }
 
-    /// SIGTERM, and what it had said.
+    /// Sends SIGTERM, and returns the exit code and the log.
     pub fn stop(&mut self) -> (Option<i32>, String) {
         if self.node.wait(Duration::ZERO).is_none() {
-            // From then on it ends by itself: a signal before would just kill it.
+            // Before this line, a signal would kill the collector at once.
             self.node.wait_for(LISTENS);
             self.node.terminate();
         }
         self.node.end()
     }
 
-    /// Ends it: its reports and its last checkpoint are those of one node, bit for bit. What it had said.
+    /// Stops the collector, and asserts that its reports and its last checkpoint equal those of one node, bit for bit.
+    /// Returns the log.
     pub fn assert_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_is(net, one);
         let reports = self.reports();
@@ -175,7 +176,7 @@ impl Collector {
         said
     }
 
-    /// The same of its last report alone.
+    /// Asserts the same for only the last report.
     pub fn assert_last_report_is(&mut self, one: &OneNode) -> String {
         let (code, said) = self.stop();
         assert_eq!(code, Some(0), "{said}");
@@ -183,7 +184,7 @@ impl Collector {
         said
     }
 
-    /// The same of its last report and its last checkpoint alone.
+    /// Asserts the same for only the last report and the last checkpoint.
     pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_report_is(one);
         let params = net.network.views[0].sizes.validate().unwrap();
@@ -193,12 +194,12 @@ impl Collector {
             .unwrap();
         assert!(latest.damaged.is_empty());
         let snapshot = latest.snapshot.unwrap().with_attachment(Vec::new());
-        assert!(snapshot == one.snapshot, "another state: {said}");
+        assert!(snapshot == one.snapshot, "the state differs: {said}");
         said
     }
 }
 
-/// Slice, and of each super point host, cardinality and standard error as bits.
+/// A slice with the host, cardinality and standard error of each super point, as bits.
 type Bits = (u64, Vec<(IpAddr, u64, u64)>);
 
 fn bits(report: &SliceReport) -> Bits {

@@ -1,4 +1,4 @@
-//! The collector's disk, its end and its beginning.
+//! Disk, stop and start of a collector.
 
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
             let every = (1 + random.below(5)).to_string();
             let more = ["--checkpoint-every", &every, &until[0], &until[1]];
             let mut collector = Collector::start(&net, &more);
-            // Longer every time: on a busy machine too it gets further at last.
+            // The time grows with each kill, so that the collector makes progress even on a busy machine.
             let patience = Duration::from_millis(20 + random.below(30 + 30 * kills));
             if collector.ends_within(patience) {
                 collector.assert_is(&net, &one());
@@ -54,7 +54,7 @@ fn a_collector_that_is_killed_again_and_again_reports_each_slice_once() {
             kills += 1;
         }
     });
-    assert!(kills > 1, "the collector ended before two kills");
+    assert!(kills > 1, "the collector stopped before two kills");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
     collector.assert_is(&net, &one());
 }
 
-/// Nobody connects anew: what was read from it, the collector alone can tell.
+/// There is no new connection, so only the collector knows how far it has read.
 #[test]
 fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
     let Some(net) = Net::start() else { return };
@@ -116,7 +116,7 @@ fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
         let link = net.link("collector").await;
         jetstream::new(link.client).delete_stream(STREAM).await.unwrap();
     });
-    // The collector makes it.
+    // The collector creates the stream.
     collector.status(|status| status["sequence"] == 0);
     run(publish(&net, after));
     collector.wait_for_slice(SLICES.end - 1);
@@ -127,8 +127,8 @@ fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
 fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
-    // An estimate reads what the last two windows touched. Whether the collector has what is before its first slice, and
-    // was lost too, depends on who is quicker: that has to be older.
+    // Estimates depend on the touches of the last two windows. Whether the collector has the lost slices before its
+    // first one depends on timing, so these slices must be older.
     let slices = SLICES.start..SLICES.end + 20;
     let mut probes: Vec<_> = (0..PROBES.len())
         .map(|probe| start_probe(&net, probe, slices.clone(), &["--wait-durable", "--keep", "100"]))
@@ -136,7 +136,8 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
     run(net.wait_for_messages(3 * 60));
     run(async {
         let mut stream = net.stream().await;
-        // So few that some probe's slices begin before the last two windows, in whatever order they came: 19 of each.
+        // Only about 19 messages per probe are purged, so that the remaining slices of some probe start before the
+        // last two windows.
         stream.purge().sequence(58).await.unwrap();
         assert_eq!(stream.info().await.unwrap().state.first_sequence, 58);
     });
@@ -149,9 +150,9 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
     }
     for probe in PROBES {
         let slices_in_stream = run(net.deltas(probe)).into_keys().map(|(slice, _)| slice);
-        assert!(slices_in_stream.eq(slices.clone()), "what was lost is sent again");
+        assert!(slices_in_stream.eq(slices.clone()), "lost slices must be sent again");
     }
-    // Not the state: slices before the first one that it heard of are no longer there.
+    // The state is not compared, because slices before the first received one are missing.
     collector.assert_last_report_is(&OneNode::of(&[0, 1, 2], slices));
 }
 
@@ -175,13 +176,13 @@ fn a_collector_that_is_told_to_stop_goes_on_where_it_was() {
         collector.status(|status| status["is_reading"] == true && status["unread"] == 0);
         let (code, said) = collector.stop();
         assert_eq!(code, Some(0), "{said}");
-        // Stopped before it has read anything: it must not pass over what it had not merged.
+        // A collector that stops before it has read a message must not skip unmerged messages.
         let mut early = Collector::start(&net, &["--broker", "localhost:1"]);
         early.wait_for_broker("localhost:1");
         assert_eq!(early.stop().0, Some(0));
     }
     let (mut collector, _) = collect_until(&net, SLICES.end - 1);
     collector.assert_is(&net, &one());
-    // Nothing is left to do.
+    // All slices are closed already.
     collect_until(&net, SLICES.end - 1);
 }

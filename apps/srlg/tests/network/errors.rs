@@ -1,4 +1,4 @@
-//! What is wrong is said in one line, which a snapshot has, and the exit code is 2.
+//! Errors are printed in one line, which is compared with a snapshot, and the exit code is 2.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::net::{Net, PROBES, keep, make_folder, version};
 use crate::node::Node;
 
-/// A network without a broker, which its probes have known once.
+/// Creates the folder of a network without a broker. Its probes have received the network from a broker before.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     make_folder(folder.path());
@@ -17,7 +17,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// A probe that waits for its standard input; nobody answers at its broker's address.
+/// Starts a probe that waits for its standard input. There is no broker at its address.
 fn start(folder: &Path, name: &str, input: &str) -> Node {
     let spool = folder.join("spool");
     let paths = [folder, &spool].map(|path| path.to_str().unwrap());
@@ -27,10 +27,10 @@ fn start(folder: &Path, name: &str, input: &str) -> Node {
     Node::start(["probe", name].into_iter().chain(options))
 }
 
-/// The error of a probe that is refused, without its folder.
+/// Returns the error of a rejected probe, without the path of its folder.
 fn refusal(mut node: Node, folder: &tempfile::TempDir) -> String {
     let (code, said) = node.end();
-    // The link may log one attempt more while the probe ends.
+    // The link may log one more attempt while the probe stops.
     let last = said.lines().rfind(|line| line.starts_with("srlg: ")).unwrap_or_default();
     assert_eq!(code, Some(2), "{said}");
     assert!(!last.is_empty(), "{said}");

@@ -1,4 +1,4 @@
-//! Probes on exports of flows: in a capture, and as they are sent.
+//! Probes that read exports from a capture and from the network.
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant, SystemTime};
@@ -14,8 +14,8 @@ const SLICES: std::ops::Range<u64> = 1000..1060;
 
 const SAMPLING: &str = r#"{"least":10,"most":10,"unknown":false}"#;
 
-/// NetFlow v5 of up to 30 flows that ended at milliseconds of a second, exported at its end; one packet in ten was
-/// looked at.
+/// Returns a NetFlow v5 datagram of up to 30 flows. Each flow ended at a millisecond of `second`. The datagram is
+/// exported at the end of the second, with a sampling of 1 in 10.
 fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
     const UPTIME: u32 = 1_000_000;
     let mut bytes = vec![0, 5, 0, flows.len() as u8];
@@ -32,13 +32,13 @@ fn datagram(second: u64, flows: &[(u64, IpPair)]) -> Vec<u8> {
     bytes
 }
 
-/// The datagrams of a slice of a second.
+/// Returns the datagrams of a slice of one second.
 fn exported(slice: u64) -> Vec<Vec<u8>> {
     let flows: Vec<_> = (0..).zip(pairs(1, slice)).collect();
     flows.chunks(30).map(|flows| datagram(slice, flows)).collect()
 }
 
-/// A pcap of bare IP packets with what an exporter sends, at the end of each slice.
+/// Returns a pcap file of IP packets with the datagrams of an exporter, which are sent at the end of each slice.
 fn capture() -> Vec<u8> {
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
@@ -86,7 +86,7 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
     let at = line.rsplit(' ').next().unwrap();
     let exporter = UdpSocket::bind("127.0.0.1:0").unwrap();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    // Of two seconds ago.
+    // These flows are two seconds old.
     for payload in exported(1000) {
         let mut payload = payload;
         payload[8..12].copy_from_slice(&(now as u32 - 2).to_be_bytes());
@@ -102,12 +102,12 @@ fn a_probe_that_receives_sends_slices_by_the_clock_and_late_flows_in_them() {
         std::thread::sleep(Duration::from_millis(50));
     };
     let sampled: Vec<_> = samplings.iter().flatten().collect();
-    assert_eq!(sampled, [SAMPLING], "one slice has the flows: {samplings:?}");
+    assert_eq!(sampled, [SAMPLING], "one slice must contain the flows: {samplings:?}");
     let slices: Vec<u64> = run(net.deltas("a")).keys().map(|&(slice, _)| slice).collect();
     assert_eq!(slices, (slices[0]..).take(slices.len()).collect::<Vec<_>>());
     probe.terminate();
     assert_eq!(probe.end().0, Some(0));
-    // The flows are in the slice in which they ended.
+    // Flows count in the slice in which they ended.
     let detector = || {
         srlg_host::SlidingDetector::new(net.network.views[0].sizes, srlg_host::Device::Cpu).unwrap()
     };

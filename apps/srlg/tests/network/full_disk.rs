@@ -1,4 +1,4 @@
-//! A collector logs that its disk is full, and exits. Started again with room on the disk, it has the same results as a
+//! A collector logs that its disk is full and exits. After a restart with free space, it has the same results as a
 //! collector that never stopped.
 
 use std::fs;
@@ -15,8 +15,8 @@ const SLICES: std::ops::Range<u64> = 3000..3040;
 /// The running slice when the disk is filled, just after a checkpoint.
 const FULL: u64 = SLICES.start + 20;
 
-/// Runs a collector whose `path` is a link to `target` on a disk that gets full. The collector exits and logs the reason in
-/// one line, as in the snapshot `name`.
+/// Runs a collector whose `path` is a link to `target` on a disk that fills up. The collector must exit and log the
+/// reason in one line, as in the snapshot `name`.
 fn a_collector_exits_and_continues_with_room(name: &str, path: &str, target: &str) {
     let (Some(net), Some(disk)) = (Net::start(), SmallDisk::new("4m")) else { return };
     fs::create_dir(net.folder().join("state")).unwrap();

@@ -1,4 +1,4 @@
-//! Messages that no probe sends in this order: repeated, shuffled, late, of another time, broken.
+//! Messages that real probes do not send in this way: repeated, shuffled, late, with a wrong time, or damaged.
 
 use srlg_host::Config;
 
@@ -19,7 +19,7 @@ fn repeated_and_shuffled_parts_of_deltas_make_no_difference() {
         (0..=random.below(3)).for_each(|_| messages.push(message.clone()));
     }
     assert!(messages.iter().any(|message| message.part.ends_with("/2")));
-    // Each message up to sixty places from where it was; the very first slice tells where to begin.
+    // Each message is moved by up to sixty places. The first slice stays, because it sets the start.
     let first = messages.iter().take_while(|message| message.slice == SLICES.start).count();
     for start in (first..messages.len()).step_by(60) {
         let end = messages.len().min(start + 60);
@@ -53,7 +53,7 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
     ];
     let mut messages = good.clone();
     messages.splice(3..3, bad);
-    // The first one to speak, and alone, is not believed what time it is either.
+    // The time of a single first message must not be accepted either.
     messages.splice(0..0, of_slice(config(), 0, SLICES.start, 1 << 40, 1 << 20));
     let mut damaged = 0;
     for (index, message) in good.iter().enumerate() {
@@ -71,7 +71,7 @@ fn what_is_no_delta_of_this_network_is_counted_by_reason_and_makes_no_difference
     run(publish(&net, &messages));
     let status = collector.status(|status| status["refused"]["too_old"] == 1);
     let mut refused = status["refused"].clone();
-    // A changed bit may be one of a header: then it is of another version, or of other sizes.
+    // If the changed bit is in a header, the version or the sizes differ.
     let other = ["corrupt", "other_network_version", "other_sizes", "other_seed", "later_version"]
         .map(|reason| refused.as_object_mut().unwrap().remove(reason).unwrap_or_default());
     let other: u64 = other.iter().filter_map(serde_json::Value::as_u64).sum();
@@ -134,7 +134,7 @@ fn a_probe_whose_clock_is_far_ahead_neither_moves_nor_stops_the_others() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
     let mut collector = Collector::start(&net, &["--deadline", "2s", "--max-skew", "15"]);
-    // What `c` sees, it calls slices of a thousand later.
+    // Probe `c` adds a thousand to its slice numbers.
     let of_probe = |slice, probe| {
         let ahead = if probe == 2 { 1000 } else { 0 };
         of_slice(config(), probe, slice, slice + ahead, 1 << 20)

@@ -1,4 +1,4 @@
-//! Traffic of which every delta is known: a file for a probe, and what it makes of it.
+//! Traffic with known deltas: files for a probe, and checks of its deltas.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use srlg_host::{Device, IpPair, SlidingDetector};
 
 use crate::net::unpacked;
 
-/// splitmix64: equal numbers on every machine.
+/// A pseudo-random generator (SplitMix64) with the same numbers on all machines.
 pub struct Random(pub u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// The pairs of a slice: 200 contacts of 40 inside hosts.
+/// Returns the pairs of a slice, which are 200 contacts of 40 inside hosts.
 pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     let mut random = Random(seed << 32 | slice);
     let mut pair = |_| {
@@ -34,7 +34,7 @@ pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     (0..200).map(&mut pair).collect()
 }
 
-/// Writes the pairs of `slices`, of a second each, as CSV.
+/// Returns the pairs of `slices` of one second each as CSV.
 pub fn csv(
     folder: &Path,
     name: &str,
@@ -53,8 +53,7 @@ pub fn csv(
     path
 }
 
-/// Merges deltas slice by slice: after each of them the detector has seen what one has that was given
-/// the pairs, bit for bit.
+/// Merges deltas slice by slice. After each slice, the detector must equal one that received the pairs, bit for bit.
 pub fn assert_deltas_are(
     deltas: &BTreeMap<(u64, String), Vec<u8>>,
     network: &Network,

@@ -1,6 +1,6 @@
-//! Probes and a real broker: who may do what, and that nothing is lost.
+//! Probes with a real broker: access control, and no loss of data.
 //!
-//! Without `nats-server` the tests say that they were skipped; with `SRLG_REQUIRE_NATS=1` they fail.
+//! If `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_NATS=1`, they fail.
 #![allow(unreachable_pub, reason = "a test has no public interface")]
 
 mod access;

@@ -1,4 +1,5 @@
-//! Three probes and a collector are one node that sees everything, bit for bit, whatever dies.
+//! Three probes and a collector give the same results as one node that sees everything, bit for bit, whichever process
+//! is killed.
 
 use crate::collecting::{Collector, start_probe};
 use crate::input::Random;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 const SLICES: std::ops::Range<u64> = 5000..5040;
 
-/// All three probes, from the beginning of their files or where they were.
+/// Starts all three probes, at the start of their files or at their previous positions.
 fn start_probes(net: &Net, more: &[&str]) -> Vec<Node> {
     (0..PROBES.len()).map(|probe| start_probe(net, probe, SLICES, more)).collect()
 }
@@ -48,7 +49,7 @@ fn a_probe_that_waits_for_the_collectors_disk_ends_when_everything_is_on_it() {
     drop(collector);
 }
 
-/// kill -9 of anybody, at any moment, again and again until all is through.
+/// Kills random processes with SIGKILL at random times until all slices are processed.
 #[test]
 fn whatever_is_killed_whenever_the_answer_is_that_of_one_node() {
     let rounds = std::env::var("SRLG_KILL_ROUNDS").map_or(3, |rounds| rounds.parse().unwrap());
@@ -66,7 +67,7 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
     let mut probes = start_probes(&net, &pace);
     let (mut running, mut kills): (Vec<usize>, u64) = ((0..PROBES.len()).collect(), 0);
     while !running.is_empty() {
-        // Longer every time: on a busy machine too they get further at last.
+        // The time grows with each kill, so that the processes make progress even on a busy machine.
         std::thread::sleep(Duration::from_millis(random.below(120 + 2 * kills)));
         kills += 1;
         match random.below(5) {
@@ -96,7 +97,7 @@ fn kill_round(mut net: Net, round: u64, one: &OneNode) {
 #[test]
 fn a_collector_that_comes_when_everything_is_over_gives_the_same_answer() {
     let Some(net) = Net::start() else { return };
-    // The stream has to be there: a collector makes it.
+    // The stream must exist. Usually a collector creates it.
     run(net.stream());
     start_probes(&net, &[]).iter_mut().for_each(assert_good_end);
     let mut collector = Collector::start(&net, &[]);

@@ -1,4 +1,4 @@
-//! Messages that the test itself sends, in whatever order.
+//! Messages that a test sends itself, in any order.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use srlg_host::{Config, Device, IpPair, SlidingDetector};
 use crate::net::{Net, PROBES, VERSION, config};
 use crate::network_traffic::seen;
 
-/// A part of a delta of a probe.
+/// A part of a probe's delta.
 #[derive(Clone)]
 pub struct Message {
     pub probe: usize,
@@ -21,8 +21,8 @@ pub struct Message {
     pub payload: Vec<u8>,
 }
 
-/// What `probe` of a network with this configuration sends of a slice that it calls `called`, in parts of so many
-/// bytes.
+/// Returns the messages of `probe` for a slice, in parts of up to `bytes` bytes. The slice is sent with the number
+/// `called`.
 pub fn of_slice(
     config: Config,
     probe: usize,
@@ -33,7 +33,7 @@ pub fn of_slice(
     of_pairs(config, probe, called, &seen(probe, slice), bytes)
 }
 
-/// What `probe` sends of a slice in which it sees `pairs`.
+/// Returns the messages of `probe` for a slice with these `pairs`.
 pub fn of_pairs(
     config: Config,
     probe: usize,
@@ -55,7 +55,7 @@ pub fn of_pairs(
     (1..).zip(parts).map(message).collect()
 }
 
-/// What all probes send of `slices`, slice by slice, in parts of so many bytes.
+/// Returns the messages of all probes for `slices`, slice by slice, in parts of up to `bytes` bytes.
 pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
     let of_probes = |slice| {
         (0..PROBES.len()).flat_map(move |probe| of_slice(config(), probe, slice, slice, bytes))
@@ -63,12 +63,12 @@ pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
     slices.flat_map(of_probes).collect()
 }
 
-/// The same, each delta in one message.
+/// Returns the same messages, with one message per delta.
 pub fn whole(slices: Range<u64>) -> Vec<Message> {
     in_parts(slices, 1 << 20)
 }
 
-/// Publishes in this order, over a second, so that no collector is fast enough to end before it was killed twice.
+/// Publishes messages in this order over one second, so that a collector can be killed twice before it stops.
 pub async fn publish_slowly(net: &Net, messages: &[Message]) {
     for some in messages.chunks(messages.len().div_ceil(40)) {
         tokio::time::sleep(Duration::from_millis(25)).await;
@@ -76,7 +76,7 @@ pub async fn publish_slowly(net: &Net, messages: &[Message]) {
     }
 }
 
-/// Publishes in this order. Messages have no names: the broker drops no repetition.
+/// Publishes messages in this order. They have no ids, so the broker does not drop repeated ones.
 pub async fn publish(net: &Net, messages: &[Message]) {
     let mut streams = Vec::new();
     for probe in PROBES {

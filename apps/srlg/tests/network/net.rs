@@ -1,4 +1,4 @@
-//! A network with a broker, in a folder that goes away with it.
+//! A network with a broker in a temporary folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,8 +29,8 @@ pub struct Net {
     pub network: Network,
 }
 
-/// The configuration of a network in `folder`, where a super point has 64 opposite hosts: alerts end below 80 % of their
-/// threshold, and hosts are reported from 90 % of that on. Detectors take some MB.
+/// Returns the configuration of a network in `folder`. Super points have 64 peers, because alerts end below 80 % of
+/// their threshold, and hosts are reported from 90 % of that. Detectors need a few MB.
 pub fn configuration(folder: &Path) -> String {
     format!(
         "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\n\
@@ -41,19 +41,19 @@ pub fn configuration(folder: &Path) -> String {
     )
 }
 
-/// The same with other views and rules.
+/// Returns the same configuration with other views and rules.
 pub fn configuration_with(folder: &Path, rules: &str) -> String {
     configuration(folder).split("[[view]]").next().unwrap().to_owned() + rules
 }
 
-/// The detectors of the network.
+/// Returns the configuration of the network's detectors.
 pub fn config() -> Config {
     static NETWORK: LazyLock<Network> = LazyLock::new(Net::network);
     NETWORK.views[0].sizes
 }
 
 impl Net {
-    /// A network of three probes; none where there is no `nats-server`, which is told.
+    /// Starts a network of three probes. Returns `None` and prints a message if `nats-server` is missing.
     pub fn start() -> Option<Self> {
         Self::of(Self::network())
     }
@@ -63,14 +63,14 @@ impl Net {
         Network::of(&config, 7)
     }
 
-    /// The same with other views, rules and seed; none where there is no `nats-server`.
+    /// Starts the same network with other views, rules and seed. Returns `None` if `nats-server` is missing.
     pub fn with_rules(rules: &str, seed: u64) -> Option<Self> {
         let text = configuration_with(Path::new("."), rules);
         let config = srlg_cli::config::Config::parse(&text).unwrap();
         Self::of(Network::of(&config, seed))
     }
 
-    /// The same for any network.
+    /// Starts any network.
     pub fn of(network: Network) -> Option<Self> {
         let (folder, broker) = start_broker(&PROBES.map(str::to_owned))?;
         let net = Self { folder, broker, network };
@@ -82,7 +82,7 @@ impl Net {
         Some(net)
     }
 
-    /// The first version of the network, which is on the broker.
+    /// Returns the first version of the network, which the broker has.
     pub fn version(&self) -> NetworkVersion {
         version(self.network.clone())
     }
@@ -106,29 +106,29 @@ impl Net {
         link
     }
 
-    /// The stream, made if it is not there, as a collector does it.
+    /// Returns the stream. If it does not exist, it is created as a collector does.
     pub async fn stream(&self) -> stream::Stream {
         let link = self.link("collector").await;
         let config = stream::Config {
             name: STREAM.to_owned(),
             subjects: vec![ALL_DELTAS.to_owned()],
-            // What is sent again after a loss need not wait for two minutes.
+            // With a short window, messages that are sent again after a loss need not wait for two minutes.
             duplicate_window: Duration::from_millis(500),
             ..stream::Config::default()
         };
         jetstream::new(link.client).get_or_create_stream(config).await.unwrap()
     }
 
-    /// Waits until so many messages have come.
+    /// Waits until the stream has `count` messages.
     pub async fn wait_for_messages(&self, count: u64) {
         let (mut stream, start) = (self.stream().await, Instant::now());
         while stream.info().await.unwrap().state.last_sequence < count {
-            assert!(start.elapsed() < PATIENCE, "less than {count} messages have come");
+            assert!(start.elapsed() < PATIENCE, "fewer than {count} messages have arrived");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// All messages of the stream, in order.
+    /// Returns all messages of the stream, in order.
     async fn raw(&self) -> Vec<StreamMessage> {
         let mut stream = self.stream().await;
         let state = stream.info().await.unwrap().state.clone();
@@ -139,7 +139,7 @@ impl Net {
         messages
     }
 
-    /// Subject, header of the part and payload of each message of the stream.
+    /// Returns the subject, the header of the part and the payload of each message.
     pub async fn messages(&self) -> Vec<(String, String, Vec<u8>)> {
         let message = |message: StreamMessage| {
             let part = message.headers.get("Srlg-Part").map(ToString::to_string);
@@ -148,14 +148,14 @@ impl Net {
         self.raw().await.into_iter().map(message).collect()
     }
 
-    /// The header of the sampling of each message of the stream.
+    /// Returns the sampling header of each message.
     pub async fn samplings(&self) -> Vec<Option<String>> {
         let header =
             |message: &StreamMessage| message.headers.get("Srlg-Sampling").map(ToString::to_string);
         self.raw().await.iter().map(header).collect()
     }
 
-    /// The deltas of `probe` in the stream: payloads by slice and part. What came twice was the same.
+    /// Returns the deltas of `probe` in the stream, as payloads by slice and part. Repeated payloads must be equal.
     pub async fn deltas(&self, probe: &str) -> BTreeMap<(u64, String), Vec<u8>> {
         let mut deltas = BTreeMap::new();
         for (subject, part, payload) in self.messages().await {
@@ -170,7 +170,7 @@ impl Net {
     }
 }
 
-/// The credentials of a network of three probes.
+/// Creates the credentials of a network of three probes.
 pub fn make_folder(folder: &Path) {
     make_folder_of(folder, &PROBES.map(str::to_owned));
 }
@@ -179,7 +179,8 @@ fn make_folder_of(folder: &Path, probes: &[String]) {
     setup::make(folder, probes, &["localhost".to_owned()], 4222).unwrap();
 }
 
-/// A running broker of a network of `probes`, which has nothing yet, and its folder; none where there is no `nats-server`.
+/// Starts an empty broker for a network of `probes`, and returns it with its folder. Returns `None` if `nats-server`
+/// is missing.
 pub fn start_broker(probes: &[String]) -> Option<(TempDir, Broker)> {
     has_broker().then(|| {
         let folder = tempfile::tempdir().unwrap();
@@ -189,15 +190,15 @@ pub fn start_broker(probes: &[String]) -> Option<(TempDir, Broker)> {
     })
 }
 
-/// The identity of the first version.
+/// Id of the first version.
 pub const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// `network` as the first version.
+/// Returns `network` as the first version.
 pub fn version(network: Network) -> NetworkVersion {
     NetworkVersion { id: VERSION, first_slice: 0, network }
 }
 
-/// Lets probe `name` know the network without a broker, as it does after it has once known it from one.
+/// Stores the network for probe `name`, as if the probe had received it from a broker before.
 pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
     let folder = spool.join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -205,14 +206,14 @@ pub fn keep(spool: &Path, name: &str, version: &NetworkVersion) {
     write_secret(&folder.join("network.json"), &json).unwrap();
 }
 
-/// The deltas of a message.
+/// Returns the deltas of a message.
 pub fn unpacked(payload: &[u8]) -> Vec<Delta> {
     let params = config().validate().unwrap();
     let payload = unpack(bytes::Bytes::copy_from_slice(payload)).unwrap();
     payload.deltas.iter().map(|delta| Delta::from_bytes(&delta.bytes, &params).unwrap()).collect()
 }
 
-/// Runs asynchronous work to its end.
+/// Runs asynchronous work to completion.
 pub fn run<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(work)
 }

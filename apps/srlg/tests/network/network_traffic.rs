@@ -1,7 +1,7 @@
-//! Traffic of three routers, and what one node says that sees all of it.
+//! Traffic of three routers, and the results of one node that sees all of it.
 //!
-//! Three hosts have 2 new opposite hosts per slice at each router: 40 in a window of 20 slices, which
-//! is less than θ = 64, and 120 in all.
+//! Three hosts have 2 new peers per slice at each router. A window of 20 slices has 40 peers per router, which is less
+//! than θ = 64, and 120 peers in total.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -12,10 +12,10 @@ use srlg_host::{Device, IpPair, SliceReport, SlidingDetector};
 use crate::input::Random;
 use crate::net::config;
 
-/// Hosts that no router sees as super points.
+/// Hosts that are super points of the network, but not of a single router.
 pub const SPREAD: Range<u32> = 0x0A00_0000..0x0A00_0003;
 
-/// What router `probe` of three sees in `slice`.
+/// Returns the pairs that router `probe` of three sees in `slice`.
 pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
     let mut random = Random(slice << 8 | probe as u64);
     let mut pairs = Vec::new();
@@ -26,7 +26,7 @@ pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
             pairs.push(IpPair { inside, opposite });
         }
     }
-    // 400 hosts of some ten opposite hosts each.
+    // 400 hosts have about ten peers each.
     pairs.extend((0..200).map(|_| IpPair {
         inside: 0x0A01_0000 + random.below(400) as u32,
         opposite: 0xD000_0000 + random.below(1 << 24) as u32,
@@ -34,7 +34,7 @@ pub fn seen(probe: usize, slice: u64) -> Vec<IpPair> {
     pairs
 }
 
-/// Reports and last state of one node that is given everything that some routers see.
+/// Reports and last state of one node that receives all traffic of some routers.
 pub struct OneNode {
     pub reports: Vec<SliceReport>,
     pub snapshot: Snapshot,
@@ -51,7 +51,7 @@ impl OneNode {
         Self { reports: reports.collect(), snapshot: detector.snapshot().unwrap() }
     }
 
-    /// Hosts of the last report.
+    /// Returns the hosts of the last report.
     pub fn hosts(&self) -> Vec<IpAddr> {
         self.reports.last().unwrap().super_points.iter().map(|point| point.host).collect()
     }

@@ -1,4 +1,4 @@
-//! A probe or a collector as a process of its own, which dies with its value.
+//! A probe or a collector as a separate process, which is killed when its value is dropped.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No step of a test takes longer on a busy machine.
+/// Longest time that any step of a test may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Node {
@@ -20,7 +20,7 @@ impl Node {
         Self::run(Command::new(env!("CARGO_BIN_EXE_srlg")).args(args))
     }
 
-    /// Starts `command`.
+    /// Starts `command` as a process.
     pub fn run(command: &mut Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -32,17 +32,17 @@ impl Node {
         Self { child, lines, said: Vec::new() }
     }
 
-    /// Number of the process.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for a line that contains `data`: an address, or an error of the system.
+    /// Waits for a log line that contains `data`, such as an address or a system error.
     pub fn wait_for(&mut self, data: &str) -> String {
         self.wait_for_line(|line| line.contains(data))
     }
 
-    /// Waits for a line with just these numbers.
+    /// Waits for a log line with exactly these numbers.
     pub fn wait_for_numbers(&mut self, expected: &[u64]) {
         self.wait_for_line(|line| numbers(line) == expected);
     }
@@ -61,25 +61,25 @@ impl Node {
         }
     }
 
-    /// Writes to its standard input.
+    /// Writes to the standard input of the process.
     pub fn tell(&mut self, text: &str) {
         self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Closes its standard input.
+    /// Closes the standard input of the process.
     pub fn hang_up(&mut self) {
         self.child.stdin = None;
     }
 
-    /// Waits for the end: the exit code, and all that it has said.
+    /// Waits until the process exits, and returns its exit code and its log.
     pub fn end(&mut self) -> (Option<i32>, String) {
         let status = self.wait(PATIENCE);
-        let Some(status) = status else { panic!("goes on:\n{}", self.said.join("\n")) };
+        let Some(status) = status else { panic!("still running:\n{}", self.said.join("\n")) };
         self.said.extend(self.lines.iter());
         (status.code(), self.said.join("\n"))
     }
 
-    /// How it ended, if it does so in time.
+    /// Returns the exit status if the process exits in time.
     pub fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
         let end = Instant::now() + patience;
         loop {
@@ -99,14 +99,14 @@ impl Node {
         self.child.wait().unwrap();
     }
 
-    /// SIGTERM.
+    /// Sends SIGTERM.
     pub fn terminate(&self) {
         let done = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(done.success());
     }
 }
 
-/// The whole numbers in a line of a log, behind the time.
+/// Returns the whole numbers in a log line, after its time.
 pub fn numbers(line: &str) -> Vec<u64> {
     let (_, text) = line.split_once("  ").unwrap_or_default();
     text.split([' ', ',', ';', ':']).filter_map(|word| word.parse().ok()).collect()

@@ -1,4 +1,4 @@
-//! A network of three sites and one site that sees everything have the same alerts, of all views.
+//! A network of three sites and a single site that sees everything have the same alerts in all views.
 
 use std::fmt::Write;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::node::Node;
 
 const SLICES: std::ops::Range<u64> = 5000..5120;
 
-/// Slices in which the attacks are on.
+/// Slices with attacks.
 const ATTACKS: std::ops::Range<u64> = 5040..5070;
 
-/// The tables behind the input or the network: views of every kind, and an allow list of contacts.
+/// Tables after the input or the network: views of every kind, and an allow list of contacts.
 const RULES: &str = "\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n\
     [[view]]\nname = 'fan-out'\nrole = 'source'\npairs = 20_000\nmemory = 3_000_000\n\
     [[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
@@ -27,8 +27,8 @@ const RULES: &str = "\n[[view]]\nname = 'fan-in'\nrole = 'destination'\n\
     [[allow]]\nwhy = 'our scanner'\npeers = ['10.2.0.0/16']\n\
     [[rule]]\nname = 'all'\nthresholds = { 20s = 200, 5s = 90 }\nhold = '5s'\n";
 
-/// What site number `site` of three sees, or one site that sees everything, as a contact list. All but two
-/// scans are to one port.
+/// Returns the traffic of site number `site` of three, or of a site that sees everything, as a contact list. All scans
+/// but two use a single port.
 fn contacts(site: Option<u32>) -> String {
     let mut text = "time_ms,src,dst,protocol,dst_port,initiated\n".to_owned();
     let mut write_to = |slice: u64, number: u32, [source, destination]: [[u8; 4]; 2], port: u32| {
@@ -44,7 +44,8 @@ fn contacts(site: Option<u32>) -> String {
             if ATTACKS.contains(&slice) {
                 let port = 1024 + (slice - ATTACKS.start) as u32 * 90 + number;
                 write_to(slice, number, [[198, 51, 100, 9], [10, 0, 0, 3]], port);
-                // To many ports: the kind of its alert would depend on details, which may come later.
+                // This scan uses many ports, because the kind of its alert would otherwise depend on details, which
+                // may arrive later.
                 write_to(slice, number, [[192, 0, 2, 99], [10, 1, low, last]], port);
             }
             let mut write = |slice: u64, number: u32, source: [u8; 4], destination: [u8; 4]| {
@@ -52,10 +53,10 @@ fn contacts(site: Option<u32>) -> String {
             };
             write(slice, number, [192, 0, 2, last & 63], [10, 0, 1, low]);
             if ATTACKS.contains(&slice) {
-                // A flood from ever new addresses, and a scan of ever new ones.
+                // A flood from constantly new addresses, and a scan of constantly new ones.
                 write(slice, number, [198, high, low, last], [10, 0, 0, 1]);
                 write(slice, number, [10, 0, 0, 2], [203, high, low, last]);
-                // Nobody counts it.
+                // An allow list ignores these contacts.
                 write(slice, number, [10, 0, 9, 9], [10, 2, low, last]);
             }
         }
@@ -63,7 +64,8 @@ fn contacts(site: Option<u32>) -> String {
     text
 }
 
-/// What notices of both have to have in common: all but what single contacts tell of, and who told of them.
+/// Returns the parts of notifications that both must have in common. Details of single contacts and their sources are
+/// removed.
 fn notices(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let mut notices: Vec<Value> = text
@@ -111,7 +113,7 @@ fn three_sites_tell_of_the_same_alerts_as_one_that_sees_everything() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
     let done = command.args(["run", "--config"]).arg(&config).output().unwrap();
     assert!(done.status.success(), "{done:?}");
-    // Equal seeds, equal bits.
+    // Equal seeds give equal bits.
     let seed = Store::read(&state).unwrap().state("seed").unwrap().unwrap();
 
     let seed = u64::from_le_bytes(seed.try_into().unwrap());

@@ -1,5 +1,5 @@
-//! How much one broker takes, on this machine, with everything that a network asks of it: TLS, a stream on
-//! disk, an acknowledgement of every message.
+//! Throughput of one broker on this machine with all features that a network uses: TLS, a stream on disk, and
+//! acknowledgements of all messages.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use srlg_cli::network::subjects::delta;
 
 use crate::net::{Net, PROBES, run};
 
-/// Messages on their way at once, of each probe.
+/// Maximum number of unacknowledged messages per probe.
 const AHEAD: usize = 256;
 
 async fn publish(net: &Net, probe: &str, count: usize, payload: &[u8]) {

@@ -1,6 +1,6 @@
-//! A collector of fifty sites: whether it closes in time, and whether its memory is flat.
+//! A collector of fifty sites must close slices in time, and its memory must not grow.
 //!
-//! `SRLG_SECONDS=600` sets how long they send.
+//! `SRLG_SECONDS=600` sets the duration in seconds.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,11 +23,11 @@ use crate::node::Node;
 
 const SITES: usize = 50;
 
-/// Pairs of each view that a site sees in a slice; of each ten one is of the host that all sites see.
+/// Number of pairs per view, site and slice. One of ten belongs to the host that all sites see.
 const PAIRS: u32 = 5_000;
 
-/// A slice: in half of the cases a slice closes before the next one ends, so that the collector does not fall behind. It may
-/// take longer once, as senders and broker share the processors: what closes complete has closed before the deadline.
+/// Length of a slice. In at least half of the cases, a slice must close before the next one ends, so that the
+/// collector keeps up. Single slices may take longer, because senders and broker share the processors.
 const IN_TIME: Duration = Duration::from_secs(1);
 
 fn pairs(random: &mut Random) -> Vec<IpPair> {
@@ -38,7 +38,7 @@ fn pairs(random: &mut Random) -> Vec<IpPair> {
     (0..PAIRS).map(pair).collect()
 }
 
-/// The payloads of a site, by slice; a slice of several parts has several.
+/// Returns the payloads of a site by slice. A slice with several parts has several payloads.
 fn prepare(version: &NetworkVersion, site: usize, first: u64, slices: u64) -> Vec<Vec<Vec<u8>>> {
     let NetworkVersion { id, network, .. } = version;
     let mut random = Random(site as u64 + 1);
@@ -65,10 +65,10 @@ fn name(site: usize) -> String {
     format!("site-{site}")
 }
 
-/// When each slice had closed in all three views, milliseconds since the Unix epoch.
+/// Times at which each slice had closed in all three views, in milliseconds since the Unix epoch.
 struct Closes {
     reports: File,
-    /// The beginning of a line.
+    /// Start of an incomplete line.
     rest: String,
     seen: BTreeMap<u64, u64>,
     incomplete: usize,
@@ -93,7 +93,7 @@ fn resident_bytes(process: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
 }
 
-/// Seconds of a processor that a process has used. A tick is a hundredth of a second.
+/// Returns the processor time of a process, in seconds. A clock tick is a hundredth of a second.
 fn processor_seconds(process: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let ticks = stat.rsplit(") ").next().unwrap().split(' ').skip(11).take(2);
@@ -131,7 +131,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
     });
     assert_eq!(version.network.views.len(), 3);
 
-    // How long it takes to prepare all is known from one.
+    // The time to prepare one site gives the time to prepare all of them.
     let begun = Instant::now();
     drop(prepare(&version, 0, 1, 20));
     let all = begun.elapsed() * (SITES as u32 * u32::try_from(seconds).unwrap()) / 20;
@@ -146,7 +146,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
         threads.map(|thread| thread.join().unwrap()).into()
     });
     let payloads: Vec<Vec<Vec<Vec<u8>>>> = halves.into_iter().flatten().collect();
-    assert!(now_ms() < first * 1_000, "prepared too late");
+    assert!(now_ms() < first * 1_000, "the preparation took too long");
 
     let process = collector.id();
     let reports = File::open(reports).unwrap();
@@ -183,7 +183,7 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
     let last = first + seconds - 1;
     let begun = Instant::now();
     while closes.seen.last_key_value().is_none_or(|(slice, _)| *slice < last) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the last slice does not close");
+        assert!(begun.elapsed() < Duration::from_secs(60), "the last slice did not close");
         std::thread::sleep(Duration::from_millis(20));
         closes.look();
     }

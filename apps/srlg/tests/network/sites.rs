@@ -1,4 +1,4 @@
-//! Notices name the sites that saw a host, and what the routers of each exported of it.
+//! Notifications name the sites that saw a host, and have details from the exports of their routers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,28 +20,28 @@ use crate::faketime::Clock;
 use crate::net::{Net, PROBES};
 use crate::node::{Node, PATIENCE};
 
-/// A rule whose alerts start at once, and are told again after each slice.
+/// A rule whose alerts start at once and are repeated after each slice.
 pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
     pairs = 20_000\nmemory = 3_000_000\n\
     [[rule]]\nname = 'all'\nthresholds = { 5s = 100 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '5s'\n";
 
-/// The scanner, which is outside.
+/// Address of the scanner, which is an outside host.
 const SCANNER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// The first of the hosts that it scans.
+/// First scanned host.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 0);
 
-/// How many hosts it scans: all pass the first site, half of them the second one, and a third the last one.
+/// Number of scanned hosts. The first site sees all scans, the second one half, and the last one a third.
 const SCANNED: u32 = 600;
 const SEEN: [Range<u32>; PROBES.len()] = [0..SCANNED, 300..SCANNED, 200..400];
 
-/// Hosts in a datagram. One in five is scanned at port 139, all others at port 445.
+/// Number of scanned hosts per datagram. One in five is scanned on port 139, and all others on port 445.
 const RECORDS: usize = 30;
 
-/// Time between two exports of the same.
+/// Time between two exports of the same flows.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The router of a site, which exports NetFlow v9.
+/// A router of a site, which exports NetFlow v9.
 pub struct Router {
     socket: UdpSocket,
     address: IpAddr,
@@ -51,7 +51,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Makes the router of probe number `site`, which receives at `to`.
+    /// Creates the router of probe number `site`. The probe receives exports at `to`.
     pub fn new(site: usize, to: &str) -> Self {
         let address = Ipv4Addr::new(127, 0, 0, 2 + site as u8).into();
         let socket = UdpSocket::bind((address, 0)).unwrap();
@@ -60,14 +60,14 @@ impl Router {
         Self { socket, address, scanned, number: 0, started: Instant::now() }
     }
 
-    /// Exports that nothing passes.
+    /// Exports only the template, without flows.
     fn export_template(&mut self) {
-        // Source, destination, packets, end of the flow, protocol, flags and port of the destination.
+        // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
         let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
         self.send(&set(0, &template));
     }
 
-    /// Exports all that passes.
+    /// Exports all flows that pass the router.
     pub fn export(&mut self) {
         self.export_template();
         let records: Vec<_> = self.scanned.clone().map(|number| self.record(number)).collect();
@@ -87,7 +87,7 @@ impl Router {
         let (uptime_ms, time_s) = (self.uptime_ms(), (now_ms() / 1_000) as u32);
         let header = V9Header { records: 1, uptime_ms, time_s, number: self.number, domain: 1 };
         self.number += 1;
-        // A probe that was killed receives nothing.
+        // Sending fails if the probe has been killed.
         let _refused = self.socket.send(&header.with(sets));
     }
 
@@ -96,7 +96,7 @@ impl Router {
     }
 }
 
-/// Ends the exports, whatever becomes of the test.
+/// A guard that stops the exports, also if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -105,7 +105,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// The notices of a collector.
+/// The notifications of a collector.
 pub struct Notices {
     pub file: PathBuf,
 }
@@ -117,7 +117,7 @@ impl Notices {
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits for a notice that `is` so.
+    /// Waits for a notification that `is` accepts.
     pub fn wait_for(&self, is: impl Fn(&Value) -> bool) -> Value {
         let started = Instant::now();
         loop {
@@ -131,8 +131,8 @@ impl Notices {
     }
 }
 
-/// Starts a live probe with `more` options, with the system clock `clock` if there is one, and returns the address at which it
-/// receives exports.
+/// Starts a live probe with `more` options and, if given, the system clock `clock`. Returns the address at which the
+/// probe receives exports.
 pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) -> (Node, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
@@ -149,7 +149,7 @@ pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) 
     (probe, at)
 }
 
-/// Asserts that a notice names these sites, each with the share of the scanned hosts that it saw.
+/// Asserts that a notification names these sites, each with its share of the scanned hosts.
 fn assert_sites(notice: &Value, sites: &[usize]) {
     let told = notice["sites"].as_array().unwrap();
     assert_eq!(told.len(), sites.len(), "{told:?}");
@@ -160,7 +160,8 @@ fn assert_sites(notice: &Value, sites: &[usize]) {
     }
 }
 
-/// Asserts that a notice has what the routers exported: a scan of port 445, mostly, of hosts that were scanned.
+/// Asserts that the details of a notification match the exports: a scan of mostly port 445, with scanned hosts as
+/// peers.
 fn assert_is_scan(notice: &Value) {
     assert_eq!((&notice["kind"], &notice["host"]), (&json!("scan"), &json!(SCANNER)));
     let count = notice["cardinality"].as_f64().unwrap();
@@ -207,7 +208,7 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
         });
         let start = notices.wait_for(|_| true);
         assert_eq!((&start["status"], &start["host"]), (&json!("start"), &json!(SCANNER)));
-        // Probes are asked from now on.
+        // From now on, probes are asked for details.
         assert_eq!(start["sites_without_details"], json!(PROBES));
         assert_eq!([&start["detail_since_ms"], &start["sites"]], [&Value::Null; 2]);
 
@@ -246,7 +247,7 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     }
 }
 
-/// What the routers export.
+/// Modes of the exports of a router.
 const ALL: usize = 0;
 const SOME_TEMPLATES: usize = 1;
 const TEMPLATES: usize = 2;
@@ -285,7 +286,7 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
             (Some("update"), 1)
         );
         assert_eq!(held["silent"][0]["source"], silent);
-        // Window and hold would be over.
+        // The window and the hold would have passed.
         collector.wait_for_slice(held["now_ms"].as_u64().unwrap() / 1_000 + 12);
         assert_eq!(notices.all().last(), Some(&held));
         exports.store(TEMPLATES, Ordering::Relaxed);

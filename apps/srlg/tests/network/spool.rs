@@ -1,4 +1,4 @@
-//! Whatever dies, everything that was in the input is in the stream afterwards, and nothing else.
+//! The stream must contain exactly the data of the input, whichever process is killed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::node::{Node, numbers};
 
 const SLICES: std::ops::Range<u64> = 1000..1060;
 
-/// Probe `a` with a spool at `spool`, on a file.
+/// Starts probe `a` with the spool `spool` and an input file.
 pub fn probe(net: &Net, spool: &Path, input: &Path, more: &[&str]) -> Node {
     let mut args: Vec<OsString> = vec!["probe".into(), "a".into()];
     for (option, value) in [
@@ -33,7 +33,7 @@ fn file(net: &Net) -> PathBuf {
     csv(net.folder(), "a", |slice| pairs(1, slice), SLICES)
 }
 
-/// The stream has what the input had.
+/// Asserts that the stream contains the data of the input.
 fn assert_complete(net: &Net) {
     assert_deltas_are(&run(net.deltas("a")), &net.network, |slice| pairs(1, slice), SLICES);
 }
@@ -59,7 +59,7 @@ fn a_probe_that_is_killed_again_and_again_loses_nothing() {
     let mut kills = 0;
     loop {
         let mut probe = probe(&net, &net.spool(), &input, &["--pace", "60"]);
-        // Longer every time: on a busy machine too it gets further at last.
+        // The time grows with each kill, so that the probe makes progress even on a busy machine.
         let patience = Duration::from_millis(20 + random.below(80 + 10 * kills));
         if let Some(status) = probe.wait(patience) {
             assert_eq!(status.code(), Some(0), "{}", probe.end().1);
@@ -68,7 +68,7 @@ fn a_probe_that_is_killed_again_and_again_loses_nothing() {
         probe.kill();
         kills += 1;
     }
-    assert!(kills > 1, "the probe ended before two kills");
+    assert!(kills > 1, "the probe stopped before two kills");
     assert_complete(&net);
 }
 
@@ -110,7 +110,10 @@ fn a_probe_without_a_broker_spools_ends_when_told_and_sends_everything_later() {
     let (code, said) = probe(&net, &spool, &input, &["--keep", "100"]).end();
     assert_eq!(code, Some(0), "{said}");
     let nothing_new = [12_000, 0, 0, 60, 0, 0, 0];
-    assert!(said.lines().any(|line| numbers(line) == nothing_new), "60 are passed over: {said}");
+    assert!(
+        said.lines().any(|line| numbers(line) == nothing_new),
+        "60 slices must be skipped: {said}"
+    );
     assert_complete(&net);
 }
 
@@ -128,7 +131,7 @@ fn a_spool_on_a_full_disk_holds_the_probe_up_and_loses_nothing() {
     let (code, said) = probe.end();
     assert_eq!(code, Some(0), "{said}");
     let is_again = |line: &str| line.contains(" INFO ") && numbers(line) == [slice];
-    assert!(said.lines().any(is_again), "slice {slice} is in the spool: {said}");
+    assert!(said.lines().any(is_again), "slice {slice} must be in the spool: {said}");
     assert_complete(&net);
 }
 
@@ -139,7 +142,7 @@ fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
     let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
     probe.tell(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
-    // One packet, and no end of the input: time alone ends these slices.
+    // The input has one packet and does not end, so only the time closes these slices.
     let first = u64::try_from(now).unwrap() / 100;
     let deltas = loop {
         let deltas = run(net.deltas("a"));
@@ -148,7 +151,7 @@ fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
         }
     };
     let slices: Vec<u64> = deltas.keys().map(|&(slice, _)| slice).collect();
-    // The first one is that in which the probe began.
+    // The first slice is the one in which the probe started.
     let began = slices[0];
     assert!(began.abs_diff(first) < 100, "{began}, {first}");
     assert_eq!(slices, (began..).take(slices.len()).collect::<Vec<_>>());

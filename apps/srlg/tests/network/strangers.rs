@@ -1,4 +1,5 @@
-//! Clients with a key of the network that send what no probe sends, and clients of another network, make no difference.
+//! Invalid messages from clients with a key of the network, and clients of other networks, must not change any
+//! results.
 
 use std::fs;
 use std::path::Path;
@@ -17,31 +18,31 @@ use crate::node::{Node, PATIENCE};
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
 
-/// The spool of a probe that has lost so many slices.
+/// Returns the spool of a probe that has lost this number of slices.
 fn spool(lost: u64) -> Value {
     json!({ "slices": 5, "unsent": 3, "lost": lost })
 }
 
-/// A report of such a spool and no host.
+/// Returns a report of such a spool without hosts.
 fn report(version: VersionId, lost: u64) -> Vec<u8> {
     let spool = spool(lost);
     let report = json!({ "version": version, "slice": SLICES.start, "spool": spool, "hosts": [] });
     report.to_string().into_bytes()
 }
 
-/// A report of another version, which tells of its spool alone.
+/// Returns a report of another version, which contains only its spool.
 fn report_of_other_version() -> Vec<u8> {
     report(VersionId { tag: VERSION.tag + 1, ..VERSION }, 2)
 }
 
-/// Reports that are cut off, and none at all.
+/// Returns a truncated and an empty report.
 fn garbage_reports() -> [Vec<u8>; 2] {
     let mut cut = report(VERSION, 3);
     cut.truncate(20);
     [cut, b"nonsense".to_vec()]
 }
 
-/// Sends reports of probe `a`.
+/// Sends reports as probe `a`.
 async fn send_reports(net: &Net, reports: impl IntoIterator<Item = Vec<u8>>) {
     let client = net.link("a").await.client;
     for report in reports {
@@ -50,7 +51,7 @@ async fn send_reports(net: &Net, reports: impl IntoIterator<Item = Vec<u8>>) {
     client.flush().await.unwrap();
 }
 
-/// Reports for probe `a` until the collector has heard it, and returns its status. Before that, it hears nothing.
+/// Sends reports as probe `a` until the collector has received one, and returns the status of the collector.
 fn report_until_heard(net: &Net, collector: &mut Collector) -> Value {
     let started = Instant::now();
     loop {
@@ -86,10 +87,11 @@ fn what_is_no_report_is_counted_and_changes_nothing() {
     let (code, said) = collector.stop();
     assert_eq!(code, Some(0), "{said}");
     let warnings = said.lines().filter(|line| line.contains("rejected a report"));
-    assert_eq!(warnings.count(), 1, "one warning in a minute: {said}");
+    assert_eq!(warnings.count(), 1, "there must be one warning per minute: {said}");
 }
 
-/// Deltas of old sizes and by a wrong clock, and garbage: of each slice one, by each of the three probes' keys.
+/// Returns deltas with old sizes, garbage, and deltas with a wrong time. Each slice has one of each, and each kind has
+/// its own probe.
 fn bad_deltas() -> Vec<Message> {
     let old_sizes = Config { linear_width: 2048, ..config() };
     let bad = |slice| {
@@ -103,7 +105,7 @@ fn bad_deltas() -> Vec<Message> {
     SLICES.flat_map(bad).collect()
 }
 
-/// Starts a probe with credentials of another network, and asserts that it ends.
+/// Starts a probe with credentials of another network, and asserts that it exits.
 fn run_foreign_probe(net: &Net, folder: &Path) {
     let (spool, broker) = (folder.join("spool"), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
@@ -119,7 +121,7 @@ fn all_strangers_at_once_make_no_difference() {
     let mut collector = Collector::start(&net, &["--max-skew", "15"]);
     report_until_heard(&net, &mut collector);
     let (good, bad) = (whole(SLICES), bad_deltas());
-    // A first slice of all probes tells the collector what time it is.
+    // The first slice of all probes sets the time of the collector.
     let (first, rest) = good.split_at(3);
     run(publish(&net, first));
     collector.status(|status| status["running"].is_u64());

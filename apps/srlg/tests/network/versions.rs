@@ -1,4 +1,4 @@
-//! Another configuration makes another version of the network, while probes and incidents go on.
+//! A changed configuration creates a new version of the network, while probes and incidents continue.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use srlg_cli::network::{NetworkVersion, bucket};
 use crate::net::{run, start_broker};
 use crate::node::{Node, PATIENCE};
 
-/// The configuration of a network of one probe, whose detectors take `memory` bytes.
+/// Returns the configuration of a network of one probe whose detectors have `memory` bytes.
 fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     let folder = folder.display();
     let broker = broker.address();
@@ -35,7 +35,7 @@ fn collect_by(folder: &Path, config: &str) -> Node {
     Node::start(args.into_iter().chain(["--reports".as_ref(), reports.as_os_str()]))
 }
 
-/// The version that probes find on the broker.
+/// Returns the version of the network on the broker.
 fn current(folder: &Path, broker: &str) -> Option<NetworkVersion> {
     run(async {
         let access = Access { folder: folder.to_owned(), broker: broker.to_owned() };
@@ -50,9 +50,9 @@ fn lines(path: &Path) -> Vec<Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Contacts of a host with a hundred others, one after the other within the eight seconds of the window.
+/// Contacts of a host with a hundred peers, one after the other within the window of eight seconds.
 struct Contacts {
-    /// Milliseconds between two contacts.
+    /// Time between two contacts, in milliseconds.
     step_ms: u128,
     next: u128,
 }
@@ -63,11 +63,11 @@ impl Contacts {
         Self { step_ms, next: now_ms() / step_ms }
     }
 
-    /// Lets the probe see them as time passes, until something is so.
+    /// Sends contacts to the probe in real time until `is_so` returns true.
     fn until(&mut self, probe: &mut Node, mut is_so: impl FnMut() -> bool) {
         let since = Instant::now();
         while !is_so() {
-            assert!(since.elapsed() < PATIENCE, "it never was so");
+            assert!(since.elapsed() < PATIENCE, "the condition was never met");
             for step in self.next..now_ms() / self.step_ms {
                 let (time_ms, peer) = (step * self.step_ms, step % 100 + 1);
                 probe.tell(&format!("{time_ms},192.0.2.{peer},10.0.0.1\n"));
@@ -116,14 +116,14 @@ fn other_sizes_begin_with_an_agreed_slice_and_an_empty_window_and_end_no_inciden
     });
     let slices: Vec<u64> = reports().iter().map(|it| it["slice"].as_u64().unwrap()).collect();
     assert_eq!(slices, (version.first_slice..).take(slices.len()).collect::<Vec<_>>());
-    assert_eq!(reports()[0]["super_points"], Value::Array(Vec::new()), "the window is empty");
+    assert_eq!(reports()[0]["super_points"], Value::Array(Vec::new()), "the window must be empty");
     for report in reports() {
         assert_eq!((&report["closed"], &report["delivered"][0]), (&"complete".into(), &"a".into()));
     }
-    assert_eq!(lines(&notices).len(), 1, "the incident is still active");
+    assert_eq!(lines(&notices).len(), 1, "the incident must still be active");
     let since = Instant::now();
     while lines(&notices).len() < 2 {
-        assert!(since.elapsed() < PATIENCE, "the incident does not end");
+        assert!(since.elapsed() < PATIENCE, "the incident did not end");
         std::thread::sleep(Duration::from_millis(50));
     }
     let told = lines(&notices);
@@ -154,7 +154,7 @@ fn a_collector_ends_when_another_one_has_changed_the_network() {
     let wait_for = |number| {
         let since = Instant::now();
         loop {
-            assert!(since.elapsed() < PATIENCE, "no version {number}");
+            assert!(since.elapsed() < PATIENCE, "version {number} did not appear");
             if let Some(version) = current(folder, &address).filter(|it| it.id.number == number) {
                 return version;
             }
@@ -169,11 +169,11 @@ fn a_collector_ends_when_another_one_has_changed_the_network() {
     let (code, said) = first.end();
     assert_eq!(code, Some(3), "{said}");
     let last = said.lines().last().unwrap().replace(&version.id.to_string(), "SECOND");
-    assert!(last.contains("the broker has version SECOND of the network"), "{said}");
+    assert!(last.contains("the broker has network version SECOND"), "{said}");
     second.terminate();
     let (code, said) = second.end();
     assert_eq!(code, Some(0), "{said}");
-    // A collector without its state takes the version from the broker.
+    // A collector without its state reads the version from the broker.
     fs::remove_dir_all(folder.join("other")).unwrap();
     let mut third = collect_by(folder, "other.toml");
     third.wait_for("the page is at");

@@ -1,4 +1,4 @@
-//! The Alertmanager of Debian.
+//! Debian's Alertmanager.
 
 use std::fs;
 use std::io::Write;
@@ -10,10 +10,10 @@ use std::time::Duration;
 const PROGRAMS: [&str; 2] = ["/usr/bin/prometheus-alertmanager", "/usr/local/bin/alertmanager"];
 const REQUIRED: &str = "SRLG_REQUIRE_ALERTMANAGER";
 
-/// The time after which the server sends what has changed.
+/// Interval at which the server sends changes.
 pub(crate) const GROUP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A running Alertmanager, which dies with this value.
+/// A running Alertmanager, which is killed when this value is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     folder: tempfile::TempDir,
@@ -21,12 +21,15 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that tells `webhook`, or none where there is no program.
+    /// Starts a server that notifies `webhook`. Returns `None` if the program is missing.
     pub(crate) fn start(webhook: &str) -> Option<Self> {
         if program().is_none() {
-            assert!(std::env::var_os(REQUIRED).is_none(), "there is no prometheus-alertmanager");
+            assert!(
+                std::env::var_os(REQUIRED).is_none(),
+                "prometheus-alertmanager is not installed"
+            );
             let text = "skipped: there is no Alertmanager (scripts/alertmanager.sh)\n";
-            // Past the harness, which keeps what a test prints to itself.
+            // Written directly, because the test harness captures printed output.
             std::io::stderr().write_all(text.as_bytes()).unwrap();
             return None;
         }
@@ -37,14 +40,14 @@ impl Server {
             GROUP_INTERVAL.as_secs()
         );
         fs::write(folder.path().join("config.yml"), config).unwrap();
-        // A port that is free now.
+        // An unused port.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut server = Self { address, folder, child: None };
         server.run();
         Some(server)
     }
 
-    /// Starts the process, again after [`Self::stop`].
+    /// Starts the process, also again after [`Self::stop`].
     pub(crate) fn run(&mut self) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let mut command = Command::new(program().unwrap());

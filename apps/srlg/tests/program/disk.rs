@@ -1,15 +1,16 @@
-//! A file system that can be full.
+//! A file system that can be filled.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// A file system of few bytes.
+/// A small file system.
 pub(crate) struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// One of so many bytes, as `mount` takes them; none where nobody may mount it, which is told.
+    /// Mounts a file system of `size`, in the format of `mount`. Returns `None` and prints a message if mounting is
+    /// not permitted.
     pub(crate) fn new(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");
@@ -21,18 +22,18 @@ impl SmallDisk {
         Some(Self(folder))
     }
 
-    /// Its root.
+    /// Returns the root folder.
     pub(crate) fn folder(&self) -> &Path {
         self.0.path()
     }
 
-    /// Fills it to the last block.
+    /// Fills the file system completely.
     pub(crate) fn fill(&self) {
         let mut filler = File::create(self.folder().join("filler")).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
     }
 
-    /// Undoes that.
+    /// Frees the space again.
     pub(crate) fn free(&self) {
         fs::remove_file(self.folder().join("filler")).unwrap();
     }
@@ -40,7 +41,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: a process may still be on its way out.
+        // A lazy unmount works even if a process has not exited yet.
         let _gone = Command::new("umount").arg("-l").arg(self.folder()).status();
     }
 }

@@ -1,6 +1,6 @@
-//! Programs whose system clock can be set, by libfaketime of Debian.
+//! Programs whose system clock can be set, by Debian's libfaketime.
 //!
-//! Their monotonic clock is left alone, as it is on a machine whose clock is set.
+//! Their monotonic clock does not change, as on a machine whose system clock is set.
 
 use std::fs;
 use std::io::Write;
@@ -9,22 +9,23 @@ use std::process::Command;
 
 const REQUIRED: &str = "SRLG_REQUIRE_FAKETIME";
 
-/// A clock that the programs have which were started by it.
+/// A clock for the programs that were started with it.
 pub(crate) struct Clock {
     library: PathBuf,
     folder: PathBuf,
 }
 
 impl Clock {
-    /// A clock with the time of this machine, in a file of `folder`; none where libfaketime is missing, which is told.
+    /// Creates a clock with the current time, in a file in `folder`. Returns `None` and prints a message if
+    /// libfaketime is missing.
     pub(crate) fn new(folder: &Path) -> Option<Self> {
         let path = format!("/usr/lib/{}-linux-gnu/faketime", std::env::consts::ARCH);
-        // The one for programs with threads.
+        // The variant for programs with threads.
         let library = Path::new(&path).join("libfaketimeMT.so.1");
         if !library.exists() {
-            assert!(std::env::var_os(REQUIRED).is_none(), "there is no {}", library.display());
+            assert!(std::env::var_os(REQUIRED).is_none(), "{} is not installed", library.display());
             let text = "skipped: there is no libfaketime (scripts/faketime.sh)\n";
-            // Past the harness, which keeps what a test prints to itself.
+            // Written directly, because the test harness captures printed output.
             std::io::stderr().write_all(text.as_bytes()).unwrap();
             return None;
         }
@@ -33,15 +34,15 @@ impl Clock {
         Some(clock)
     }
 
-    /// Sets the clock so many seconds ahead of that of this machine.
+    /// Sets the clock `ahead_s` seconds ahead of the system clock.
     pub(crate) fn set(&self, ahead_s: i64) {
         let new = self.folder.join("clock.new");
         fs::write(&new, format!("{ahead_s:+}\n")).unwrap();
-        // The file is whole, whenever it is read.
+        // A rename ensures that a reader never sees an incomplete file.
         fs::rename(new, self.folder.join("clock")).unwrap();
     }
 
-    /// Gives `program` the clock.
+    /// Makes `program` use the clock.
     pub(crate) fn give(&self, program: &mut Command) {
         program
             .env("LD_PRELOAD", &self.library)

@@ -1,14 +1,14 @@
-//! A server of HTTP that takes what sinks send.
+//! An HTTP server that receives the requests of sinks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// A request: its first line with its headers, and its body.
+/// A request: its head and its body.
 pub(crate) type Request = (String, String);
 
-/// A server of HTTP on loopback that gives the answers of `answers`, the last one for ever, and hands on what came.
+/// Starts an HTTP server on loopback. It sends `answers` in turn, repeats the last one, and forwards all requests.
 pub(crate) fn serve(answers: &'static [&'static str]) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -22,7 +22,7 @@ pub(crate) fn answer(listener: &TcpListener, answers: &[&str], sender: &Sender<R
     answer_all(streams, answers, sender);
 }
 
-/// Answers what comes by `streams`.
+/// Answers all requests on `streams`.
 pub(crate) fn answer_all(
     streams: impl Iterator<Item = impl Read + Write>,
     answers: &[&str],

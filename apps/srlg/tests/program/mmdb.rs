@@ -1,4 +1,4 @@
-//! A small writer of databases in MaxMind's format, with records of 24 bits.
+//! A small writer of MaxMind databases with 24-bit records.
 
 use std::collections::BTreeMap;
 
@@ -57,12 +57,12 @@ impl Value {
 /// Writes the type and the length of a value.
 fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     let (first, more) = if length < 29 { (length, None) } else { (29, Some(length - 29)) };
-    // Types from 8 on are in a byte of their own.
+    // Types from 8 have a separate byte.
     match kind.checked_sub(7) {
         Some(extended @ 1..) => to.extend([first as u8, extended]),
         _ => to.push(kind << 5 | first as u8),
     }
-    to.extend(more.map(|more| u8::try_from(more).expect("shorter than 285 bytes")));
+    to.extend(more.map(|more| u8::try_from(more).expect("values must be shorter than 285 bytes")));
 }
 
 /// The target of one side of a node.
@@ -70,11 +70,12 @@ fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
 enum Side {
     Nothing,
     Node(usize),
-    /// The place of a record in the data.
+    /// Offset of a record in the data.
     Record(usize),
 }
 
-/// Returns a database of this type that has the records of `networks`. A network within another one comes after it.
+/// Returns a database of type `kind` with the records of `networks`. A network must come after the networks that
+/// contain it.
 pub(crate) fn database(kind: &str, networks: &[(IpNet, Value)]) -> Vec<u8> {
     let mut nodes = vec![[Side::Nothing; 2]];
     let mut data = Vec::new();
@@ -112,7 +113,7 @@ pub(crate) fn database(kind: &str, networks: &[(IpNet, Value)]) -> Vec<u8> {
     file
 }
 
-/// Leads the addresses of `network` to `record`. IPv4 is at `::/96`.
+/// Inserts `record` for the addresses of `network`. IPv4 addresses are in `::/96`.
 fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
     let (bits, length) = match network {
         IpNet::V4(it) => (u128::from(it.network().to_bits()), 96 + it.prefix_len()),
@@ -124,7 +125,7 @@ fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
         let former = nodes[node][side(depth)];
         node = match former {
             Side::Node(next) => next,
-            // Both halves have what the whole had.
+            // Both halves inherit the record of the whole.
             _ => {
                 nodes.push([former; 2]);
                 let next = nodes.len() - 1;
@@ -136,7 +137,7 @@ fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
     nodes[node][side(length - 1)] = record;
 }
 
-/// Returns a database of ASes.
+/// Returns a database of AS numbers and names.
 pub(crate) fn as_database(networks: &[(&str, u32, &str)]) -> Vec<u8> {
     let record = |(network, number, name): &(&str, u32, &str)| {
         let fields = [

@@ -2,15 +2,15 @@
 
 use std::process::Command;
 
-/// The program with `command`: `detect`, `contacts`.
+/// Returns a command that runs the program with the subcommand `command`.
 pub(crate) fn srlg(command: &str) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_srlg"));
     program.arg(command);
     program
 }
 
-/// `text` without what differs from run to run and between machines: decimal fractions, which are times, rates and the
-/// memory of a process, the folder of the test's files, and the device.
+/// Returns `text` without parts that differ between runs and machines. These are decimal fractions (times, rates and
+/// memory), the folder of test files and the device.
 pub(crate) fn steady(text: &str) -> String {
     let text = text.replace(env!("CARGO_TARGET_TMPDIR"), "TMP").replace(" cuda:0,", " cpu,");
     let is_fraction = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();

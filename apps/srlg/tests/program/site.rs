@@ -1,4 +1,4 @@
-//! `srlg run` as a process that receives exports, with its log, page, API and metrics.
+//! `srlg run` as a process that receives exports, with its log, web page, API and metrics.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How long a program may take to start on a busy machine.
+/// Longest time that a program may need to start on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
-/// A running program, which dies with this value.
+/// A running program, which is killed when this value is dropped.
 pub(crate) struct Site {
     child: Child,
     folder: TempDir,
-    /// Where it receives exports.
+    /// Address at which the program receives exports.
     pub(crate) exports: SocketAddr,
     http: SocketAddr,
 }
 
 impl Site {
-    /// Starts the program with the usual settings; when this returns it receives.
+    /// Starts the program with usual settings, and waits until it receives exports.
     pub(crate) fn start() -> Self {
         Self::of(
             "inside = ['10.0.0.0/8', '2001:db8::/32']\n\
@@ -31,7 +31,7 @@ impl Site {
         )
     }
 
-    /// Starts the program with this configuration, to which a page is added; when this returns it receives.
+    /// Starts the program with this configuration and a web page, and waits until it receives exports.
     pub(crate) fn of(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("srlg.toml");
@@ -40,18 +40,18 @@ impl Site {
         Self::run(folder, program.args(["run", "--config"]).arg(path))
     }
 
-    /// Starts `program`, whose log is in `folder`; when this returns it receives.
+    /// Starts `program` with its log in `folder`, and waits until it receives exports.
     pub(crate) fn run(folder: TempDir, program: &mut Command) -> Self {
         let log = File::create(folder.path().join("log")).unwrap();
         let child = program.stdin(Stdio::null()).stderr(log).spawn().unwrap();
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut site = Self { child, folder, exports: nowhere, http: nowhere };
-        site.exports = site.address("exports are received at ");
+        site.exports = site.address("listening for flow exports on ");
         site.http = site.address("the page is at http://");
         site
     }
 
-    /// The address behind `words` in the log.
+    /// Returns the address after `words` in the log.
     fn address(&self, words: &str) -> SocketAddr {
         let started = Instant::now();
         loop {
@@ -60,17 +60,17 @@ impl Site {
             if let Some(line) = line {
                 return line.trim_end_matches('/').parse().unwrap();
             }
-            assert!(started.elapsed() < START, "{words} is not in the log: {log}");
+            assert!(started.elapsed() < START, "{words} not found in the log: {log}");
             thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// What it has logged so far.
+    /// Returns the log so far.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap()
     }
 
-    /// What it has warned of so far.
+    /// Returns the warnings in the log so far.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let log = self.log();
         log.lines()
@@ -78,7 +78,7 @@ impl Site {
             .collect()
     }
 
-    /// What it answers at `path`.
+    /// Returns the answer to a GET request of `path`.
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = self.ask(path);
         let mut text = String::new();
@@ -86,12 +86,12 @@ impl Site {
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// The status by the API.
+    /// Returns the status from the API.
     pub(crate) fn status(&self) -> Value {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
 
-    /// The open alerts by the API, when `is_so` of them, within a minute.
+    /// Waits up to a minute until `is_so` accepts the active alerts of the API, and returns them.
     pub(crate) fn alerts_when(&self, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let started = Instant::now();
         loop {
@@ -104,19 +104,19 @@ impl Site {
         }
     }
 
-    /// Whether the metrics have this line.
+    /// Returns whether the metrics have this line.
     pub(crate) fn has_metric(&self, line: &str) -> bool {
         self.get("/metrics").lines().any(|it| it == line)
     }
 
-    /// The latest board as the page gets it.
+    /// Returns the latest board, as the web page receives it.
     pub(crate) fn page(&self) -> Value {
         let (mut stream, mut text) = (self.ask("/events"), Vec::new());
-        // An event ends with an empty line, as the head of the answer does.
+        // An event ends with an empty line, like the head of the answer.
         loop {
             let mut bytes = [0; 4096];
             let length = stream.read(&mut bytes).unwrap();
-            assert!(length > 0, "the page gets nothing");
+            assert!(length > 0, "the page receives no event");
             text.extend_from_slice(&bytes[..length]);
             let text = String::from_utf8_lossy(&text);
             let event = text.split_once("data: ").and_then(|(_, event)| event.split_once('\n'));
@@ -126,12 +126,12 @@ impl Site {
         }
     }
 
-    /// Asks for `path`, and returns the connection, from which the answer is read.
+    /// Requests `path`, and returns the connection with the answer.
     pub(crate) fn ask(&self, path: &str) -> TcpStream {
         self.send(&format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     }
 
-    /// Sends `request`, and returns the connection, from which the answer is read.
+    /// Sends `request`, and returns the connection with the answer.
     pub(crate) fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(START)).unwrap();
@@ -139,7 +139,7 @@ impl Site {
         stream
     }
 
-    /// Waits until there are warnings of `troubles` kinds, within 10 seconds of `sent`, and returns them.
+    /// Waits until there are `troubles` warnings, for at most 10 seconds after `sent`, and returns them.
     pub(crate) fn wait_for_warnings(&self, troubles: usize, sent: Instant) -> Vec<String> {
         loop {
             let warnings = self.warnings();

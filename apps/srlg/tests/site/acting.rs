@@ -1,4 +1,4 @@
-//! People act on an alert of a running program: sinks hear of it, of what is silenced they do not.
+//! Actions of users on an alert of a running program. Sinks receive them, except for silenced alerts.
 
 use std::fs::{self, Permissions};
 use std::io::Read as _;
@@ -17,7 +17,7 @@ use crate::silence::{Ends, export};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// What the program answers to `body`, posted to `path` with the token: the status, and JSON.
+/// Posts `body` to `path` with the token, and returns the status and the JSON of the answer.
 fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     let mut stream = site.send(&format!(
         "POST {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n\
@@ -30,7 +30,7 @@ fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
-/// The next notice of the sink whose reason is `why`, and the reasons before.
+/// Waits for a notification with the reason `why`, and returns it with the reasons before it.
 fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     let mut before = Vec::new();
     loop {
@@ -43,7 +43,7 @@ fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     }
 }
 
-/// The reasons of the notices that the sink gets within `time`.
+/// Returns the reasons of the notifications that the sink receives within `time`.
 fn heard(requests: &Receiver<Request>, time: Duration) -> Vec<String> {
     thread::sleep(time);
     let notices = requests.try_iter();
@@ -91,10 +91,13 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
             (&page["can_act"], &page["silences"][0]["subject"]),
             (&json!(true), &json!("10.0.0.1"))
         );
-        assert_eq!(page["alerts"][0]["silence"], *silence, "it goes on, and is shown");
+        assert_eq!(
+            page["alerts"][0]["silence"], *silence,
+            "the silenced alert must stay active and visible"
+        );
 
         assert_eq!(act(json!({"act": "unsilence"})).0, 200);
-        assert_eq!(act(json!({"act": "unsilence"})).0, 409, "nothing is silenced any more");
+        assert_eq!(act(json!({"act": "unsilence"})).0, 409, "there must be no silence left");
         wait_for(&requests, "unsilenced");
         wait_for(&requests, "repeat");
 
@@ -108,19 +111,19 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert_eq!(
             heard(&requests, Duration::from_secs(3)),
             Vec::<String>::new(),
-            "nobody is reminded"
+            "there must be no repeated notification"
         );
         let open = &site.alerts_when(|alerts| alerts[0]["why"] == "repeat")[0];
         assert_eq!(open["acknowledged"]["text"], "on it", "it stays when something else is told");
 
-        assert_eq!(act(json!({"act": "close"})).0, 409, "it would start again at once");
+        assert_eq!(act(json!({"act": "close"})).0, 409, "the alert would start again at once");
         assert_eq!(act(json!({"act": "comment", "text": " "})).0, 400);
         assert_eq!(
             post(&site, "/api/v1/incidents/0123456789abcdef/acts", r#"{"act": "close"}"#).0,
             404
         );
         sends.store(false, Relaxed);
-        // Until the window has slid.
+        // The incident can be closed only when the window has passed.
         let closed = loop {
             let (status, closed) = act(json!({"act": "close", "text": "it was us"}));
             if status == 200 {
@@ -139,7 +142,7 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert_eq!(act(json!({"act": "comment", "text": "the scanner of team red"})).0, 200);
         let (comment, _) = wait_for(&requests, "comment");
         assert_eq!((&comment["status"], &comment["id"]), (&json!("end"), &alert["id"]));
-        // It may come again.
+        // The host may exceed its threshold again.
         assert_eq!(act(json!({"act": "silence", "for": "1h", "text": "known"})).0, 200);
         while site.page()["silences"][0]["id"] != alert["id"] {
             thread::sleep(Duration::from_millis(100));

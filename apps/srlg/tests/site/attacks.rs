@@ -1,7 +1,7 @@
-//! Real attacks, as an exporter of Debian tells of them over loopback.
+//! Recorded attacks, which an exporter of Debian exports over loopback.
 //!
-//! Needs softflowd (scripts/exporters.sh), and the traffic of the folder that `SRLG_DATA` names; without them it says so,
-//! and fails where `SRLG_REQUIRE_EXPORTERS` is set and softflowd is missing.
+//! The test requires softflowd (scripts/exporters.sh) and the traffic in the folder `SRLG_DATA`. Without them, it is
+//! skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, it fails without softflowd.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,15 +17,15 @@ use srlg_cli::now_ms;
 use srlg_traffic::packets::pcap;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 
-/// An attack on one host, and the threshold of a monitor.
+/// An attack on one host, and the threshold of the monitor.
 struct Attack {
-    /// File under the folder.
+    /// Path of the capture in the folder.
     file: &'static str,
     victim: Ipv4Addr,
     threshold: f64,
 }
 
-/// Returns the attack in `file` on the host `victim` of 10.10.10.0/24.
+/// Returns the attack in `file` on host number `victim` of 10.10.10.0/24.
 const fn attack(file: &'static str, victim: u8, threshold: f64) -> Attack {
     Attack { file, victim: Ipv4Addr::new(10, 10, 10, victim), threshold }
 }
@@ -38,29 +38,29 @@ const ATTACKS: [Attack; 5] = [
     attack("dev/ddos_dns_rrsig.spt.zst", 10, 100.0),
 ];
 
-/// A UDP packet of `record`, without a frame.
+/// Returns a UDP packet of `record` without a link-layer header.
 fn packet(record: &Record) -> Vec<u8> {
     let Record { source, destination, .. } = *record;
     let words = [0x4500_001c, 0, 0x4011_0000, source, destination, 0x03e8_0035, 0x0008_0000];
     words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect()
 }
 
-/// The attack as a capture, and the hosts that sent to the victim, exact.
+/// Returns the attack as a capture, and the exact number of hosts that sent to the victim.
 fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     if path.extension().is_some_and(|extension| extension == "pcap") {
-        // Distinct sources, as every reader of captures finds.
+        // Number of distinct sources in the capture.
         return (path.to_owned(), 7_055.0);
     }
     let records: Vec<Record> = Trace::open(path).unwrap().map(Result::unwrap).collect();
     let made = folder.join("attack.pcap");
-    // Link type 101: the packets begin with the header of IP. They are a microsecond apart.
+    // With link type 101, packets start with the IP header. They are one microsecond apart.
     fs::write(&made, pcap(101, (0..).zip(records.iter().map(packet)))).unwrap();
     let to_victim = records.iter().filter(|record| record.destination == u32::from(attack.victim));
     let sources: HashSet<_> = to_victim.map(|record| record.source).collect();
     (made, sources.len() as f64)
 }
 
-/// Whether the monitor told of `attack` in time, and counted right; what it said.
+/// Checks that the monitor reports `attack` in time with the right count, and returns a summary.
 fn told(attack: &Attack, path: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (capture, truth) = capture(attack, path, folder.path());
@@ -96,7 +96,7 @@ fn told(attack: &Attack, path: &Path) -> String {
     let host = attack.victim.to_string();
     assert_eq!((&start["status"], &start["host"]), (&"start".into(), &host.into()));
     assert_eq!((&start["view"], &start["kind"]), (&"fan-in".into(), &"flood".into()));
-    // The slice that runs when the count passes is the first of three; a start has the time of a slice's end.
+    // The slice in which the count exceeds the threshold is the first of three. An alert starts at the end of a slice.
     let start_ms = start["start_ms"].as_u64().unwrap();
     let third_ends_ms = (passed_ms / 1_000 + 3) * 1_000;
     assert!(start_ms <= third_ends_ms, "{start_ms}, the last export at {passed_ms}");
@@ -111,7 +111,7 @@ fn told(attack: &Attack, path: &Path) -> String {
 #[test]
 fn attacks_are_told_within_three_slices_and_counted() {
     let has = Command::new("softflowd").arg("-h").output().is_ok();
-    assert!(has || std::env::var("SRLG_REQUIRE_EXPORTERS").is_err(), "softflowd is missing");
+    assert!(has || std::env::var("SRLG_REQUIRE_EXPORTERS").is_err(), "softflowd is not installed");
     let Some(data) = data_dir().filter(|_| has) else {
         eprintln!("skipped: softflowd, or the folder that SRLG_DATA names, is missing");
         return;

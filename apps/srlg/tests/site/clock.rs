@@ -1,7 +1,7 @@
 //! The system clock is set while an attack is active: its alert neither ends nor starts again.
 //!
-//! The tests need libfaketime (scripts/faketime.sh). Without it they log that and pass, or fail with
-//! `SRLG_REQUIRE_FAKETIME=1`.
+//! The tests need libfaketime (scripts/faketime.sh). If it is missing, they are skipped with a message. With
+//! `SRLG_REQUIRE_FAKETIME=1`, they fail.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -62,7 +62,7 @@ impl Stepped {
         }
     }
 
-    /// The status of each notification.
+    /// Returns the status of each notification.
     fn statuses(&self) -> Vec<String> {
         let text = fs::read_to_string(self.folder.join("alerts")).unwrap_or_default();
         let notices = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -73,12 +73,12 @@ impl Stepped {
         self.statuses().iter().any(|sent| sent == status)
     }
 
-    /// The end of the last slice, milliseconds since the Unix epoch.
+    /// Returns the end of the last slice, in milliseconds since the Unix epoch.
     fn last_slice_ms(&self) -> u64 {
         self.site.status()["now_ms"].as_u64().unwrap()
     }
 
-    /// Stops the flood, and checks that its alert has started once, is still active and then ends once.
+    /// Stops the flood. Its alert must have started once, must still be active, and must then end once.
     fn finish(mut self) {
         assert!(!self.has_sent("end"), "{:?}\n{}", self.statuses(), self.site.log());
         let (started, before_ms) = (Instant::now(), self.last_slice_ms());
@@ -99,7 +99,7 @@ impl Stepped {
 const HOUR_S: i64 = 3_600;
 const BACK_S: i64 = 120;
 
-/// A time that is longer than the longest window and the hold together.
+/// Time longer than the longest window and the hold together, in seconds.
 const AFTER_S: u64 = 20;
 
 #[test]
@@ -117,7 +117,7 @@ fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_b
     stepped.finish();
 }
 
-/// Flows seem to be older by the length of the step, until the clock of their exporter is compared anew.
+/// Flows seem to be older by the step until the clock of their exporter is compared again.
 #[test]
 fn an_alert_stays_active_when_the_clock_is_set_forward_by_less_than_a_minute() {
     let Some(mut stepped) = Stepped::start() else { return };

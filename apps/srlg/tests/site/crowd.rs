@@ -20,17 +20,18 @@ use srlg_cli::now_ms;
 use crate::exporter::{Exporter, Pair};
 use crate::running::Site;
 
-/// Hosts in each /24. They are few enough that each has an alert of its own.
+/// Number of hosts in each /24. They are few enough that each has its own alert.
 const TOGETHER: u32 = 4;
 
-/// Peers of each host before the slice, below the threshold of 40, and the additional ones within it.
+/// Number of peers of each host before the slice, which is below the threshold of 40, and number of new peers within
+/// it.
 const BEFORE: u32 = 25;
 const AFTER: u32 = 75;
 
-/// The longest time that sinks may take for all notifications.
+/// Longest time that sinks may take for all notifications.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The longest time between the end of a slice and its close.
+/// Longest time between the end of a slice and its close, in milliseconds.
 const LATEST_MS: u64 = 3_000;
 
 /// Starts an HTTP server that keeps connections alive, and returns its address and the bodies of requests.
@@ -64,7 +65,7 @@ fn hook() -> (SocketAddr, Receiver<String>) {
     (address, receiver)
 }
 
-/// Starts the program with a state, a file, a webhook and the page.
+/// Starts the program with a state, a file sink, a webhook and the web page.
 fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     let path = folder.path().display();
     let pairs = (hosts * (BEFORE + AFTER)).max(10_000);
@@ -98,16 +99,16 @@ fn next_second() {
 /// Observations of a running program from outside.
 #[derive(Default)]
 struct Observations {
-    /// Delay between the end of a slice and the metric that shows its close, milliseconds, by the end.
+    /// Delay between the end of a slice and the metric of its close, in milliseconds, by the end of the slice.
     late_ms: BTreeMap<u64, u64>,
-    /// The longest time to an answer of /healthz.
+    /// Longest response time of /healthz.
     health: Duration,
-    /// Answers of /healthz with another status than 200.
+    /// Answers of /healthz with a status other than 200.
     unhealthy: Vec<String>,
 }
 
 impl Observations {
-    /// Queries `site` until `is_done`.
+    /// Queries `site` until `is_done` is set.
     fn watch(site: &Site, is_done: &AtomicBool) -> Self {
         let mut watched = Self::default();
         while !is_done.load(Relaxed) {
@@ -171,8 +172,8 @@ impl Drop for Busy {
     }
 }
 
-/// Lets `hosts` pass the threshold in one slice beside `loops` busy processes, and checks that each notification is sent
-/// exactly once. Returns the observations, and the number of alerts.
+/// Lets `hosts` hosts exceed the threshold in one slice while `loops` processes are busy. Each notification must be
+/// sent exactly once. Returns the observations and the number of alerts.
 fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
     let (hook, bodies) = hook();
     let folder = tempfile::tempdir().unwrap();
@@ -194,7 +195,7 @@ fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
             exporter.export(&before[..1], Duration::from_secs(1));
         });
         is_done.store(true, Relaxed);
-        done.unwrap_or_else(|()| panic!("alerts have no end: {}", tail(&site.log())));
+        done.unwrap_or_else(|()| panic!("alerts have not ended: {}", tail(&site.log())));
         watched.join().unwrap()
     });
     drop(busy);
@@ -217,7 +218,7 @@ fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
     (watched, started)
 }
 
-/// Exports until every alert that has started has ended.
+/// Calls `export` until every alert that has started has ended.
 fn wait_for_ends(alerts: &Path, mut export: impl FnMut()) -> Result<(), ()> {
     let waited = Instant::now();
     while waited.elapsed() < PATIENCE {

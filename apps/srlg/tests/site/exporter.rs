@@ -1,4 +1,4 @@
-//! A router that exports NetFlow v9.
+//! A NetFlow v9 exporter.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use srlg_cli::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
-/// Records of a datagram, which has fewer bytes than Ethernet takes.
+/// Number of records per datagram, which then fits into an Ethernet frame.
 const RECORDS: usize = 80;
 
 /// A source and a destination.
@@ -20,17 +20,17 @@ pub(crate) struct Exporter {
 }
 
 impl Exporter {
-    /// Makes an exporter whose exports are received at `to`.
+    /// Creates an exporter that sends to `to`.
     pub(crate) fn new(to: SocketAddr) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(to).unwrap();
         let mut exporter = Self { socket, number: 0, started: Instant::now() };
-        // Source, destination, packets, end of the flow.
+        // The fields are source, destination, packets and end of the flow.
         exporter.send(&set(0, &be16(&[256, 4, 8, 4, 12, 4, 2, 4, 21, 4])));
         exporter
     }
 
-    /// Exports a flow of now from the source to the destination of each of `pairs`, evenly over `time`.
+    /// Exports a current flow of each of `pairs`, evenly spread over `time`.
     pub(crate) fn export(&mut self, pairs: &[Pair], time: Duration) {
         let (started, datagrams) = (Instant::now(), pairs.len().div_ceil(RECORDS) as u32);
         for (at, pairs) in (1..).zip(pairs.chunks(RECORDS)) {

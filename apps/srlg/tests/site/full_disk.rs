@@ -16,17 +16,17 @@ use crate::running::Site;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Notifications that are sent while the disk is full.
+/// Number of notifications that are sent while the disk is full.
 const WAITING: usize = 5;
 
-/// The value of the metric `name`.
+/// Returns the value of the metric `name`.
 fn metric(site: &Site, name: &str) -> f64 {
     let metrics = site.get("/metrics");
     let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
 }
 
-/// Continues a flood until `is_done`.
+/// Continues a flood until `is_done` returns true.
 #[track_caller]
 fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool) {
     let peer = |at: u8| Ipv4Addr::new(198, 51, 100, at);
@@ -38,7 +38,7 @@ fn flood(exporter: &mut Exporter, site: &Site, mut is_done: impl FnMut() -> bool
     }
 }
 
-/// The status of each notification that was posted.
+/// Returns the status of each notification that was posted.
 fn posted(requests: &Receiver<Request>) -> impl Iterator<Item = String> + '_ {
     requests.try_iter().map(|(_, body)| {
         let notice: Value = serde_json::from_str(&body).unwrap();
@@ -78,7 +78,7 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
 
     disk.free();
     flood(&mut exporter, &site, || metric(&site, "srlg_database_waiting_notices") == 0.0);
-    // The next checkpoint is written.
+    // The program is healthy again after the next checkpoint.
     flood(&mut exporter, &site, || site.get("/healthz") == "ok");
     sent.extend(posted(&requests));
     let stored = Store::read(&state).unwrap().after(0, 1_000).unwrap();
@@ -88,9 +88,12 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
     assert_eq!(statuses[..sent.len()], sent);
     assert!((1..).zip(&stored).all(|(number, (stored, _))| number == *stored));
     let log = site.log();
-    let is_of_notices = |line: &&str| line.contains("the database takes");
+    let is_of_notices = |line: &&str| {
+        line.contains("notifications are stored again")
+            || line.contains("cannot store notifications")
+    };
     let lines: Vec<&str> = log.lines().filter(is_of_notices).collect();
     let [full, free] = &lines[..] else { panic!("{log}") };
-    assert!(full.contains(" WARN ") && full.contains("which are sent from memory"), "{full}");
-    assert!(free.contains(" INFO ") && free.contains("the database takes notices again"), "{free}");
+    assert!(full.contains(" WARN ") && full.contains("they are sent from memory"), "{full}");
+    assert!(free.contains(" INFO ") && free.contains("notifications are stored again"), "{free}");
 }

@@ -1,5 +1,7 @@
-//! One site: alerts of traffic, a service, sinks and the page. Tests that open a state twice are not here: a process that
-//! another test starts may hold its lock until it runs its program.
+//! One site: alerts, the service, sinks and the web page.
+//!
+//! Tests that open a state twice are elsewhere, because a process that another test starts may hold the lock until it
+//! executes its program.
 
 mod acting;
 #[path = "../program/alertmanager.rs"]

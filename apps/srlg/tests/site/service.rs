@@ -1,4 +1,4 @@
-//! A monitor under a service manager: signs of life, and a reload that loses nothing; Linux alone.
+//! A monitor under a service manager, only on Linux: watchdog signals, and a reload without loss of data.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-/// How long a test waits for what must come.
+/// Longest time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(slice: &str, threshold: &str, label: &str) -> String {
@@ -24,12 +24,12 @@ fn config(slice: &str, threshold: &str, label: &str) -> String {
     )
 }
 
-/// Feeds contacts of 100 hosts with 10.1.0.1 and with 10.2.0.1, until `is_done`.
+/// Feeds contacts of 100 hosts with 10.1.0.1 and with 10.2.0.1 until `is_done` returns true.
 #[track_caller]
 fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_done() {
-        assert!(Instant::now() < until, "what was waited for has not come");
+        assert!(Instant::now() < until, "the condition was not met in time");
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
         let mut lines = String::new();
         for peer in 0..100 {
@@ -47,7 +47,8 @@ fn alerts(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Hears what a monitor tells its manager, all the time, for a manager that does not listen holds it up.
+/// Reads the messages of a monitor to its manager continuously, because the monitor blocks if they are not read.
+/// Returns a function that returns the messages.
 fn listen(manager: UnixDatagram) -> impl Fn() -> String {
     let heard = Arc::new(Mutex::new(String::new()));
     let all = Arc::clone(&heard);
@@ -90,18 +91,18 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     assert!(heard().starts_with("READY=1\n"), "{}", heard());
 
     let is_ready = |times: usize| heard().matches("READY=1").count() == times;
-    // What is wrong changes nothing, and is told with its line.
+    // An invalid configuration changes nothing, and its error is logged with the line.
     reload(&config("100ms", "many", "new"));
     feed(&mut child, || is_ready(2));
 
-    // A threshold and a label are taken over, and what has started goes on; a slice needs a restart.
+    // A threshold and a label are applied, and alerts stay active. A change of slice needs a restart.
     reload(&config("250ms", "60", "new"));
     feed(&mut child, || is_ready(3));
     reload(&config("100ms", "60", "new"));
     feed(&mut child, || alerts(&path("alerts")).len() > 1);
     let reloads = heard().matches("RELOADING=1\nMONOTONIC_USEC=").count();
     assert_eq!((reloads, heard().matches("READY=1").count()), (3, 4), "{}", heard());
-    // Twice within milliseconds, as a service manager and a person may.
+    // Two reloads within milliseconds must both work.
     for _ in 0..2 {
         assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
     }
@@ -127,7 +128,7 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     assert_eq!(facts(second), ["start", "10.2.0.1", "far", "new"]);
 }
 
-/// All files and folders below `folder` that others may use, by their names.
+/// Returns the names of all files and folders below `folder` for which other users have a permission.
 fn open_files(folder: &Path) -> Vec<String> {
     let mut open = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -148,7 +149,7 @@ fn nobody_else_reads_what_is_written_and_a_state_that_is_open_is_warned_of() {
     fs::write(path("input"), "time_ms,src,dst\n1000,192.0.2.1,10.0.0.1\n").unwrap();
     fs::set_permissions(path("input"), Permissions::from_mode(0o600)).unwrap();
     let run = || {
-        // By the shell with the usual mask, whatever that of the test is.
+        // The shell sets the usual umask, which may differ from that of the test.
         let line = "umask 022; \"$0\" run --input \"$1/input\" --state \"$1/state\" --alerts \"$1/alerts\"";
         let mut shell = Command::new("sh");
         shell.args(["-c", line, env!("CARGO_BIN_EXE_srlg")]).arg(folder.path());
@@ -160,6 +161,6 @@ fn nobody_else_reads_what_is_written_and_a_state_that_is_open_is_warned_of() {
     assert!(path("state/views").exists() && path("state/srlg.sqlite").exists());
     assert_eq!(open_files(folder.path()), [""; 0]);
     fs::set_permissions(path("state"), Permissions::from_mode(0o755)).unwrap();
-    // The state is newer than the input by now.
+    // The state is now newer than the input.
     assert_eq!(run(), (false, 1));
 }

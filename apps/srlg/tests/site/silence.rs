@@ -1,4 +1,5 @@
-//! Two exporters, of which only one sees a flood and then falls silent: the alert does not end until that one sends again.
+//! Two exporters, of which only one sees a flood and then becomes silent. The alert does not end until that exporter
+//! sends again.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,7 +17,8 @@ const CONFIG: &str = "inside = ['10.0.0.0/8']\nsilent-after = '5s'\n\
     [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
     [[rule]]\nname = 'r'\nthresholds = { 4s = 100 }\nhold = '2s'\n";
 
-/// Sends exports from `address` every 200 ms while it `sends`, until `ends`: a flow from each of `peers` hosts.
+/// Sends exports from `address` every 200 ms while `sends` is set, until `ends` is set. Each export has a flow from
+/// each of `peers` hosts.
 pub(crate) fn export(site: &Site, address: &str, peers: u8, sends: &AtomicBool, ends: &AtomicBool) {
     let socket = UdpSocket::bind(address).unwrap();
     socket.connect(site.exports).unwrap();
@@ -67,12 +69,11 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
         let since_ms = witness["since_ms"].as_u64().unwrap();
         assert!(since_ms.abs_diff(stopped_ms) < 5_000, "{since_ms} {stopped_ms}");
         assert!(held[0]["text"].as_str().unwrap().contains("127.0.0.2 silent since "), "{held:?}");
-        // Window, hold and silence are over, and it still goes on.
+        // The window, the hold and the silence limit have passed, and the alert is still active.
         thread::sleep(Duration::from_secs(10));
         let page = site.page();
         assert_eq!(silent(page["alerts"].as_array().unwrap()), silent(&held));
-        let health =
-            json!({"level": "warn", "text": "no flow record comes from the exporters 127.0.0.2"});
+        let health = json!({"level": "warn", "text": "no flow records from exporters 127.0.0.2"});
         assert_eq!(page["health"], health);
         let exporters = page["exporters"].as_array().unwrap();
         let is_silent: Vec<_> = exporters.iter().map(|it| &it["is_silent"]).collect();
@@ -81,7 +82,7 @@ fn an_alert_does_not_end_while_the_exporter_that_told_of_it_is_silent() {
         assert!(site.has_metric("srlg_exporter_silent{exporter=\"127.0.0.1\"} 0"));
         assert!(site.has_metric("srlg_unconfirmed_alerts{view=\"fan-in\"} 1"));
 
-        // It is heard again, and tells of no flood: the window is whole after 4 s, and the alert ends 2 s later.
+        // The exporter sends again, without a flood. The window is complete after 4 s, and the alert ends 2 s later.
         few.store(true, Relaxed);
         let heard = site.alerts_when(|alerts| !silent(alerts).is_array());
         assert_eq!(heard[0]["why"], "resumed");
@@ -104,7 +105,7 @@ fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() 
         scope.spawn(|| export(&site, "127.0.0.1:0", 1, &sends, &ends));
         let _ends = Ends(&ends);
         let started = Instant::now();
-        let text = "no flow record comes from the exporters 127.0.0.9";
+        let text = "no flow records from exporters 127.0.0.9";
         while site.page()["health"] != json!({ "level": "warn", "text": text }) {
             assert!(started.elapsed() < Duration::from_secs(60), "{}", site.page());
             thread::sleep(Duration::from_millis(200));
@@ -126,7 +127,7 @@ fn an_exporter_that_never_sends_is_on_the_page_in_metrics_and_once_in_the_log() 
     });
 }
 
-/// Ends the exporters, whatever becomes of the test.
+/// A guard that stops the exporters, also if the test fails.
 pub(crate) struct Ends<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Ends<'_> {

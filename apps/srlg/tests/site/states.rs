@@ -1,4 +1,4 @@
-//! What is told, whatever counts do: one start and one end of what people would call an attack.
+//! Notifications of arbitrary counts. Each attack, as a human would see it, has one start and one end.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use srlg_traffic::synthetic::mix;
 const THRESHOLD: f64 = 1024.0;
 const HOST: [u8; 4] = [192, 0, 2, 7];
 
-/// The windows of the rule, in slices.
+/// Windows of the rule, in slices.
 const SHORT: u32 = 60;
 const LONG: u32 = 3_600;
 
@@ -26,7 +26,7 @@ fn sighting(host: impl Into<IpAddr>, cardinality: f64) -> Sighting {
     Sighting::new(host.into(), cardinality, cardinality * 0.005)
 }
 
-/// A tracker whose slices are a second long.
+/// A tracker with slices of one second.
 struct Run {
     tracker: Tracker,
     rule: Rule,
@@ -60,7 +60,7 @@ impl Run {
         self.close_with(points, Condition::default())
     }
 
-    /// Slices with the host at so many.
+    /// Closes `slices` slices with this cardinality of the host.
     fn host(&mut self, slices: usize, cardinality: f64) -> &mut Self {
         for _ in 0..slices {
             let points = [sighting(HOST, cardinality)];
@@ -73,7 +73,7 @@ impl Run {
         self.told.iter().map(|it| (it.now_ms / 1_000, it.status, it.why)).collect()
     }
 
-    /// The same tracker, as it comes back from a file.
+    /// Saves the tracker and restores it.
     fn restart(&mut self) {
         let bytes = serde_json::to_vec(&self.tracker).unwrap();
         self.tracker = serde_json::from_slice(&bytes).unwrap();
@@ -94,7 +94,7 @@ fn an_attack_starts_once_and_ends_once_with_the_same_id() {
         (Some(15_000), 2_000.0, 0.0)
     );
     assert_eq!(run.tracker.active(), 0);
-    assert_eq!(run.tracker.hosts().count(), 0, "nothing is remembered");
+    assert_eq!(run.tracker.hosts().count(), 0, "the tracker must be empty");
     run.host(3, 2_000.0);
     assert_ne!(run.told[2].id, end.id, "another attack");
 }
@@ -141,7 +141,7 @@ fn silence_of_the_input_ends_nothing_and_overload_neither() {
         (0..100).for_each(|_| drop(run.close_with(&[], condition)));
         assert_eq!(run.told.len(), 1, "{condition:?}");
         run.host(5, 0.0);
-        assert_eq!(run.told.len(), 1, "the time below begins anew: {condition:?}");
+        assert_eq!(run.told.len(), 1, "the time below the threshold must restart: {condition:?}");
         run.host(1, 0.0);
         assert_eq!(run.told[1].status, Status::End);
     }
@@ -184,11 +184,11 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
             run.close_windows(&[(SHORT, of(short)), (LONG, of(long))].into(), Condition::default());
         }
     };
-    // A slow scan: the long window alone. Then a flood, in both; then nothing new.
+    // A slow scan exceeds only the long window. Then a flood exceeds both windows. Then there are no new contacts.
     close(3, 100.0, 1_500.0);
     close(3, 5_000.0, 3_500.0);
     close(10, 100.0, 3_500.0);
-    // One slice of the short window at its threshold is no start of it, and not more severe.
+    // One slice at the threshold does not activate the short window, and does not raise the severity.
     close(1, 20_000.0, 7_000.0);
     close(10, 0.0, 0.0);
     let told: Vec<_> =
@@ -212,9 +212,9 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
         run.told[3].windows.iter().map(|it| it.is_active).collect::<Vec<_>>(),
         [true, false]
     );
-    // Without an active window the most severe one is first, of several the shortest.
+    // If no window is active, the most severe one comes first. Among equal ones, the shortest comes first.
     assert_eq!(windows(4), [(SHORT, 0.0, 5_000.0), (LONG, 0.0, 7_000.0)]);
-    // From then on the long window was below.
+    // The long window was below its threshold from this time on.
     assert_eq!(run.told[4].until_ms, Some(18_000));
     assert_eq!(run.tracker.hosts().count(), 0);
 }
@@ -254,7 +254,7 @@ fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
     assert_eq!(windows, [(SHORT, 1_500.0), (LONG, 1_500.0)]);
 }
 
-/// Hosts of 198.51.100.0/24 at 2,000.
+/// Returns hosts of 198.51.100.0/24 with 2,000 peers each.
 fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
     hosts.map(|host| sighting([198, 51, 100, host], 2_000.0 + f64::from(host))).collect()
 }
@@ -263,7 +263,7 @@ fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
 fn many_hosts_of_a_network_are_one_alert() {
     let mut run = Run::new();
     (0..3).for_each(|_| drop(run.close(&carpet(0..200))));
-    // More of them, each of which would have started.
+    // Each of these additional hosts would have started an alert.
     (0..5).for_each(|_| drop(run.close(&carpet(0..255))));
     (0..20).for_each(|_| drop(run.close(&[])));
     let [start, end] = &run.told[..] else { panic!("{:?}", run.told()) };
@@ -278,7 +278,7 @@ fn many_hosts_of_a_network_are_one_alert() {
 fn hosts_that_were_told_alone_end_when_their_network_is_told() {
     let mut run = Run::new();
     (0..3).for_each(|_| drop(run.close(&carpet(0..8))));
-    assert_eq!(run.told.len(), 8, "so many may be told alone");
+    assert_eq!(run.told.len(), 8, "this number of hosts must be reported individually");
     (0..3).for_each(|_| drop(run.close(&carpet(0..9))));
     let later: Vec<_> = run.told[8..].iter().map(|it| (it.status, it.why)).collect();
     let mut expected = vec![(Status::End, Why::Group); 8];
@@ -290,11 +290,15 @@ fn hosts_that_were_told_alone_end_when_their_network_is_told() {
 #[test]
 fn the_first_of_many_waits_for_no_other() {
     let mut run = Run::new();
-    // One host is a slice ahead of the others.
+    // One host exceeds the threshold one slice before the others.
     run.close(&carpet(0..1));
     (0..20).for_each(|_| drop(run.close(&carpet(0..100))));
     let expected = [(3, Status::Start, Why::Threshold), (4, Status::Update, Why::Peak)];
-    assert_eq!(run.told(), expected, "of the network, and that the others joined");
+    assert_eq!(
+        run.told(),
+        expected,
+        "there must be a start of the network, and an update about the joined alerts"
+    );
     assert!(run.told.iter().all(|it| matches!(&it.subject, Subject::Network { network, .. } if network.to_string() == "198.51.100.0/24")));
 }
 
@@ -307,7 +311,7 @@ fn a_minute_apart_they_are_told_alone() {
     assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
-/// Forged senders, each of another network, of which more come every slice while nothing may end.
+/// Forged senders from different networks, with more of them in every slice, while alerts cannot end.
 #[test]
 fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     let mut run = Run::new();
@@ -323,17 +327,17 @@ fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
         assert!(run.tracker.hosts().count() <= Tracker::MOST_HOSTS);
     }
     assert_eq!(run.tracker.left_out(), 5_000);
-    assert_eq!(run.told.len(), Tracker::MOST_HOSTS, "each that is followed started once");
+    assert_eq!(run.told.len(), Tracker::MOST_HOSTS, "each tracked host must start once");
     let of_last: Vec<_> = run.told.iter().filter(|it| it.now_ms > 9_000).collect();
     let last = 20_000 - (most - 15_000);
     assert!(of_last.iter().all(|it| it.main().cardinality >= 2_000.0 + f64::from(last)));
-    // What is followed ends, and others have its place.
+    // The tracked alerts end, and others take their places.
     (0..20).for_each(|_| drop(run.close(&[])));
     assert_eq!((run.tracker.hosts().count(), run.tracker.left_out()), (0, 0));
     assert_eq!(run.told.len(), 2 * Tracker::MOST_HOSTS);
 }
 
-/// Numbers that look random, equal on every machine: SplitMix64.
+/// A pseudo-random generator (SplitMix64) with the same numbers on all machines.
 struct Random(u64);
 
 impl Random {
@@ -343,14 +347,15 @@ impl Random {
         (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Of mean 0 and variance 1 (Box and Muller).
+    /// Returns a normally distributed number with mean 0 and variance 1 (Box-Muller).
     fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
-/// Plateaus of 120 slices at `distance` standard errors from θ: how many have not exactly `starts` starts, each with an end.
+/// Runs plateaus of 120 slices at a `distance` from θ, in standard errors. Returns how many do not have exactly
+/// `starts` starts, each with an end.
 fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
     let mut random = Random(seed);
     (0..10_000)
@@ -368,8 +373,9 @@ fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
         .count()
 }
 
-/// Noise alone starts nothing 3 σ below θ, and ends nothing 3 σ above. A start needs θ less than the count less σ in three
-/// of five slices: at -3 σ each has a chance of 3.2e-5, and three of five some 3e-13; at +3 σ each has one of .977.
+/// Noise alone starts no alert 3 σ below θ, and ends none 3 σ above. For a start, the count minus σ must exceed θ in
+/// three of five slices. At -3 σ, the probability is 3.2e-5 per slice, and about 3e-13 for three of five. At +3 σ, it
+/// is .977 per slice.
 #[test]
 fn plateaus_near_the_threshold_do_not_flap() {
     let (below, above) = (flaps(-3.0, 0, 1), flaps(3.0, 1, 2));
@@ -377,12 +383,12 @@ fn plateaus_near_the_threshold_do_not_flap() {
     assert!(below < 100 && above < 100);
 }
 
-/// Counts of four hosts, of two networks, and what the slice is worth.
+/// A strategy for slices, with counts of four hosts in two networks and the condition of the slice.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
 }
 
-/// Witnesses of which one has been silent since the second `since`.
+/// Returns witnesses, one of which has been silent since second `since`.
 fn silent(since: u64) -> Witnesses {
     Witnesses::silent("192.0.2.1", since * 1_000)
 }
@@ -396,7 +402,7 @@ fn an_alert_whose_witness_is_silent_ends_when_it_is_heard_and_the_window_is_whol
     let unconfirmed = run.told.last().unwrap().clone();
     assert_eq!(unconfirmed.silent, silent(10).silent);
     assert_eq!(run.told()[1..], [(16, Status::Update, Why::Unconfirmed)]);
-    // It is heard again, but of the window only so much is known.
+    // The exporter sends again, but only `whole_slices` slices of the window are complete.
     for whole_slices in 0..SHORT + 5 {
         run.witnesses = Witnesses { seen_ms: u64::MAX, whole_slices, silent: Vec::new() };
         run.host(1, 0.0);
@@ -414,7 +420,7 @@ fn a_witness_that_was_not_heard_since_the_count_fell_holds_the_end_back() {
     run.host(10, 2_000.0);
     run.witnesses = Witnesses { seen_ms: 10_999, ..Witnesses::default() };
     run.host(100, 0.0);
-    assert_eq!(run.told.len(), 1, "no end, and no word while the pause is usual");
+    assert_eq!(run.told.len(), 1, "no end and no notification during a usual pause");
     run.witnesses.seen_ms = 11_000;
     run.host(1, 0.0);
     assert_eq!(run.told()[1..], [(111, Status::End, Why::Below)]);
@@ -462,7 +468,7 @@ fn lost_input_is_named_and_ends_and_starts_nothing() {
 }
 
 proptest! {
-    /// Whatever comes: starts and ends alternate for each id, with restarts anywhere, which change nothing.
+    /// For any counts, starts and ends alternate for each id. Restarts at any time do not change the notifications.
     #[test]
     fn what_starts_ends_once_and_restarts_change_nothing(slices in slices()) {
         let (mut run, mut other) = (Run::new(), Run::new());

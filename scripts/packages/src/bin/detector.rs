@@ -1,4 +1,5 @@
-//! One detector: a scan is found, counted, and gone when the window has passed; the report is JSON.
+//! A program with one detector. A scan is found and counted, and is gone after the window has passed. The report is
+//! JSON.
 
 use std::error::Error;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Distinct ports: a scan of one machine is found, by one of the answers to "what else can be counted".
+//! A program that counts distinct ports and finds a port scan of one machine, as docs/what-to-count.md describes.
 
 use std::collections::hash_map::RandomState;
 use std::error::Error;

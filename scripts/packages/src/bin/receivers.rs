@@ -1,4 +1,5 @@
-//! Two receiving threads with a feed each, contacts of IPv4 and IPv6 hosts, while another thread closes slices.
+//! A program with two receiving threads, each with its own feed, and contacts of IPv4 and IPv6 hosts. Another thread
+//! closes slices.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::thread;
@@ -26,7 +27,7 @@ fn main() -> Result<(), Error> {
         }
         (0..10).map(|_| detector.close_slice().unwrap().super_points.len()).max()
     });
-    // Feeds are gone, and what they had waited with is there.
+    // The feeds are dropped, and their buffered pairs are ingested.
     let report = detector.close_slice()?;
     println!("{found:?} while they came, {} at the end", report.super_points.len());
     assert_eq!(report.super_points.len(), 2);

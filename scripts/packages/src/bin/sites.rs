@@ -1,4 +1,5 @@
-//! Two sites, each of which sees a half of a flood that is below the threshold; one is restarted from its checkpoint.
+//! A program with two sites. Each sees half of a flood, which is below the threshold, and one is restarted from its
+//! checkpoint.
 
 use std::error::Error;
 
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         site.ingest(&pairs)?;
     }
     let [mut left, mut right] = sites;
-    // A delta is of the running slice, so it is made before the close.
+    // A delta is of the running slice, so it is taken before the close.
     let message = right.delta(1)?.to_bytes()?;
     assert_eq!(right.close_slice()?.super_points.len(), 0);
     Checkpoints::open(&folder)?.save(&left.snapshot()?)?;

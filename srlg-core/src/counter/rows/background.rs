@@ -1,24 +1,24 @@
-//! The paper's estimate: subtract the background.
+//! The paper's estimate, which subtracts the background of other hosts.
 //!
-//! Method (section 4 of the paper). n distinct opposite hosts set one of η' recorders
-//! each; the expected share of recorders still unset is `e^(-n/η')`, which linear
-//! counting solves for n. A position of the union of r' rows is set by foreigners alone
-//! with probability p = Π SF(i, k), SF being the share of row i within the window, so
-//! the observed weight u is `w + (η' - w)·p` for an own weight w: solve for w first.
+//! Method (section 4 of the paper): each of n distinct peers sets one of η' recorders. The expected share of unset
+//! recorders is `e^(-n/η')`, and linear counting solves this for n. Other hosts alone set a position of the union of r'
+//! rows with probability p = Π SF(i, k). SF is the share of row i within the window. The observed weight u of a host
+//! with its own weight w is therefore `w + (η' - w)·p`. This equation gives w, and w gives n.
 //!
-//! Standard error. With t = n/η', linear counting has the variance `η'(e^t - t - 1)`; the
-//! number of positions that foreigners alone set is binomial, so w has the variance
-//! `(η' - w)·p/(1 - p)`, and n moves by e^t for a step of w. What skew adds to the
-//! background is not in it: under load the paper's estimate errs by more.
+//! Standard error: with t = n/η', linear counting has the variance `η'(e^t - t - 1)`. The number of positions that
+//! other hosts alone set is binomial, so w has the variance `(η' - w)·p/(1 - p)`. A change of w by 1 changes n by e^t.
+//! The formula does not include the effect of a skewed background, so under load the errors of this estimate are larger
+//! than stated.
 
 use super::params::RowsParams;
 use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinality};
 
-/// Estimates the cardinality of a host whose union estimator in the rows of `params` has `union_weight` positions in
-/// the window, where `row_weights[i]` recorders of row `i` are within the window: Alg. 8 (`alg_SLEA_CardinalityEST`).
+/// Estimates the cardinality of a host from `union_weight`, the number of positions of its union estimator in the
+/// window: algorithm 8 (`alg_SLEA_CardinalityEST`). `row_weights[i]` is the number of recorders of row `i` within the
+/// window.
 ///
-/// The algorithm's last line prints the raw weight where the text corrects it; this is
-/// the text's.
+/// The last line of the printed algorithm uses the raw weight, but the text of the paper corrects it. This function
+/// follows the text.
 #[must_use]
 pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> Estimate {
     let width = params.width;
@@ -37,23 +37,24 @@ pub fn estimate(params: &RowsParams, union_weight: u32, row_weights: &[u32]) -> 
     Estimate { cardinality, std_error, range }
 }
 
-/// Returns `SF(i,k)`, the share of a row's `row_len` recorders that is within the window, `row_weight` of them
-/// (Definition `def-SLEA_rsf`).
+/// Returns `SF(i,k)`, the share `row_weight / row_len` of a row's recorders within the window (Definition
+/// `def-SLEA_rsf`).
 #[must_use]
 pub fn setting_factor(row_len: u32, row_weight: u32) -> f64 {
     f64::from(row_weight) / f64::from(row_len)
 }
 
-/// Returns Π SF(i,k) of rows of `row_len` recorders, `row_weights[i]` of which are within the window in row `i`: the
-/// probability that foreigners alone set a position of the union.
+/// Returns Π SF(i,k), the probability that other hosts alone set a position of the union. `row_weights[i]` of the
+/// `row_len` recorders of row `i` are within the window.
 #[must_use]
 pub fn share(row_len: u32, row_weights: &[u32]) -> f64 {
     row_weights.iter().map(|&weight| setting_factor(row_len, weight)).product()
 }
 
-/// Returns the weight that a host with `union_weight` positions of its union in the window would have in a linear
-/// estimator of `width` recorders of its own, where foreigners alone set a position with the probability `background`:
-/// Eq. 12 (`eq_SLE_modifiedWeight`). Negative when the background explains more than `union_weight`.
+/// Returns the weight that a host would have in a linear estimator of its own with `width` recorders: equation 12
+/// (`eq_SLE_modifiedWeight`). The union of the host has `union_weight` positions in the window, and other hosts alone
+/// set a position with probability `background`. The result is negative if the background explains more than
+/// `union_weight`.
 #[must_use]
 pub fn corrected_weight(union_weight: f64, width: u32, background: f64) -> f64 {
     (union_weight - f64::from(width) * background) / (1.0 - background)
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn correction_removes_the_share_that_foreigners_set() {
-        // 1000 own positions, and half of the other 15384 set by foreigners.
+        // 1000 own positions, and half of the other 15384 set by other hosts.
         let corrected = corrected_weight(1000.0 + 15_384.0 / 2.0, 16_384, 0.5);
         assert_eq!(corrected, 1000.0);
     }

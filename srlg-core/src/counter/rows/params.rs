@@ -1,7 +1,7 @@
 //! [`RowsParams`]: the checked sizes and keys of the paper's counter.
 //!
-//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
-//! [`RowsParams::new`] is the only constructor, so every index that is built from them is in range.
+//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`RowsParams::new`] is the only
+//! constructor, so every index computed from them is in range.
 
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
@@ -11,10 +11,10 @@ use crate::hash::{self, HashFamily, Key, Keys, hashing};
 use crate::pair::Address;
 use crate::view::ArrayParams;
 
-/// Rows that there can be at most.
+/// Largest number of rows.
 pub const MAX_ROWS: usize = 8;
 
-/// Holds the sizes and keys of rows of overlapping linear estimators.
+/// The sizes and keys of rows of overlapping linear estimators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct RowsParams {
@@ -71,40 +71,40 @@ impl ArrayParams for RowsParams {
 
 impl RowsParams {
     getters! {
-        /// r': rows.
+        /// Returns r', the number of rows.
         rows,
-        /// Linear estimators in a row.
+        /// Returns the number of linear estimators in a row.
         columns,
-        /// η': recorders of a linear estimator.
+        /// Returns η', the recorders of a linear estimator.
         width,
-        /// δ': recorders between the starts of two neighbouring linear estimators.
+        /// Returns δ', the recorders between the starts of neighbouring linear estimators.
         stride,
-        /// Recorders in a row: `(columns - 1)·δ' + η'`.
+        /// Returns the number of recorders in a row, `(columns - 1)·δ' + η'`.
         row_len,
     }
 
-    /// Returns `H3(opposite)`: the recorder of a linear estimator that `opposite` touches, in `0..η'`.
+    /// Returns `H3(opposite)`, the recorder of a linear estimator that `opposite` touches, in `0..η'`.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: Address) -> u32 {
         hash::reduce(self.hash.of(opposite, self.position_key), self.width)
     }
 
-    /// Returns `LH_row(inside)`: the linear estimator of `inside` in `row`.
+    /// Returns `LH_row(inside)`, the number of the linear estimator of `inside` in `row`.
     ///
     /// # Panics
-    /// When there is no such row.
+    /// Panics if there is no such row.
     #[inline(always)]
     #[must_use]
     pub fn column(&self, row: u32, inside: Address) -> u32 {
         hash::reduce(self.hash.of(inside, self.column_key(row)), self.columns)
     }
 
-    /// The key of `row`, by choices instead of a look-up, for which a GPU would copy all keys to
-    /// memory where a loop over rows stays a loop.
+    /// Returns the key of `row`. It compares row numbers, because a GPU would copy all keys to memory for an indexed
+    /// access in a loop.
     #[inline(always)]
     fn column_key(&self, row: u32) -> Key {
-        assert!(row < self.rows, "rows of a SLEA");
+        assert!(row < self.rows, "the row must exist");
         let mut key = self.column_keys[0];
         for other in 1..MAX_ROWS {
             if row as usize == other {
@@ -119,7 +119,7 @@ impl RowsParams {
 mod tests {
     use crate::Config;
 
-    // Expected values: an independent Python implementation (seed 0, Config::paper()).
+    // The expected values come from an independent Python implementation (seed 0, Config::paper()).
     #[test]
     fn positions_and_columns_equal_the_pinned_vectors() {
         let params = Config::paper().validate().unwrap();

@@ -1,4 +1,4 @@
-//! [`Rows`]: the array of the paper's counter, rows of overlapping runs, and a union without tags.
+//! [`Rows`]: the array of the paper's counter, with rows of overlapping linear estimators and a union without tags.
 
 use core::ops::Range;
 
@@ -11,15 +11,15 @@ use crate::pair::{Address, BATCH};
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
 use crate::view::ArrayView;
 
-/// Positions of a union that are looked at together, row after row: few enough for the first
-/// cache, many enough for full vectors.
+/// Positions of a union that are processed together, row after row. They fit into the first-level cache and fill
+/// vectors.
 const POSITIONS_PER_BLOCK: usize = 1024;
 
 /// The rows of the paper's counter.
 pub type Rows<'a, R> = ArrayView<'a, RowsParams, R>;
 
 impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
-    /// Returns `|USLE|^k` of `inside`, of `positions` alone: those at which every row is within `span`.
+    /// Returns `|USLE|^k` of `inside` for `positions`: the number of positions at which every row is within `span`.
     #[inline(always)]
     #[must_use]
     pub fn tally(self, inside: Address, span: Span, positions: Range<u32>) -> u32 {
@@ -28,17 +28,16 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
             .union_weight(inside, span, positions))
     }
 
-    /// Returns whether `position` of the union estimator of `inside` is within `span`. A tally counts these.
+    /// Returns whether `position` of the union estimator of `inside` is within `span`. A tally counts these positions.
     #[inline]
     #[must_use]
     pub fn in_union(self, inside: Address, span: Span, position: u32) -> bool {
         let limit = R::saturated(span.ages);
         let within = |row| self.run(row, inside)[position as usize].word() < limit;
-        // As in `for_places`.
+        // The number of iterations is constant for the same reason as in `for_places`.
         (0..MAX_ROWS as u32).all(|row| row >= self.params.rows || within(row))
     }
 
-    /// The η' recorders of the linear estimator of `inside` in `row`.
     #[inline]
     fn run(self, row: u32, inside: Address) -> &'a [R] {
         let start = start(self.params, row, inside);
@@ -66,32 +65,32 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// Touches one recorder of each of `pairs` in every row, `age` slices ago (Alg. 6,
-    /// `alg_SLEA_scan`), while any other threads may.
+    /// Touches one recorder of each of `pairs` in every row, `age` slices ago (algorithm 6, `alg_SLEA_scan`). Other
+    /// threads may do the same.
     #[inline(always)]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {
         let Self { params, recorders } = self;
         let word = R::saturated(age);
         by_family!(params, |params| {
-            // A loop, not a closure: only it is sure to be inlined.
+            // A closure might not be inlined, so this is a loop.
             for i in 0..BATCH {
                 for_places(params, &pairs.get(i), |place| recorders[place].fetch_min(word));
             }
         });
     }
 
-    /// Touches one recorder of `pair` in every row, `age` slices ago, while any other threads may.
+    /// Touches one recorder of `pair` in every row, `age` slices ago. Other threads may do the same.
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
         for_places(self.params, pair, |place| self.recorders[place].fetch_min(word));
     }
 }
 
-/// Touches one recorder of `pair` in every row, `age` slices ago in the rows of `params`, whose
-/// recorders are packed in `words`: the work of one thread among many.
+/// Touches one recorder of `pair` in every row of `params`, `age` slices ago. The recorders are packed in `words`, and
+/// other threads may touch them too.
 ///
 /// # Panics
-/// When `words` do not hold all recorders.
+/// Panics if `words` do not contain all recorders.
 #[inline(always)]
 pub fn touch_rows(
     params: &RowsParams,
@@ -107,8 +106,8 @@ pub fn touch_rows(
 #[inline(always)]
 fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);
-    // A constant number of rounds unrolls, and each then knows the place of its key: a GPU
-    // would copy all keys to memory to look one up.
+    // A loop with a constant number of iterations unrolls, so each iteration knows the place of its key. Otherwise, a
+    // GPU would copy all keys to memory to index them.
     for row in 0..MAX_ROWS as u32 {
         if row < params.rows {
             touch(start(params, row, host) + position);
@@ -116,7 +115,6 @@ fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     }
 }
 
-/// Returns where the linear estimator of `inside` begins in `row`.
 #[inline(always)]
 fn start(params: &RowsParams, row: u32, inside: Address) -> usize {
     (row * params.row_len + params.column(row, inside) * params.stride) as usize

@@ -1,4 +1,4 @@
-//! [`Bins`]: the positions of one host by kind and age, while they are counted on a CPU.
+//! [`Bins`]: the positions of one host by kind and age, as counted on a CPU.
 
 use super::decoder::PositionDecoder;
 use super::group::{InWindow, STEP};
@@ -7,25 +7,23 @@ use super::params::AGES;
 use super::tag::Tagger;
 use crate::epoch::Span;
 
-/// Length of a table, a power of 2: an index that is cut to it needs no check.
+/// Length of a table. It is a power of 2, so that a masked index needs no bounds check.
 const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
-/// Counts the positions of one host by kind and age.
+/// The numbers of positions of one host, by kind and age.
 #[derive(Clone, Debug)]
 pub struct Bins {
     span: Span,
-    /// In turn: equal bins that follow each other do not wait for each other. Bin number
-    /// `kind * AGES + age`; none of them holds more than half of a linear estimator, 32,768 positions.
+    /// Two tables that are used in turn, so that equal bins in a row do not wait for each other. The number of a bin is
+    /// `kind * AGES + age`. A bin holds at most half of a linear estimator, 32,768 positions.
     tables: [[u16; TABLE]; 2],
 }
 
 impl Bins {
-    /// No position, over `span`.
     pub(super) const fn new(span: Span) -> Self {
         Self { span, tables: [[0; TABLE]; 2] }
     }
 
-    /// Forgets all positions.
     #[inline(always)]
     pub(super) fn clear(&mut self) {
         let ages = self.span.ages as usize;
@@ -43,7 +41,7 @@ impl Bins {
         self.span
     }
 
-    /// Counts whole steps of the positions `found` of the host with this `tagger`; the rest stays.
+    /// Counts the positions `found` of the host with this `tagger`, in whole steps. The rest stays in `found`.
     #[inline(always)]
     pub(super) fn count_whole_steps(
         &mut self,
@@ -56,7 +54,7 @@ impl Bins {
         found.keep_from(whole);
     }
 
-    /// Counts the positions `found`, fewer than a step.
+    /// Counts the positions `found`, which are fewer than a step.
     #[inline(always)]
     pub(super) fn count_rest(
         &mut self,
@@ -69,8 +67,8 @@ impl Bins {
 
     /// Counts the first `len` positions.
     ///
-    /// Bins first: all values are 16 bits wide and all choices are selections, so that this vectorises. Then
-    /// one after the other.
+    /// The first loop computes the bins with 16-bit values and selections, so that it vectorises. The second loop
+    /// counts them one by one.
     #[inline(always)]
     fn count(
         &mut self,
@@ -99,13 +97,12 @@ impl Bins {
         one.iter().for_each(|&bin| even[usize::from(bin) % TABLE] += 1);
     }
 
-    /// The positions by kind, and by age as `grouping` says.
     #[inline(always)]
     pub(super) fn grouped(&self, grouping: Grouping) -> [[u32; MOST_GROUPS]; KINDS] {
         let mut grouped = [[0; MOST_GROUPS]; KINDS];
         let (len, ages_per_group) = (grouping.groups() as usize, grouping.ages_per_group());
         for (kind, groups) in grouped.iter_mut().enumerate() {
-            // Ages outside the window have no positions, and a host has at most 57,344: a sum of two bins fits.
+            // Ages outside the window have no positions, and a host has at most 57,344, so the sum of two bins fits.
             let [even, odd] = self
                 .tables
                 .each_ref()
@@ -124,13 +121,11 @@ impl Bins {
         Histograms::of(self.span.ages as usize, |kind, age| self.of(kind, age))
     }
 
-    /// Makes `histograms`, which are of the same span, those of the positions.
     #[inline(always)]
     pub(super) fn fill(&self, histograms: &mut Histograms) {
         histograms.fill(self.span.ages as usize, |kind, age| self.of(kind, age));
     }
 
-    /// The positions of a kind and an age.
     #[inline(always)]
     fn of(&self, kind: usize, age: usize) -> u32 {
         let bin = kind * AGES + age;

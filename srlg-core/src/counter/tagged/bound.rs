@@ -1,24 +1,25 @@
-//! A bound of the [visible](super::visible) estimate, by integers alone: a device that has no floats can tell with it
-//! that a host is no super point.
+//! An upper bound of the [visible](super::visible) estimate, in integers. With it, a device without floating point can
+//! rule out that a host is a super point.
 //!
-//! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`, of d = o - c/(T - 1): o positions
-//! that show an own touch, less the false matches of c chances. Several ages together make a group, in which the
-//! positions at risk fall from A to B. At every age of the group
+//! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`. Here d = o - c/(T - 1): o
+//! positions show an own touch, and the false matches expected from c chances are subtracted. Several ages form a
+//! group, in which the number of positions at risk falls from A to B. At every age of the group, the following holds:
 //!
 //! ```text
 //! B - (h + t)/(T - 1)  <=  R - d  <=  A + c/(T - 1)
 //! ```
 //!
-//! where h hidden positions of the group, t of them twice, and its chances c are those of all of its ages. So its part of the sum
-//! is at most
+//! Here, h is the number of hidden positions of the group, t is the number of those that are hidden twice, and c is the
+//! number of chances. All three are sums over the ages of the group. The part of the group in the sum is therefore at
+//! most
 //!
 //! ```text
 //! o / (B - (h + t)/(T - 1))  -  c/(T - 1) / (A + c/(T - 1))
 //! ```
 //!
-//! Ages that the window cuts count by a share: the second term is left out then, as it would take off too much. The
-//! first is rounded up and the second down, in units of 2^-16 hosts. What is above the estimate comes from positions at risk that
-//! a group loses: 1 or 2 in 100, where 64 groups lose half.
+//! For an age that the window cuts, the second term is left out, because it would subtract too much. The first term is
+//! rounded up and the second down, in units of 2^-16 hosts. The bound exceeds the estimate because a group loses
+//! positions at risk. With 64 groups that lose half of them in total, the excess is 1 to 2 %.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Grouping;
@@ -26,22 +27,22 @@ use super::params::TaggedParams;
 use super::pooled::tells_little;
 use crate::epoch::Span;
 
-/// Bits behind the point of numbers of hosts.
+/// Fractional bits in numbers of hosts.
 pub(super) const FRACTION: u32 = 16;
 
-/// Holds what a host leaves in some positions.
+/// The counts and the upper bound of a host in some positions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// The counts of all ages.
+    /// Counts of all ages.
     pub(super) counts: Counts,
-    /// How many opposite hosts touched these positions, at most, by the estimate, in units of 2^-16; `None` where at some age
-    /// one position may be at risk, or none.
+    /// Upper bound of the estimated number of peers that touched these positions, in units of 2^-16. It is `None` if at
+    /// most one position may be at risk at some age.
     pub(super) hosts: Option<u64>,
 }
 
 impl Bound {
-    /// The bound over `span` of `positions` positions of which `count` returns how many there are by kind and by group, as
-    /// [`Grouping::for_bound`] groups ages.
+    /// Returns the bound over `span` for `positions` positions. `count` returns the number of positions by kind and by
+    /// group of [`Grouping::for_bound`].
     #[inline(always)]
     pub(super) fn new(
         params: &TaggedParams,
@@ -77,15 +78,16 @@ impl Bound {
     }
 }
 
-/// Returns whether a host may be a super point by the positions of its fine region over `span`, of which `count` returns
-/// how many there are by kind and by group, as [`Grouping::for_bound`] groups ages. Where it may not, its
-/// [estimate](crate::Params::estimate) is below the threshold of `params`.
+/// Returns whether a host may be a super point, from the positions of its fine region over `span`. `count` returns the
+/// number of positions by kind and by group of [`Grouping::for_bound`].
+///
+/// If not, its [estimate](crate::Params::estimate) is below the threshold of `params`.
 #[inline(always)]
 #[must_use]
 pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
     let Bound { counts, hosts } = Bound::new(params, span, params.width, count);
     let Some(hosts) = hosts else { return true };
-    // Of floats, which the estimate is made of, a thousand sums err by less than a unit.
+    // The floating-point estimate is a sum of at most a thousand terms, whose rounding error is below one unit.
     let is_below = hosts + 1 < params.regions.of_fine(u64::from(params.threshold) << FRACTION);
     !is_below || tells_little(params, counts)
 }
@@ -101,7 +103,6 @@ pub(super) mod tests {
     extern crate std;
     use proptest::prelude::*;
 
-    /// The positions of `histograms` by kind and by group.
     pub(in super::super) fn by_group(
         histograms: &Histograms,
         span: Span,
@@ -123,7 +124,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Histograms of an age, and of how many positions are own, hidden, excluded, and twice either, at that age.
+    /// Returns histograms from tuples of an age and the numbers of positions that are own, hidden, excluded, and of one
+    /// age in both places.
     pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
         let mut all = Histograms::EMPTY;
         for &(age, own, hidden, excluded, twice) in ages {
@@ -141,7 +143,7 @@ pub(super) mod tests {
     }
 
     proptest! {
-        // Of each host the largest threshold that its estimate reaches: no bound may be below that.
+        // The test takes the largest threshold that the estimate of a host reaches. No bound may be below it.
         #[test]
         fn no_host_that_reaches_the_threshold_is_ruled_out(
             width in prop_oneof![Just(96u32), Just(1024), Just(4096), Just(32_768)],
@@ -163,8 +165,8 @@ pub(super) mod tests {
         }
     }
 
-    // Own touches and those of strangers are even over 300 ages, which lose half of the positions, in 38 groups of 8: each
-    // loses 1.8 %, and ages lose 0.2 %.
+    // Own touches and those of other hosts are even over 300 ages, which lose half of the positions, in 38 groups of 8.
+    // Each group loses 1.8 %, and each age loses 0.2 %.
     #[test]
     fn a_bound_is_two_percent_above_the_estimate_where_half_of_the_positions_are_left() {
         let params = params(32_768, 1024);

@@ -1,28 +1,27 @@
-//! [`Counts`]: positions of a host by what they say of own touches, summed over ages.
+//! [`Counts`]: the positions of a host by what they show of own touches, summed over ages.
 //!
-//! Integers alone, for devices that have no floats.
+//! They are integers, for devices without floating point.
 
 use super::histograms::{Histograms, Kind};
 use super::params::{AGES, TaggedParams};
 use crate::epoch::Span;
 
-/// Counts the positions of a group of ages, or of several.
+/// The positions of one or more groups of ages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// All positions.
     pub(super) all: u64,
-    /// Those that show an own touch.
+    /// Positions that show an own touch.
     pub(super) own: u64,
-    /// Those that may hide one.
+    /// Positions that may hide an own touch.
     pub(super) hidden: u64,
-    /// Those of the hidden at which both places have one age.
+    /// Hidden positions at which both places have the same age.
     pub(super) hidden_twice: u64,
-    /// Those at which both places have one age, and each excludes an own touch.
+    /// Positions at which both places have the same age and each excludes an own touch.
     excluded_twice: u64,
 }
 
 impl Counts {
-    /// The counts of positions of which there are `of_kind` of each [`Kind`].
+    /// Returns the counts, where `of_kind` returns the number of positions of a [`Kind`].
     #[inline(always)]
     pub(super) fn new(of_kind: impl Fn(usize) -> u32) -> Self {
         let of = |kind: u16| u64::from(of_kind(kind.into()));
@@ -33,7 +32,6 @@ impl Counts {
         Self { all, own, hidden, hidden_twice, excluded_twice }
     }
 
-    /// The counts of `histograms` over `span`.
     pub(super) fn of(histograms: &Histograms, span: Span) -> Self {
         let sum =
             |bins: &[u32; AGES]| bins[..span.ages as usize].iter().map(|&bin| u64::from(bin)).sum();
@@ -46,7 +44,6 @@ impl Counts {
         }
     }
 
-    /// The sum of both.
     #[inline(always)]
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
@@ -58,20 +55,19 @@ impl Counts {
         }
     }
 
-    /// Chances for a false match.
     #[inline(always)]
     pub(super) fn chances(self) -> u64 {
         self.all - self.own + self.hidden_twice - self.excluded_twice
     }
 
-    /// Chances for a false match, at most: those that both places exclude are not taken off.
+    /// Returns an upper bound of the chances for a false match. It includes those that both places exclude.
     #[inline(always)]
     pub(super) fn most_chances(self) -> u64 {
         self.all - self.own + self.hidden_twice
     }
 
-    /// T - 1 times how many of `positions` are at risk at every age of the window, at least; 0 where none are. Positions
-    /// that might hide an own touch with the tag of what hides it tell nothing either.
+    /// Returns T - 1 times the least number of `positions` at risk at every age of the window, or 0 if there may be
+    /// none. A position that hides an own touch behind an equal tag shows nothing either.
     #[inline(always)]
     pub(super) fn at_risk(self, params: &TaggedParams, positions: u32) -> u64 {
         let left = u64::from(positions).saturating_sub(self.all) * other_tags(params);
@@ -79,7 +75,7 @@ impl Counts {
     }
 }
 
-/// T - 1.
+/// Returns T - 1, the number of other tags.
 #[inline(always)]
 pub(super) fn other_tags(params: &TaggedParams) -> u64 {
     u64::from(params.tags - 1)

@@ -1,17 +1,16 @@
-//! [`PositionDecoder`]: what two recorders say of one position; the maths of a tally, for vectors and for
-//! single threads.
+//! [`PositionDecoder`]: the meaning of the two recorders of a position, for vectors and for single threads.
 
 use super::histograms::Kind;
 use super::params::TaggedParams;
 use super::tag::{TagPair, high_product};
 
-/// Reads the two words of a position.
+/// A decoder of the two words of a position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PositionDecoder {
     tags: u16,
-    /// Multiplying by it divides by `tags`, or is one short.
+    /// Factor that divides by `tags`. The quotient is exact or too small by one.
     reciprocal: u16,
-    /// What an echo's word has more than its touch's, tags aside.
+    /// Difference between the word of an echo and the word of its touch, without the tags.
     pub(super) delay: u16,
 }
 
@@ -25,17 +24,17 @@ impl PositionDecoder {
         }
     }
 
-    /// The older of two words in the places of a position's touch and of its echo, as that of a touch; an
-    /// echo's has `delay` more.
+    /// Returns the older of the two words in the places of a position's touch and echo, as the word of a touch. An
+    /// echo's word is larger by `delay`.
     #[inline(always)]
     pub(super) fn oldest(touch: u16, echo: u16, delay: u16) -> u16 {
         touch.max(echo.saturating_sub(delay))
     }
 
-    /// The age of the older of `touch` and `echo`, the words in the places of a position's touch and
-    /// of its echo, and what they say of an own touch of that age, a [`Kind`].
+    /// Returns the age of the older of `touch` and `echo`, and the [`Kind`] of the position at that age. `touch` and
+    /// `echo` are the words in the places of a position's touch and echo.
     ///
-    /// All values are 16 bits wide and all choices are selections, so that loops vectorise.
+    /// All values have 16 bits and all choices are selections, so that loops vectorise.
     #[inline(always)]
     pub(super) fn age_and_kind(self, touch: u16, echo: u16, tags: TagPair) -> (u16, u16) {
         let oldest = Self::oldest(touch, echo, self.delay);

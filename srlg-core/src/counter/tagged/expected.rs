@@ -1,52 +1,53 @@
-//! What to expect of the [visible](super::visible) count, before anything is counted.
+//! The expected error of the [visible](super::visible) estimate.
 //!
-//! Method. Let contacts be even over the window, as many before it as in it, and never repeat, and λ
-//! be the distinct pairs per recorder. Times u are relative to the window: 0 is now, 1 its far end. A
-//! position is covered from u on, so that an own touch of that time is not visible, when
+//! Assumptions: contacts are even over the window, were as frequent before it, and never repeat. The load λ is the
+//! number of distinct pairs per recorder. A time u is relative to the window: 0 is now, and 1 is its far end. An own
+//! touch of time u is not visible if its position is covered in both places:
 //!
-//! - a foreign touch came since to the place of the touch: probability `1 - e^(-λu)`; and
-//! - in the place of the echo, any touch of the window, be it foreign or own, or an echo since,
-//!   or a touch that left the window and looks like an echo since:
-//!   `1 - e^(-λ - t) e^(-λu) e^(-λu)` with t = n/η' of n opposite hosts.
+//! - Another host touched the place of the touch since. The probability is `1 - e^(-λu)`.
+//! - The place of the echo had a touch of any host in the window, or an echo since. Or it had a touch that left the
+//!   window since and looks like an echo. The probability is `1 - e^(-λ - t) e^(-λu) e^(-λu)`, with t = n/η' for n
+//!   peers.
 //!
-//! One touch may do both: that of a stranger to the place of the touch, if it has the host's twist, as one in
-//! LINE - 1 does, since its echo is then in the place of the echo. All others are independent, so the own touch is visible
-//! with probability `1 - G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
+//! One touch of another host can do both, if it goes to the place of the touch and that host has the same twist. This
+//! is so for one in LINE - 1 hosts. Its echo is then in the place of the echo. All other events are independent. So the
+//! own touch is visible with probability `1 - G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
 //!
-//! Words tell K ages apart, and of one age the smaller tag stays: tags order the touches of an age as time
-//! would, evenly, and those of echoes independently. So an own touch of age a is seen with probability g_a, which is 1 - G with
-//! the mean over that age in place of each power of e^(-λu). Of one age both tags of a stranger of the same twist are smaller half
-//! as often as one is, so half as many of its touches hide both.
+//! Words distinguish K ages. Within one age, the smaller tag stays. Tags order the touches of an age evenly, as time
+//! would, and echoes independently. So an own touch of age a is seen with probability g_a: 1 - G, with the mean over
+//! that age in place of each power of e^(-λu). Within one age, both tags of a host with the same twist are smaller half
+//! as often as one tag. So only half as many of its touches hide both.
 //!
-//! Of the η' positions e^(-ta/K) have no own touch of a smaller age, so `R_a = η' e^(-ta/K) g_a` are at risk at the
-//! age a, of which a share `h = 1 - e^(-t/K)` shows an own touch. The variance of an estimate has two parts:
+//! A share e^(-ta/K) of the η' positions has no own touch of a smaller age. So `R_a = η' e^(-ta/K) g_a` positions are
+//! at risk at age a, and a share `h = 1 - e^(-t/K)` of them shows an own touch. The variance of an estimate has two
+//! parts:
 //!
-//! - own touches (Greenwood 1926): `η'² Σ h/(R_a (1 - h)) - n`, n coming off as it is a fixed number. It is
-//!   `η' (e^t - t - 1)` without load, the variance of linear counting (Whang et al. 1990);
-//! - false matches: at the age a the foreign words of `η' e^(-t(a+1)/K) (G((a+1)/K) - G(a/K))` positions
-//!   come into sight, one in T shows the host's tag, and counts as `η'/(R_a (1 - h))` hosts.
+//! - Own touches (Greenwood 1926) contribute `η'² Σ h/(R_a (1 - h)) - n`. The term n is subtracted because the number
+//!   of peers is fixed. Without load, this is `η' (e^t - t - 1)`, the variance of linear counting (Whang and others,
+//!   1990).
+//! - False matches: at age a, the words of other hosts come into sight at `η' e^(-t(a+1)/K) (G((a+1)/K) - G(a/K))`
+//!   positions. One in T of them shows the host's tag, and counts as `η'/(R_a (1 - h))` hosts.
 //!
-//! An estimate ends where fewer than one position is left at risk. Of n opposite hosts
-//! `η' e^(-t) g_(K-1)` are left in the mean.
+//! An estimate ends if fewer than one position is left at risk. With n peers, the expected number of positions left is
+//! `η' e^(-t) g_(K-1)`.
 //!
-//! A region gets a share p of the n opposite hosts, a Poisson number if n is one. So what it tells of n has the
-//! variance V/p², V being the sum of both parts with n p in place of n, of a number that is not fixed. Independent
-//! regions add p²/V; in the end n comes off. Where few positions of the fine region are left the coarse ones count.
+//! A region gets a share p of the n peers. For a Poisson number n, its estimate from one region has the variance V/p².
+//! V is the sum of both parts for n p peers, without the subtraction. Independent regions add p²/V, and finally n is
+//! subtracted. If few fine positions are left, the coarse regions count too.
 
 use super::params::{LINE, TaggedParams};
 use super::pooled::COARSE_TELLS;
 use crate::view::ArrayParams;
 
-/// More ages are as good as endless ones: in one of them e^(-λu) changes by a thirteenth at λ = 5, and the mean of its
-/// inverse differs from the inverse of its mean by 1/2000.
+/// Largest number of ages that is computed. More ages give nearly the same result. At λ = 5, e^(-λu) changes by a
+/// thirteenth within one age, and the mean of its inverse differs from the inverse of its mean by 1/2000.
 const MOST_AGES: u32 = 64;
 
-/// Share of strangers that have the twist of a host.
+/// Share of other hosts that have the same twist as a host.
 const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
-/// Returns the standard error, in hosts, to expect of an estimate in the array of `params` of a host with
-/// `cardinality` opposite hosts, where a window holds `distinct_pairs` distinct pairs; infinite where the host
-/// itself leaves nothing to estimate from.
+/// Returns the expected standard error, in hosts, of the estimate for a host with `cardinality` peers, if a window
+/// contains `distinct_pairs` distinct pairs. It is infinite if the host itself leaves no position for an estimate.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
     let expected = |region| Expectation::new(params, region, cardinality, distinct_pairs);
@@ -58,25 +59,25 @@ pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -
     libm::sqrt((1.0 / information - f64::from(cardinality)).max(0.0))
 }
 
-/// Returns λ, how many of `distinct_pairs` distinct pairs there are per recorder of the array of `params`.
+/// Returns λ, the number of distinct pairs per recorder of the array of `params`.
 #[must_use]
 pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
     distinct_pairs as f64 / params.recorders() as f64
 }
 
-/// A region of a host in a load.
+/// A region of a host's linear estimator under a load.
 struct Expectation {
-    /// Its positions, η' of the fine one.
+    /// Number of positions, η' in the fine region.
     width: f64,
-    /// Its share of the opposite hosts.
+    /// Share of the peers that the region gets.
     share: f64,
-    /// T.
+    /// T: number of tags.
     tags: f64,
-    /// K.
+    /// K: number of ages.
     ages: u32,
-    /// λ.
+    /// λ: distinct pairs per recorder.
     load: f64,
-    /// Opposite hosts per position.
+    /// t: peers per position.
     t: f64,
 }
 
@@ -89,22 +90,22 @@ impl Expectation {
             share,
             tags: params.tags.into(),
             ages: params.echo_delay.min(MOST_AGES),
-            // Beyond a load of 30 nothing is visible, and no number would say more.
+            // Beyond a load of 30, nothing is visible, and a larger number would not change the result.
             load: load(params, distinct_pairs).min(30.0),
             t: f64::from(cardinality) * share / width,
         }
     }
 
-    /// 1 over the variance of the number of all opposite hosts, a Poisson number, as the region tells it.
+    /// Returns the inverse of the variance of the number of all peers, a Poisson number, as this region estimates it.
     fn information(&self) -> f64 {
-        // e^(t/K): by how much an age lowers the share of positions without an own touch.
+        // The factor e^(t/K) is the decrease of the share of positions without an own touch within one age.
         let step = libm::exp(self.t / f64::from(self.ages));
         let (mut own, mut false_matches, mut untouched, mut covered) = (0.0, 0.0, 1.0, 0.0);
         for age in 0..self.ages {
             let shown = self.shown(age);
             let until = self.covered(f64::from(age + 1) / f64::from(self.ages));
             own += libm::expm1(self.t / f64::from(self.ages)) / (untouched * shown);
-            // Without foreigners there are none, however little the host leaves untouched.
+            // Without other hosts there are no false matches, however few positions the host leaves untouched.
             if until > covered {
                 false_matches += (until - covered) * step / (untouched * shown * shown);
             }
@@ -114,29 +115,29 @@ impl Expectation {
         self.share * self.share / (self.width * (own + false_matches / self.tags))
     }
 
-    /// Positions that still tell something at the far end of the window, in the mean.
+    /// Returns the expected number of positions that are at risk at the far end of the window.
     fn left(&self) -> f64 {
         self.width * libm::exp(-self.t) * self.shown(self.ages - 1)
     }
 
-    /// G: probability that an own touch of the time `u` is not visible.
+    /// Returns G, the probability that an own touch of time `u` is not visible.
     fn covered(&self, u: f64) -> f64 {
         1.0 - self.visible(|[rate, _]| libm::exp(-self.load * rate * u))
     }
 
-    /// g: probability that an own touch of an age is visible.
+    /// Returns g, the probability that an own touch of this age is visible.
     fn shown(&self, age: u32) -> f64 {
         let ages = f64::from(self.ages);
         self.visible(|rates| {
             let [before, within] = rates.map(|rate| self.load * rate / ages);
-            // The mean of e^(-within v) over v from 0 to 1.
+            // This is the mean of e^(-within v) for v from 0 to 1.
             let mean = if within > 0.0 { -libm::expm1(-within) / within } else { 1.0 };
             mean * libm::exp(-before * f64::from(age))
         })
     }
 
-    /// 1 - G, where `none` is the probability that none of touches of some rates, in λ, has come since: at smaller
-    /// ages, and at the same with smaller tags.
+    /// Returns 1 - G. `none` returns the probability that no touch has come since. It takes two rates in units of λ: at
+    /// smaller ages, and at the same age with a smaller tag.
     fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
         let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);
         none([1.0; 2]) + echo * (1.0 - none([1.0 - SAME_TWIST, 1.0 - SAME_TWIST / 2.0]))
@@ -154,15 +155,15 @@ mod tests {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let share = 511.0 / 512.0;
         let t: f64 = 1024.0 * share / f64::from(params.width());
-        // Taylor: η'(t²/2 + t³/6), the next term being t²/12 of it.
+        // The Taylor series of the variance is η'(t²/2 + t³/6). The next term is a share t²/12 of it.
         let variance = f64::from(params.width()) * (t * t / 2.0 + t * t * t / 6.0);
         let variance = variance / (share * share) + 1024.0 / 511.0;
         let ratio = std_error(&params, 1024, 0) / libm::sqrt(variance);
         assert_abs_diff_eq!(ratio, 1.0, epsilon = t * t);
     }
 
-    // n = 1 and small λ: G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t), of which the variance has the integral over u, and
-    // η'/T times G(1), the next terms being λ of it.
+    // For n = 1 and small λ, G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t). The variance contains its integral over u,
+    // and η'/T times G(1). The next terms are smaller by a factor of λ.
     #[test]
     fn small_loads_add_what_one_touch_hides_and_the_square_of_the_load() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
@@ -176,13 +177,14 @@ mod tests {
         let one_touch = 0.001 / 31.0 * (0.5 + false_matches);
         let both = 0.001 * (30.0 / 31.0);
         let foreign = 0.001 * (7.0 / 6.0 + 3.0 * false_matches);
-        // One opposite host adds t = 1/32768 to λ(1 + 2u).
+        // One peer adds t = 1/32768 to λ(1 + 2u).
         let own = (0.5 + false_matches) / f64::from(params.width());
         let expected = (one_touch + both * (foreign + own)) * (512.0 / 511.0);
         assert_abs_diff_eq!(added / expected, 1.0, epsilon = 0.01);
     }
 
-    // Of one age all is in one risk set: η'² h/(R(1 - h)) - n with R = η' g, g = (1 - e^-λ)/λ and what the echo adds.
+    // All positions of one age are in one risk set: η'² h/(R(1 - h)) - n, with R = η' g, where g is (1 - e^-λ)/λ plus
+    // the part of the echo.
     #[test]
     fn windows_of_one_slice_err_less_than_long_ones() {
         let error = |window, pairs| {
@@ -199,7 +201,8 @@ mod tests {
         let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 61.0 / 62.0));
         let poisson = width * (libm::exp(t) - 1.0) / (mean(load) + echo);
         let variance = poisson / (share * share) - 1024.0;
-        // The 32,767 tags of one age leave one false match, of 1/g² hosts, less than 1 % of the error.
+        // With the 32,767 tags of a single age, about one false match of 1/g² hosts is left, less than 1 % of the
+        // error.
         let ratio = error(1, pairs) / libm::sqrt(variance);
         assert!((1.0..1.01).contains(&ratio), "{ratio}");
         assert!(error(1, pairs) < error(2, pairs) && error(2, pairs) < error(300, pairs));

@@ -1,38 +1,37 @@
-//! A glimpse: a look at an eighth of a fine region, which spares most candidates the rest.
+//! A glimpse: a count of an eighth of a fine region, which dismisses most candidates before a full count.
 
 use super::bound::{Bound, FRACTION};
 use super::counts::other_tags;
 use super::params::{LINE, TaggedParams};
 use crate::epoch::Span;
 
-/// Returns whether a [glimpse](may_reach) with `params` can dismiss any host: below some θ a glimpse tells too little.
+/// Returns whether a [glimpse](may_reach) with `params` can dismiss any host. Below some θ, a glimpse shows too little.
 #[must_use]
 pub fn can_dismiss(params: &TaggedParams) -> bool {
     glimpsed(params) > (DEVIATIONS * DEVIATIONS) << FRACTION
 }
 
-/// Returns the number of positions of a [glimpse](may_reach) in the array of `params`: whole lines.
+/// Returns the number of positions of a [glimpse](may_reach) in the array of `params`. They are whole lines.
 #[inline(always)]
 #[must_use]
 pub fn positions(params: &TaggedParams) -> u32 {
     (params.width / 8).next_multiple_of(LINE)
 }
 
-/// Returns whether a host may have as many opposite hosts as the threshold of `params`, by the positions over `span` of a
-/// glimpse, its first [`positions`], of which `count` returns how many there are by kind and by group, as
-/// [`Grouping::for_bound`](super::Grouping::for_bound) groups ages: a look at an eighth of the estimator spares most
-/// candidates the rest.
+/// Returns whether a host may reach the threshold of `params`, from its first [`positions`] over `span`. `count`
+/// returns the number of positions by kind and by group of [`Grouping::for_bound`](super::Grouping::for_bound).
 ///
-/// Of θ opposite hosts a Poisson number of mean m falls into the glimpse. However their ages are spread, each
-/// is visible with a probability v or more, v being the share of positions at risk at the end of the window,
-/// and is then counted 1/v times or less. Of C chances for a false match, Poisson numbers of mean C/(T - 1) in
-/// all are taken for own touches, and come off in the mean. So the estimate of a host of θ has a variance of
-/// m/v + C/((T - 1) v²) or less, and it falls four deviations of this below m with a probability of e^(-16/2) or
-/// less (Chernoff, for sums of Poisson numbers with weights), 3 in 10,000; 1 in 10^5 where m is 128. A host whose
-/// estimate is so low is dismissed, if its [bound](super::bound) says so.
+/// Among θ peers, a Poisson number with mean m falls into the glimpse. For any distribution of their ages, each is
+/// visible with probability v or more, where v is the share of positions at risk at the end of the window. Each visible
+/// peer then counts as at most 1/v peers. Of C chances for a false match, a Poisson number with mean C/(T - 1) is taken
+/// for own touches, and this mean is subtracted.
 ///
-/// Integers alone: devices decide as the CPU does. The variance is rounded up, and m down. A glimpse of which
-/// less than one position in 256 is at risk dismisses nobody.
+/// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). It falls four
+/// deviations below m with probability e^(-16/2) or less, which is 3 in 10,000 (Chernoff, for sums of Poisson numbers
+/// with weights). If m is 128, it is 1 in 10^5. A host is dismissed if its [bound](super::bound) is that low.
+///
+/// All numbers are integers, so all devices decide alike. The variance is rounded up, and m down. If fewer than one
+/// position in 256 is at risk, the glimpse dismisses no host.
 #[inline(always)]
 #[must_use]
 pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
@@ -41,7 +40,7 @@ pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize
     let (mean, other_tags) = (glimpsed(params), other_tags(params));
     let (at_risk, all) = (counts.at_risk(params, positions), u64::from(positions) * other_tags);
     let below = match hosts {
-        // Of 8 bits behind the point, whose square has as many as the variance.
+        // With 8 fractional bits, the square has as many fractional bits as the variance.
         Some(hosts) if hosts < mean && at_risk << 8 >= all => (mean - hosts) >> (FRACTION / 2),
         _ => return true,
     };
@@ -52,10 +51,10 @@ pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize
     below * below <= DEVIATIONS * DEVIATIONS * variance
 }
 
-/// Deviations by which an estimate has to be too low to be dismissed.
+/// Standard deviations by which an estimate must be too low for a host to be dismissed.
 const DEVIATIONS: u64 = 4;
 
-/// How many of θ opposite hosts fall into a glimpse, in the mean, in units of 2^-16.
+/// Returns the expected number of peers in a glimpse, out of θ, in units of 2^-16.
 #[inline(always)]
 fn glimpsed(params: &TaggedParams) -> u64 {
     let fine = params.regions.of_fine(u64::from(params.threshold) << FRACTION);
@@ -88,7 +87,8 @@ mod tests {
         glimpsed(params) as f64 / f64::from(1 << FRACTION)
     }
 
-    /// The least estimate that the documentation does not dismiss, by floats; `None` where there is none.
+    /// Returns the least estimate that is not dismissed according to the documentation, in floating point, or `None` if
+    /// there is none.
     fn least(params: &TaggedParams, histograms: &Histograms, span: Span) -> Option<f64> {
         let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
         let (positions, other_tags) = (f64::from(positions(params)), f64::from(params.tags - 1));
@@ -100,14 +100,14 @@ mod tests {
         (visible > 0.0 && least > 0.0).then_some(least)
     }
 
-    /// The probability that a host of θ is dismissed whose opposite hosts are all of the oldest age, where
-    /// `covered` of the positions of its glimpse were covered by foreigners before, as many of each earlier age.
+    /// Returns the probability that a host with θ peers is dismissed if all its peers have the oldest age. Other hosts
+    /// covered `covered` positions of its glimpse before, evenly over the earlier ages.
     fn dismissed(params: &TaggedParams, covered: u32) -> f64 {
         let share = f64::from(covered) / f64::from(positions(params));
         let mean = mean(params) * (1.0 - share);
         let (mut probability, mut dismissed) = (libm::exp(-mean), 0.0);
         let mut glimpse = Histograms::EMPTY;
-        // Bounds are tightest of ages that are spread. One in T of the covered positions is a false match, as expected.
+        // The bounds are tightest if ages are spread. One in T of the covered positions is a false match, as expected.
         let shares = |of: u32| (0..149).map(move |age| of * (age + 1) / 149 - of * age / 149);
         for (age, (all, own)) in shares(covered).zip(shares(covered / params.tags)).enumerate() {
             (glimpse.all[age], glimpse.own[age]) = (all, own);
@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn glimpse_dismisses_less_than_3_of_10_000_whatever_the_threshold_and_the_load() {
-        // Up to how many covered positions of 4096 a host of the threshold is dismissed at all.
+        // Each entry is a threshold and the most covered positions, out of 4096, with which a host of the threshold is
+        // dismissed at all.
         let thresholds = [
             (8, None),
             (32, None),
@@ -169,13 +170,13 @@ mod tests {
     #[test]
     fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
         let params = params(1024);
-        // An eighth of θ = 1024 is 128, but for one in 512, and 82.5 are four deviations below.
+        // An eighth of θ = 1024, minus one in 512, is about 128. Four deviations below it are 82.5.
         let mut glimpse = Histograms::EMPTY;
         for (own, expected) in [(0, false), (30, false), (79, false), (84, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
             assert_eq!(may_reach(&params, &glimpse, WINDOW), expected, "{own}");
         }
-        // Hidden by foreigners: cannot be told, and stays.
+        // If other hosts cover all positions, nothing can be excluded, and the host stays.
         glimpse.all = [0; AGES];
         glimpse.own = [0; AGES];
         (glimpse.all[0], glimpse.hidden[0]) = (4096, 4096);

@@ -1,66 +1,66 @@
-//! Picking the positions of a group of lines that are in the window, and what is picked.
+//! The selection of the positions of a group of lines that are in the window.
 
 use super::decoder::PositionDecoder;
 use super::params::LINE;
 
-/// Lines whose positions are picked together.
+/// Number of lines whose positions are selected together.
 pub const GROUP: usize = 8;
 
-/// Lines that are asked for ahead of those that are read: few enough for the first cache, and enough for the memory to
-/// bring each before it is read.
+/// Lines that are prefetched before they are read. They fit into the first-level cache, and memory can deliver each in
+/// time.
 pub(super) const LINES: usize = 8 * GROUP;
 
-/// Positions of so many lines.
+/// Positions in [`LINES`] lines.
 pub(super) const POSITIONS: usize = LINES * LINE as usize;
 
-/// Positions that are counted in one step, and words that a vector may store behind what was found.
+/// Number of positions that are counted in one step, and the number of words that a vector may store after the last
+/// position.
 pub const STEP: usize = 32;
 
-/// Positions of a group, the rest of a step of the group before, and a vector.
+/// Capacity of an array: the positions of a group, the rest of the previous step, and a vector.
 const ROOM: usize = GROUP * LINE as usize + 2 * STEP;
 
 /// The words of a line.
 pub type Words = [u16; LINE as usize];
 
-/// Says which positions of a group of lines are wanted.
+/// The positions of a group of lines that are to be selected.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
-    /// Lines of the group, [`GROUP`] or fewer.
+    /// Number of lines in the group, at most [`GROUP`].
     pub lines: usize,
-    /// The number of the first position.
+    /// Number of the first position.
     pub first: u16,
-    /// The echo of the touch in place i is in place `i ^ twist` of the line, 1 to 31.
+    /// Twist of the host, from 1 to 31: the echo of the touch in place i is in place `i ^ twist` of the line.
     pub twist: u32,
-    /// What an echo's word has more than its touch's.
+    /// Difference between the word of an echo and the word of its touch.
     pub delay: u16,
-    /// Words of touches in the window are below it, and it is above 0.
+    /// Upper end of the words of touches in the window, exclusive. It is above 0.
     pub limit: u16,
 }
 
-/// Holds the positions that are in the window: their numbers and the words in the places of their touches and echoes.
+/// The positions in the window: their numbers, and the words in the places of their touches and echoes.
 #[derive(Clone, Debug)]
 pub struct InWindow {
-    /// Positions so far.
+    /// Number of positions so far.
     pub count: usize,
-    /// Their numbers. Behind the last one there is room for [`STEP`] words, here and below.
+    /// Numbers of the positions. After the last one, this and the following arrays have room for [`STEP`] words.
     pub positions: [u16; ROOM],
-    /// The words in the places of their touches.
+    /// Words in the places of the touches.
     pub touches: [u16; ROOM],
-    /// The words in the places of their echoes.
+    /// Words in the places of the echoes.
     pub echoes: [u16; ROOM],
-    /// Their bins, once they are counted.
+    /// Bins of the positions, after they were computed.
     pub(super) bins: [u16; ROOM],
 }
 
 impl InWindow {
-    /// None.
     #[inline(always)]
     pub(super) const fn new() -> Self {
         let none = [0; ROOM];
         Self { count: 0, positions: none, touches: none, echoes: none, bins: none }
     }
 
-    /// Forgets all but those from number `first` on, fewer than a step.
+    /// Removes the positions before number `first`. Fewer than a step remain.
     #[inline(always)]
     pub(super) fn keep_from(&mut self, first: usize) {
         for words in [&mut self.positions, &mut self.touches, &mut self.echoes] {
@@ -71,14 +71,14 @@ impl InWindow {
     }
 }
 
-/// Adds to `found` those positions of `group` that are `wanted`, in any order: neither the word in the place of
-/// the touch nor, less the delay, that in the place of the echo reaches the limit.
+/// Adds the `wanted` positions of `group` to `found`, in any order. A position is wanted if neither the word in the
+/// place of its touch nor the word in the place of its echo, minus the delay, reaches the limit.
 ///
-/// A loop of its own for a processor may take its place: it has to add the same.
+/// An equivalent function for a certain processor may replace it.
 #[inline(always)]
 pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     let Selection { lines, first, twist, delay, limit } = wanted;
-    // Bit i of byte j: place j of line i. So no bit changes its place in a vector.
+    // Bit i of byte j stands for place j of line i, so no bit changes its place in a vector.
     let mut within = [0u8; LINE as usize];
     for (line, words) in group[..lines].iter().enumerate() {
         let echoes = twisted(*words, twist);
@@ -102,12 +102,12 @@ pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     }
 }
 
-/// The words of a line, that of place `i ^ twist` at place i.
+/// Returns the words of a line, with the word of place `i ^ twist` at place i.
 #[inline(always)]
 fn twisted(words: Words, twist: u32) -> Words {
     let mut out: [u64; 8] = zerocopy::transmute!(words);
-    // Bit by bit: halves, quarters and eighths of the line change places. (By patterns: whether an
-    // array's `map` is compiled for the vectors of the caller is up to the compiler.)
+    // Each bit of the twist swaps halves, quarters or eighths of the line. An array's `map` might not be compiled for
+    // the vector instructions of the caller.
     if twist & 16 != 0 {
         let [a, b, c, d, e, f, g, h] = out;
         out = [e, f, g, h, a, b, c, d];
@@ -120,8 +120,8 @@ fn twisted(words: Words, twist: u32) -> Words {
         let [a, b, c, d, e, f, g, h] = out;
         out = [b, a, d, c, f, e, h, g];
     }
-    // Within a quad: halves change places, then the words of a half. Both are the same
-    // whichever end of a quad comes first in memory.
+    // Within a quad, the halves are swapped, then the words of each half. Both steps are the same for either byte
+    // order.
     if twist & 2 != 0 {
         for quad in &mut out {
             *quad = quad.rotate_left(32);

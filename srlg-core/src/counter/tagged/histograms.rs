@@ -1,4 +1,4 @@
-//! [`Histograms`]: a tally of the tagged counter, and the bins that devices count into.
+//! [`Histograms`]: a tally of the tagged counter, and the bins into which devices count.
 
 use core::ops::Range;
 
@@ -6,17 +6,17 @@ use super::params::{AGES, MOST_POSITIONS};
 use crate::epoch::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Kinds of bins: all that a [`Kind`] and `TWICE` make together.
+/// Kinds of bins: all combinations of a [`Kind`] and `TWICE`.
 pub(super) const KINDS: usize = 5;
 
-/// Bits of a bin: enough for all positions of a linear estimator, so that no bin runs over into its neighbour.
+/// Bits of a bin. All positions of a linear estimator fit, so a bin cannot overflow into its neighbour.
 const BIN_BITS: u32 = 16;
 const _: () = assert!(MOST_POSITIONS < 1 << BIN_BITS);
 
-/// Groups that ages are counted in where not every age counts by itself, at most: a bound takes a step for each.
+/// Largest number of groups if ages are counted in groups. A bound takes a step for each group.
 pub(super) const MOST_GROUPS: usize = 64;
 
-/// Says which ages of a window a device counts together: each by itself, or 2^s at a time.
+/// The grouping of the ages of a window for counting: each age by itself, or 2^s ages together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Grouping {
@@ -25,14 +25,15 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// Returns groups of one age of `span` each: those of [`Histograms`].
+    /// Returns groups of one age each, for [`Histograms`].
     #[inline(always)]
     #[must_use]
     pub const fn of_ages(span: Span) -> Self {
         Self { ages: span.ages, shift: 0 }
     }
 
-    /// Returns up to 64 groups of as many ages of `span`, but for the last one: those of a [bound](super::bound).
+    /// Returns at most 64 groups of equally many ages of `span`, for a [bound](super::bound). The last group may be
+    /// smaller.
     #[inline(always)]
     #[must_use]
     pub const fn for_bound(span: Span) -> Self {
@@ -43,14 +44,15 @@ impl Grouping {
         Self { ages: span.ages, shift }
     }
 
-    /// Returns as many groups as [`for_bound`](Self::for_bound) makes of any window of no more ages than `span`.
+    /// Returns a grouping with as many groups as [`for_bound`](Self::for_bound) makes at most for windows of up to the
+    /// ages of `span`.
     #[must_use]
     pub const fn most_for_bound(span: Span) -> Self {
         let most = MOST_GROUPS as u32;
         Self { ages: if span.ages < most { span.ages } else { most }, shift: 0 }
     }
 
-    /// The number of ages of a group; of the last one some may be outside the window.
+    /// Returns the number of ages of a group. Some ages of the last group may be outside the window.
     pub(super) const fn ages_per_group(self) -> usize {
         1 << self.shift
     }
@@ -62,7 +64,7 @@ impl Grouping {
         (self.ages.saturating_sub(1) >> self.shift) + 1
     }
 
-    /// Returns the group of `age`, or `None` when that age is not in the window.
+    /// Returns the group of `age`, or `None` if that age is not in the window.
     #[inline(always)]
     #[must_use]
     pub const fn group(self, age: u32) -> Option<u32> {
@@ -77,26 +79,26 @@ impl Grouping {
         (group << self.shift).min(ages)..((group + 1) << self.shift).min(ages)
     }
 
-    /// Returns the number of bins that a device counts the positions of one host into, two in a word of 32 bits, the
-    /// first in the lower half; number `kind * groups + group` is that of a kind of positions and a group.
+    /// Returns the number of bins for the positions of one host. The number of a bin is `kind * groups + group`. Two
+    /// bins share a word of 32 bits, with the first in the lower half.
     #[inline(always)]
     #[must_use]
     pub const fn bins(self) -> usize {
         KINDS * self.groups() as usize
     }
 
-    /// Returns the number of words that the [bins](Self::bins) of one host take.
+    /// Returns the number of words for the [bins](Self::bins) of one host.
     #[inline(always)]
     #[must_use]
     pub const fn bin_words(self) -> usize {
         self.bins().div_ceil((u32::BITS / BIN_BITS) as usize)
     }
 
-    /// Returns word number `word` of the bins of a host in these groups, of the bins of each of the `ages` in them, which
-    /// `words` hold.
+    /// Returns word number `word` of the bins of a host in these groups. `words` hold the bins of the same host in the
+    /// groups `ages`, which contain one age each.
     ///
     /// # Panics
-    /// When there are fewer `words` than those of `ages`.
+    /// Panics if there are too few `words` for the bins of `ages`.
     #[inline(always)]
     #[must_use]
     pub fn word(self, ages: Self, words: &[u32], word: usize) -> u32 {
@@ -114,10 +116,10 @@ impl Grouping {
         sum
     }
 
-    /// Returns how many positions are in the bin of `kind` and `group`, as `words` hold the bins of a host.
+    /// Returns the number of positions in the bin of `kind` and `group`. `words` hold the bins of a host.
     ///
     /// # Panics
-    /// When there are fewer `words` than [`bin_words`](Self::bin_words).
+    /// Panics if there are fewer `words` than [`bin_words`](Self::bin_words).
     #[inline(always)]
     #[must_use]
     pub fn count(self, words: &[u32], kind: usize, group: usize) -> u32 {
@@ -126,7 +128,7 @@ impl Grouping {
     }
 }
 
-/// Returns the number of the word that holds bin number `bin`, and by how many bits that bin is shifted there.
+/// Returns the number of the word that holds bin number `bin`, and the bit offset of that bin in the word.
 #[inline(always)]
 #[must_use]
 pub const fn bin_place(bin: u32) -> (usize, u32) {
@@ -134,59 +136,57 @@ pub const fn bin_place(bin: u32) -> (usize, u32) {
     ((bin / bins) as usize, bin % bins * BIN_BITS)
 }
 
-/// What the two places of a position say of an own touch of the age of the older: bin number
-/// `kind * ages + age`, of a window of `ages` ages.
+/// The kinds of a position: what its two places show of an own touch of the age of the older place. The number of a bin
+/// is `kind * ages + age`, for a window of `ages` ages.
 pub(super) struct Kind;
 
 impl Kind {
-    /// There cannot be one.
+    /// An own touch of this age is impossible.
     pub(super) const EXCLUDED: u16 = 0;
-    /// It might be hidden.
+    /// An own touch of this age might be hidden.
     pub(super) const HIDDEN: u16 = 1;
-    /// It is visible.
+    /// An own touch of this age is visible.
     pub(super) const OWN: u16 = 2;
-    /// Added to the first two where both places have that age. (To the third it is not.)
+    /// Value that is added to `EXCLUDED` or `HIDDEN` if both places have that age. It is never added to `OWN`.
     pub(super) const TWICE: u16 = 3;
 }
 
-/// Counts the positions of a host's linear estimator by age, for the ages of a window: the host's own last
-/// touch of a position, if there is any, is of that age or older.
+/// The positions of a host's linear estimator by age, for the ages of a window. The host's own last touch of a
+/// position, if any, has that age or is older.
 ///
-/// The first three say what was seen, the last two how likely chance shows what is not there.
+/// The first three fields are what was seen. The last two are needed to compute how likely a false match is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Histograms {
-    /// All positions. Positions that are missing show that there is no own touch in the window.
+    /// All positions. A position that is not counted shows that there is no own touch in the window.
     pub all: [u32; AGES],
-    /// Positions that show an own touch of that age, or of a foreigner with the host's tag.
+    /// Positions that show an own touch of that age, or a touch of another host with the same tag.
     pub own: [u32; AGES],
-    /// Positions that show none, and might hide one. At all others, an own touch of that age
-    /// would have replaced what is there.
+    /// Positions that show no own touch but might hide one. At all other positions, an own touch of that age would have
+    /// replaced the word.
     pub hidden: [u32; AGES],
     /// Hidden positions at which both places, of the touch and of the echo, have that age.
     pub hidden_twice: [u32; AGES],
-    /// Positions neither own nor hidden at which both places have that age, and each excludes an
-    /// own touch.
+    /// Positions at which both places have that age and each excludes an own touch. They are neither own nor hidden.
     pub excluded_twice: [u32; AGES],
 }
 
 impl Histograms {
-    /// No position at any age of the window.
+    /// Histograms without positions.
     pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
-    /// Returns the histograms of positions that were counted by [`Positions::bin`](crate::counter::Positions::bin): how many
-    /// are in each of the [bins](Grouping::bins) of the [single ages](Grouping::of_ages) of `span`, as `words` hold them.
+    /// Returns the histograms of positions that were counted by [`Positions::bin`](crate::counter::Positions::bin).
+    /// `words` hold the [bins](Grouping::bins) of the [single ages](Grouping::of_ages) of `span`.
     ///
     /// # Panics
-    /// When there are fewer `words` than [`Grouping::bin_words`].
+    /// Panics if there are fewer `words` than [`Grouping::bin_words`].
     #[must_use]
     pub fn of_bins(span: Span, words: &[u32]) -> Self {
         let ages = Grouping::of_ages(span);
         Self::of(span.ages as usize, |kind, age| ages.count(words, kind, age))
     }
 
-    /// The histograms of a window of `ages` ages: `count` returns the number of positions of a kind and
-    /// an age.
+    /// Returns the histograms of a window of `ages` ages. `count` returns the number of positions of a kind and an age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
         let mut histograms = Self::EMPTY;
@@ -194,7 +194,8 @@ impl Histograms {
         histograms
     }
 
-    /// Makes these, which are of a window of as many `ages`, [`of`](Self::of) them.
+    /// Writes the counts of [`of`](Self::of) into these histograms, which are of a window with the same number of
+    /// `ages`.
     #[inline(always)]
     pub(super) fn fill(&mut self, ages: usize, count: impl Fn(usize, usize) -> u32) {
         for age in 0..ages.min(AGES) {

@@ -1,18 +1,18 @@
-//! [`HostLayout`]: where the positions of one host are.
+//! [`HostLayout`]: the places of the positions of one host.
 //!
-//! A host's linear estimator is η' positions, `η' / 32` lines that hashing scatters over the
-//! array: a giant then covers a little of every estimator, not all of a few. A touch of position
-//! z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the same
-//! line, `z % 32 ^ twist`, which costs no further cache miss, and looks
-//! [`TaggedParams::echo_delay`] ages older: more than any touch in the window. So an echo never
-//! hides a touch; it only uses places that no touch in the window needs.
+//! The η' positions of a host are in `η' / 32` lines, which hashing scatters over the array. A host with very many
+//! peers therefore covers a little of every estimator, instead of all of a few.
+//!
+//! A touch of position z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the same line, `z %
+//! 32 ^ twist`, which costs no further cache miss. The echo looks [`TaggedParams::echo_delay`] ages older, which is
+//! older than any touch in the window. So an echo never hides such a touch.
 
 use super::params::{LINE, TaggedParams};
 use super::tag::Tagger;
 use crate::hash;
 use crate::ids::HostId;
 
-/// Where the touches and echoes of one host go.
+/// The places of the touches and echoes of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TouchLayout {
     seed: u32,
@@ -27,28 +27,27 @@ impl TouchLayout {
         let spread = seed.wrapping_mul(0x9e37_79b1);
         Self {
             seed,
-            // An opposite host of many hosts is at the same position of all of them; this
-            // gives it another place in their lines.
+            // A peer of many hosts is at the same position of each of them. This gives it a different place in their
+            // lines.
             flip: spread % LINE,
-            // Never 0: an echo is not in the place of its touch.
+            // The twist is never 0, because an echo must not be in the place of its touch.
             twist: 1 + hash::reduce(spread, LINE - 1),
         }
     }
 
-    /// Which of the η' positions of the host `position` is: another one of the same line.
+    /// Returns the position of the host that corresponds to `position`, in the same line.
     #[inline(always)]
     pub(super) fn own_position(self, position: u32) -> u32 {
         position ^ self.flip
     }
 
-    /// The first recorder of the line that holds `position`.
+    /// Returns the first recorder of the line that contains `position`.
     #[inline(always)]
     pub(super) fn line(self, params: &TaggedParams, position: u32) -> u32 {
         let line = params.hash.of(self.seed.wrapping_add(position / LINE), params.line_key);
         hash::reduce(line, params.lines) * LINE
     }
 
-    /// The recorders that the touch and the echo of `position` go to.
     #[inline(always)]
     pub(super) fn of(self, params: &TaggedParams, position: u32) -> [u32; 2] {
         let touch = self.line(params, position) + position % LINE;
@@ -56,7 +55,7 @@ impl TouchLayout {
     }
 }
 
-/// Where the positions of one host are, and whose tags they have.
+/// The places and the tags of the positions of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostLayout {
     pub(super) places: TouchLayout,

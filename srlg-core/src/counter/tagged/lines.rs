@@ -1,7 +1,6 @@
 //! [`Lines`]: the array of the tagged counter, and the positions of a host.
 //!
-//! Counting is inlined by force: only so is it compiled for the vector instructions of a
-//! caller that has more of them.
+//! The functions that count are always inlined, so that they are compiled for the vector instructions of their caller.
 
 use super::bins::Bins;
 use super::decoder::PositionDecoder;
@@ -19,12 +18,13 @@ use crate::view::ArrayView;
 pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
-    /// Counts the positions of `look` over the span of `bins` into `bins`. Calls `ahead` with the number of a
-    /// recorder of each line some time before that line is read, and `pick` with each group of lines:
-    /// [`pick`](super::pick), or what does the same.
+    /// Counts the positions of `look` into `bins`, over their span.
+    ///
+    /// `ahead` is called with a recorder of each line some time before that line is read. `pick` is called for each
+    /// group of lines: [`pick`](super::pick) or an equivalent function.
     ///
     /// # Panics
-    /// When the positions are not whole lines.
+    /// Panics if the positions are not whole lines.
     #[inline(always)]
     pub fn count(
         self,
@@ -34,7 +34,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         bins: &mut Bins,
     ) {
         let ends = [look.positions.start, look.positions.end];
-        assert!(ends.map(|end| end % LINE) == [0; 2], "positions of a tally");
+        assert!(ends.map(|end| end % LINE) == [0; 2], "the positions must be whole lines");
         let Self { params, recorders } = self;
         by_family!(params, |params| ArrayView { params, recorders }
             .count_positions(look, ahead, pick, bins));
@@ -42,15 +42,15 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
-    /// Touches one recorder of each of `pairs`, and that of its echo, `age` epochs ago (Alg. 6,
-    /// `alg_SLEA_scan`, with one row), while no other thread changes recorders.
+    /// Touches one recorder of each of `pairs`, and that of its echo, `age` epochs ago (algorithm 6, `alg_SLEA_scan`,
+    /// with one row). No other thread may change recorders meanwhile.
     #[inline(always)]
     pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let aged = self.params.step(age);
         pairs.iter().for_each(|pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
     }
 
-    /// Applies `touches`, while no other thread changes recorders of their lines.
+    /// Applies `touches`. No other thread may change their lines meanwhile.
     #[inline(always)]
     pub fn apply_exclusive(self, touches: &[Touch]) {
         for touch in touches {
@@ -61,8 +61,9 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
         }
     }
 
-    /// Does what [`apply_exclusive`](Self::apply_exclusive) does, and writes only where something changes: a line that is
-    /// not written stays in the caches of all threads. Returns how many touches changed something.
+    /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes. A
+    /// line that is not written stays in the caches of all threads. Returns the number of touches that changed
+    /// something.
     #[inline(always)]
     pub fn apply_changes(self, touches: &[Touch]) -> usize {
         let mut changes = 0;
@@ -105,7 +106,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
                 for (number, words) in group[..lines].iter_mut().enumerate() {
                     let place = places[first + number] as usize;
                     *words = line_words(self.recorders[place..].first_chunk().expect("a line"));
-                    // One by one: a processor waits when it is asked for many lines at once.
+                    // A processor stalls if many lines are requested at once, so each is requested separately.
                     ahead(next[first + number] as usize);
                 }
                 let (first, twist) = ((start + first as u32 * LINE) as u16, host.places.twist);
@@ -118,7 +119,6 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         bins.count_rest(decoder, host.tagger, &mut found);
     }
 
-    /// The first recorders of the lines that start at the position `start`.
     #[inline(always)]
     fn line_places(self, host: HostLayout, start: u32) -> [u32; LINES] {
         let mut places = [0; LINES];
@@ -129,9 +129,9 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     }
 }
 
-/// The words of a line, at once: it has a fixed length.
+/// Returns the words of a line. Its length is fixed, so that they are read together.
 #[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "one index into two arrays vectorises")]
+#[allow(clippy::needless_range_loop, reason = "a loop with one index into two arrays vectorises")]
 fn line_words<R: ReadRecorder<Word = u16>>(line: &[R; LINE as usize]) -> Words {
     let mut words = [0; LINE as usize];
     for place in 0..LINE as usize {

@@ -1,15 +1,17 @@
-//! The load of an array of lines, and how much of it stated errors bear.
+//! The load of an array of lines, and its effect on the stated errors.
 
-/// λ, distinct pairs of a window per recorder, up to which the truth is within 1.96 of the stated standard error in 88 to
-/// 97 % of cases, for hosts with 100 peers and more. An old touch is visible with e^-λ and counts e^λ hosts. Where λ is
-/// larger, an estimate rests on so few of them that it is often too low, together with its standard error.
+/// Largest λ, in distinct pairs of a window per recorder, at which stated errors hold. For hosts with at least 100
+/// peers, the truth is then within 1.96 standard errors in 88 to 97 % of cases.
+///
+/// An old touch is visible with probability e^-λ and counts as e^λ hosts. With a larger λ, estimates rely on so few old
+/// touches that they and their standard errors are often too low.
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
 
-/// The largest λ of a plan. Estimates are right in the mean, and at most 3 % of the truths are below intervals of 95 %, but
-/// many are above.
+/// Largest λ of a plan. Estimates are unbiased, and at most 3 % of the truths are below the 95 % interval, but many are
+/// above.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
-/// λ of an array of which this `share` was touched in a window: 1 - e^-λ is.
+/// Returns λ of an array of which this `share` was touched in a window. The share is 1 - e^-λ.
 pub(crate) fn load_of(share: f64) -> f64 {
     -libm::log1p(-share)
 }

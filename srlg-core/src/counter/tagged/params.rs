@@ -1,8 +1,7 @@
 //! [`TaggedParams`]: the checked sizes and keys of the tagged counter.
 //!
-//! Plain 32-bit words in a fixed layout, so that a GPU kernel can take them by value. Invariant:
-//! [`TaggedParams::new`] is the only constructor, so every index that is built from them is in
-//! range.
+//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`TaggedParams::new`] is the only
+//! constructor, so every index computed from them is in range.
 
 use super::region::Regions;
 use crate::config::Config;
@@ -15,23 +14,23 @@ use crate::ids::{IdKeys, Ip6Ids};
 use crate::pair::Ip6Pair;
 use crate::view::ArrayParams;
 
-/// Recorders of a line: 64 bytes, a line of common caches.
+/// Number of recorders of a line: 64 bytes, the size of a cache line on most CPUs.
 pub const LINE: u32 = 32;
 
-/// Positions of the longest fine region: with the coarse one behind it 16 bits number all positions, of which a
-/// tag is a function.
+/// Positions of the longest fine region. Together with its coarse region, 16 bits can number all positions, as the tags
+/// require.
 pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
 
-/// Ages that a tally tells apart; a window has fewer.
+/// Number of ages that a tally distinguishes. A window has fewer.
 pub const AGES: usize = 512;
 
-/// Fewer tags need more ages than a tally has bins.
+/// Least number of tags. With fewer tags, there are more ages than bins of a tally.
 pub(crate) const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
 
-/// With more tags not even two ages, of a touch and of an echo, fit into 16 bits.
+/// Largest number of tags. With more, the ages of a touch and of an echo do not fit into 16 bits.
 const MOST_TAGS: u32 = LARGEST_AGE / 4;
 
-/// Holds the sizes and keys of an array of lines.
+/// The sizes and keys of an array of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct TaggedParams {
@@ -47,12 +46,12 @@ pub struct TaggedParams {
     pub(crate) host_key: Key,
     pub(crate) line_key: Key,
     pub(crate) tag_key: Key,
-    /// Of the words of an IPv6 address.
+    /// Keys of the words of IPv6 addresses.
     pub(crate) id_keys: IdKeys,
 }
 
 impl TaggedParams {
-    /// Checks the rules of `lines` lines whose words tell at least `tags` tags apart.
+    /// Checks the rules of `lines` lines whose words have at least `tags` tags.
     pub(crate) fn new(
         lines: u32,
         tags: u32,
@@ -60,7 +59,7 @@ impl TaggedParams {
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
         let Config { threshold, window, linear_width: width, hash, .. } = *config;
-        // First: no width is enough for a larger threshold.
+        // This comes first, because no width is sufficient for a larger threshold.
         if threshold > 2 * MOST_POSITIONS {
             return Err(ConfigError::TaggedThreshold { threshold, max: 2 * MOST_POSITIONS });
         }
@@ -77,8 +76,8 @@ impl TaggedParams {
             return Err(ConfigError::Tags { tags });
         }
         check_recorders(u64::from(lines) * u64::from(LINE))?;
-        // Ages of touches, then as many of echoes; the largest word stands for 'long ago'. As few
-        // slices per age as the window and the tags allow.
+        // Words hold the ages of touches and then the same number of ages of echoes. The largest word means "long ago".
+        // An age has as few slices as the window and the tags allow.
         let epoch_slices = shortest_epoch(window, LARGEST_AGE / (2 * tags));
         let ages = window_ages(window, epoch_slices);
         Ok(Self {
@@ -109,24 +108,24 @@ impl ArrayParams for TaggedParams {
 
 impl TaggedParams {
     getters! {
-        /// Lines of [`LINE`] recorders.
+        /// Returns the number of lines, each of [`LINE`] recorders.
         lines,
-        /// η': fine positions of a host's linear estimator.
+        /// Returns η', the fine positions of a linear estimator.
         width,
-        /// Tags that a word tells apart: a word is `age * tags + tag`.
+        /// Returns the number of tags. A word is `age * tags + tag`.
         tags,
-        /// Ages by which the echo of a touch looks older than the touch: the most ages that a
-        /// window holds, so that no echo hides a touch in the window.
+        /// Returns the ages by which an echo looks older than its touch. A window has at most as many ages, so no echo
+        /// hides a touch in it.
         echo_delay,
-        /// Slices per epoch: the unit of ages.
+        /// Returns the slices per epoch, the unit of ages.
         epoch_slices,
     }
 
-    /// Returns by how much the word of a recorder grows in `epochs`.
+    /// Returns how much the word of a recorder grows in `epochs`.
     #[inline]
     #[must_use]
     pub fn step(&self, epochs: u32) -> u32 {
-        // More epochs than 16 bits can count are as good as that.
+        // Any number of epochs above the largest age has the same effect.
         epochs.min(LARGEST_AGE) * self.tags
     }
 
@@ -151,7 +150,8 @@ impl TaggedParams {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `H3(opposite)`: the position of a linear estimator that the `opposite` host of that id touches, in any region.
+    /// Returns `H3(opposite)`: the position of a linear estimator that a peer with the id `opposite` touches, in any
+    /// region.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: u32) -> u32 {

@@ -1,24 +1,24 @@
-//! The tagged estimate from several regions: of hosts that have used up their fine one.
+//! The tagged estimate from several regions, for hosts that have used up their fine region.
 //!
-//! A position of region r gets an opposite host with the probability q_r, its rate. N(m) opposite hosts were last
-//! seen at age m or less; a position has survived it with the probability e^(-q_r N(m)), with the same N in all
-//! regions. So at each age the increment x = N(m) - N(m - 1) is the root of
+//! A peer touches a position of region r with probability q_r, the rate of the region. Let N(m) be the number of peers
+//! that were last seen at age m or less. A position survives this with probability e^(-q_r N(m)), with the same N in
+//! all regions. So at each age the increment x = N(m) - N(m - 1) is the root of this equation:
 //!
-//! `Σ_r q_r (d_r / (1 - e^(-x q_r)) - R_r) = 0`,
+//! `Σ_r q_r (d_r / (1 - e^(-x q_r)) - R_r) = 0`
 //!
-//! the maximum of the likelihood; of one region it is `x = -ln(1 - d/R)/q`, as in [`visible`](super::visible). With
-//! y = x q_r and f = y/(1 - e^(-y)) its variance is B/A², `A = Σ q_r R_r f e^(-y)`, `B = Σ o_r (1 - d_r/R_r) f²`: of
-//! one region Greenwood's.
+//! The root maximises the likelihood. With one region, this is `x = -ln(1 - d/R)/q`, as in [`visible`](super::visible).
+//! With y = x q_r and f = y/(1 - e^(-y)), the variance of x is B/A², where `A = Σ q_r R_r f e^(-y)` and `B = Σ o_r (1 -
+//! d_r/R_r) f²`. With one region, this is Greenwood's variance.
 //!
-//! Age by age, not for the window as a whole: a fine region that is used up in the end is still exact for the
-//! recent part of the window. To look at what a region *became*, and choose, would be biased.
+//! The sum is taken age by age, because a fine region that is used up in the end is still exact for the recent part of
+//! the window. A choice by the final state of regions would be biased.
 //!
-//! Which regions count at an age. A coarser region stays out while a finer one tells more than 4 times as much,
-//! (R - d) q: after a burst that used the fine region up, most of what it counts are twins and false matches of
-//! few positions, and the coarse one would add more of them than it knows. A region with fewer than 4 positions
-//! left tells nothing in this comparison, one with none left does not count. As R depends on younger ages alone,
-//! the sum stays a martingale. Where all are used up at one age, the coarsest is taken to have one position left,
-//! and the estimate is beyond range.
+//! The regions that count are also chosen at each age. A coarser region does not count if a finer one contains more
+//! than 4 times as much information, (R - d) q. After a burst that used up the fine region, most counts are collisions
+//! and false matches of a few positions. The coarse region would then add more of them than information. In this
+//! comparison, a region with fewer than 4 positions left contains no information. A region without positions does not
+//! count at all. R depends only on younger ages, so the sum stays a martingale. If all regions are used up at one age,
+//! the coarsest is treated as if it had one position left, and the estimate is beyond range.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
@@ -29,20 +29,21 @@ use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
 use crate::epoch::Span;
 
-/// How many times as much a finer region has to tell for a coarser one to stay out.
+/// Factor by which a finer region must contain more information for a coarser one not to count.
 const FINER_TELLS: f64 = 4.0;
 
-/// The same in positions left at risk, for every coarse position with all of them: a fine region with more of
-/// them, of all that coarse regions get of it, tells more at every age.
+/// Factor in the test for coarse regions. Let p be the share of the peers in coarse regions. If more than this number
+/// times p η' fine positions are at risk, the fine region contains more information at every age.
 pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
 
-/// Positions with which a region tells something.
+/// Least number of positions at risk with which a region contains information.
 const TELLING: f64 = 4.0;
 
-/// Of a smaller share of the positions the first guess is exact to its square over 12.
+/// Share of touched positions below which the first guess is used. Its relative error is at most the square of the
+/// share over 12.
 const SMALL: f64 = 0.02;
 
-/// A region at an age.
+/// A region at one age.
 #[derive(Clone, Copy)]
 struct Part {
     rate: f64,
@@ -50,20 +51,20 @@ struct Part {
 }
 
 impl Part {
-    /// What it can tell.
+    /// Returns the amount of information in the region, (R - d) q.
     fn weight(self) -> f64 {
         let left = self.at.risk - self.at.touched;
         if left < TELLING { 0.0 } else { left * self.rate }
     }
 
-    /// The terms of the increment's equation and of its derivative at `x`.
+    /// Returns the terms of the increment's equation and of its derivative at `x`.
     fn terms(self, x: f64) -> [f64; 2] {
         let (left, gone) = (libm::exp(-x * self.rate), -libm::expm1(-x * self.rate));
         let term = self.at.touched / gone;
         [self.rate * (term - self.at.risk), -self.rate * self.rate * term * left / gone]
     }
 
-    /// Its terms of A and B.
+    /// Returns the terms of A and B.
     fn information(self, x: f64) -> [f64; 2] {
         let y = x * self.rate;
         let f = if y == 0.0 { 1.0 } else { y / -libm::expm1(-y) };
@@ -72,7 +73,7 @@ impl Part {
     }
 }
 
-/// Regions that count at an age, the finest first.
+/// The regions that count at one age, the finest first.
 #[derive(Default)]
 struct Parts {
     parts: [Option<Part>; REGIONS],
@@ -83,7 +84,7 @@ impl Parts {
         self.parts.iter().flatten().copied()
     }
 
-    /// Adds a region unless a finer one tells more than enough.
+    /// Adds a region, unless a finer one contains too much more information.
     fn add(&mut self, number: usize, mut part: Part) {
         part.at.touched = part.at.touched.min(part.at.risk);
         let weight = FINER_TELLS * part.weight();
@@ -92,7 +93,8 @@ impl Parts {
         }
     }
 
-    /// Leaves the coarsest alone, with one position left, where none has any. Whether that was so.
+    /// If no region has a position left, keeps only the coarsest, with one position left. Returns whether this was
+    /// necessary.
     fn end(&mut self) -> bool {
         if self.iter().any(|Part { at, .. }| at.risk - at.touched >= 1.0) {
             return false;
@@ -107,17 +109,17 @@ impl Parts {
         true
     }
 
-    /// Opposite hosts of the age.
+    /// Returns the number of peers of this age.
     fn increment(&self) -> f64 {
         let sum = |term: &dyn Fn(Part) -> f64| self.iter().map(term).sum::<f64>();
         let touched = sum(&|part| part.at.touched);
-        // Below the root, as -ln(1 - u) is at least u/(1 - u/2).
+        // This is below the root, because -ln(1 - u) is at least u/(1 - u/2).
         let mut x = touched / sum(&|part| part.rate * (part.at.risk - 0.5 * part.at.touched));
         let fastest = self.iter().map(|part| part.rate).fold(0.0, f64::max);
         if x * fastest <= SMALL {
             return x;
         }
-        // The equation is convex and falls: from below, Newton's steps get there without passing it.
+        // The equation is convex and decreasing, so from below, Newton's steps approach the root without passing it.
         for _ in 0..STEPS {
             let [value, slope] = self
                 .iter()
@@ -135,7 +137,6 @@ impl Parts {
         x
     }
 
-    /// The variance of the increment `x`.
     fn variance(&self, x: f64) -> f64 {
         let [a, b] = self
             .iter()
@@ -145,18 +146,18 @@ impl Parts {
     }
 }
 
-/// Steps of Newton's, at most: some six from the first guess to double precision, and some 25 where all regions but
-/// the coarsest are used up.
+/// Largest number of Newton's steps. About six reach double precision from the first guess, and about 25 are needed if
+/// all regions but the coarsest are used up.
 const STEPS: u32 = 40;
 
-/// What a step may leave undone, relative.
+/// Relative size of a step that ends the iteration.
 const PRECISION: f64 = 1e-13;
 
-/// Estimates the cardinality over `span` of a host with these `tallies` from the array of `params`: of its fine region,
-/// and of all coarse ones if the coarse ones were looked at.
+/// Estimates the cardinality over `span` of a host from its `tallies` in the array of `params`. These are the tally of
+/// the fine region, or those of all regions.
 ///
 /// # Panics
-/// When they are of another counter.
+/// Panics if the tallies belong to another counter.
 #[must_use]
 pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimate {
     match tallies {
@@ -165,15 +166,15 @@ pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
     }
 }
 
-/// Returns whether `fine`, the tally of the fine region in the array of `params`, leaves so few positions at risk that
-/// the coarse ones tell more at some age of `span`: 4 times as many, or fewer, as coarse ones at risk would tell as
-/// much.
+/// Returns whether the coarse regions contain more information than `fine` at some age of `span`. `fine` is the tally
+/// of the fine region in the array of `params`. The coarse regions are needed if the fine positions at risk contain at
+/// most 4 times the information of all coarse positions.
 #[must_use]
 pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
     tells_little(params, Counts::of(fine, span))
 }
 
-/// The same of `counts`, those of the fine region over the window.
+/// Returns [`needs_coarse`] for `counts`, which are those of the fine region over the window.
 #[inline(always)]
 pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
     let Some(bits) = params.regions.coarse_bits() else { return false };
@@ -181,7 +182,6 @@ pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
     counts.at_risk(params, params.width) << bits <= most
 }
 
-/// The sum over ages of all regions together.
 fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
     let regions = params.regions.as_slice();
     let (mut at_risk, mut rates) = ([0.0; REGIONS], [0.0; REGIONS]);
@@ -193,7 +193,9 @@ fn estimate_all(params: &TaggedParams, tallies: &[Tally], span: Span) -> Sum {
     for age in 0..span.ages as usize {
         let mut parts = Parts::default();
         for (number, tally) in tallies.iter().enumerate() {
-            let Tally::Visible(histograms) = tally else { panic!("a tally of the tagged counter") };
+            let Tally::Visible(histograms) = tally else {
+                panic!("the tally belongs to another counter")
+            };
             let at = AtRisk::at_age(params, histograms, age, at_risk[number]);
             parts.add(number, Part { rate: rates[number], at });
             at_risk[number] -= f64::from(histograms.all[age]);

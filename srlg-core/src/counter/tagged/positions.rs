@@ -8,7 +8,7 @@ use super::params::LINE;
 use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 
-/// Reads the positions of one host one by one: each may be the work of a thread of its own.
+/// The positions of one host, each of which a different thread may read.
 #[derive(Debug)]
 pub struct Positions<'a, R> {
     lines: Lines<'a, R>,
@@ -18,7 +18,7 @@ pub struct Positions<'a, R> {
 }
 
 impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
-    /// Returns the positions of `host`, whose ages are counted as `grouping` says.
+    /// Returns the positions of `host`, with ages grouped by `grouping`.
     #[inline(always)]
     #[must_use]
     pub fn positions(self, host: HostId, grouping: Grouping) -> Positions<'a, R> {
@@ -29,7 +29,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Lines<'a, R> {
 }
 
 impl<R: ReadRecorder<Word = u16>> Positions<'_, R> {
-    /// Returns the [bin](Grouping::bins) of `position`, or `None` when the position is not in the window.
+    /// Returns the [bin](Grouping::bins) of `position`, or `None` if the position is not in the window.
     #[inline(always)]
     #[must_use]
     pub fn bin(&self, position: u32) -> Option<u32> {

@@ -1,52 +1,49 @@
-//! [`Region`]: the parts of a linear estimator, each of which counts a share of the opposite hosts.
+//! [`Region`]: the parts of a linear estimator, each of which counts a share of the peers.
 //!
-//! η' positions are used up by some η' ln η' opposite hosts: a flood has more. So *coarse* regions are behind
-//! them, the *fine* region, and one opposite host in 2^s goes there instead: it touches one position, whatever
-//! region that is in. The low bits of an opposite host's hash choose the region and the high bits the position
-//! in the region, which are independent as s + 16 ≤ 32. Lines belong to nobody, so that coarse positions are
-//! added: none is taken from the fine region.
+//! About η' ln η' peers use up η' positions, and a flood has more. Therefore *coarse* regions follow the *fine* region,
+//! and one peer in 2^s goes to a coarse region instead. Each peer touches one position, in one of the regions. The low
+//! bits of a peer's hash select the region, and the high bits select the position. They are independent, because s + 16
+//! ≤ 32. Hosts share all lines, so the coarse positions do not reduce the fine region.
 //!
 //! | fine positions η' | coarse regions | range, about |
 //! |---|---|---|
 //! | 16,384 and more | 8,192 positions, s = log2(η') - 6 | 640 η' |
-//! | 1,024 to 16,383 | two of 4,096 positions, s = log2(η') - 7 and 4 more | 2,560 η' |
+//! | 1,024 to 16,383 | two of 4,096 positions, s = log2(η') - 7 and log2(η') - 3 | 2,560 η' |
 //! | 256 to 1,023 | η' positions, s = log2(η') - 6 | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
-//! | fewer | none | η' ln η' |
+//! | fewer | no coarse region | η' ln η' |
 //!
-//! A region of w positions that gets a share p of n opposite hosts, ν = n p/w for each position, errs by
-//! (e^ν - 1)/(ν² w), relative variance: least at ν = 1.6, twice as much at 0.35 and 4.2. So one region serves a
-//! factor of 12 in n well, and 10^5 to 10^7 opposite hosts take the fine region and one or two more. What a
-//! coarse region takes from the fine one costs a host of n, whose coarse lines are not looked at, a relative
-//! variance of p/n: 0.14 % of a host of 1,024 where s is 9.
+//! A region of w positions that gets a share p of n peers has ν = n p/w peers per position. Its relative variance is
+//! (e^ν - 1)/(ν² w): smallest at ν = 1.6, and twice as large at 0.35 and 4.2. One region therefore covers a factor of
+//! 12 in n well, and 10^5 to 10^7 peers need the fine region and one or two more. If the coarse lines of a host are not
+//! read, the peers that went there add a relative variance of p/n: 0.14 % for a host of 1,024 peers and s = 9.
 
 use crate::hash;
 
-/// Fine and coarse regions, at most.
+/// Largest number of regions, fine and coarse.
 pub const REGIONS: usize = 3;
 
-/// Names the positions of a linear estimator that a share of the opposite hosts touches.
+/// The positions of a linear estimator that a share of the peers touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Region {
-    /// The first position.
+    /// First position of the region.
     pub first: u32,
-    /// Positions, whole lines.
+    /// Number of positions, in whole lines.
     pub width: u32,
-    /// Hashes without a bit of it are the region's, if they are of no region behind it.
+    /// Mask of low bits. A hash without any of these bits belongs to the region, unless it belongs to a coarser one.
     mask: u32,
 }
 
-/// Holds all regions of a linear estimator, the fine one first, each twice as coarse as the one before or more.
+/// All regions of a linear estimator, the fine one first. Each is at least twice as coarse as the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Regions {
-    /// The last one again where there are fewer.
+    /// Regions. If there are fewer, the last one is repeated.
     regions: [Region; REGIONS],
     count: u32,
 }
 
 impl Regions {
-    /// The regions of a linear estimator with a fine one of `width` positions.
     pub(crate) fn new(width: u32) -> Self {
         let fine = Region { first: 0, width, mask: 0 };
         let bits = width.ilog2();
@@ -71,24 +68,22 @@ impl Regions {
         &self.regions[..self.count as usize]
     }
 
-    /// Positions of all regions.
     pub(crate) const fn positions(&self) -> u32 {
         let last = self.regions[self.count as usize - 1];
         last.first + last.width
     }
 
-    /// The position of an opposite host with this `hash`.
     #[inline(always)]
     pub(super) fn position(&self, hash: u32) -> u32 {
         let [mut region, coarse @ ..] = self.regions;
-        // Selections, which vectorise.
+        // Selections vectorise, and branches do not.
         for coarse in coarse {
             region = if hash & coarse.mask == 0 { coarse } else { region };
         }
         region.first + hash::reduce(hash, region.width)
     }
 
-    /// How many of `hosts` opposite hosts, a multiple of 2^16, touch the fine region, in the mean.
+    /// Returns the expected number of `hosts` peers that touch the fine region. `hosts` is a multiple of 2^16.
     pub(super) const fn of_fine(&self, hosts: u64) -> u64 {
         match self.coarse_bits() {
             Some(bits) => hosts - (hosts >> bits),
@@ -96,12 +91,12 @@ impl Regions {
         }
     }
 
-    /// s of the first coarse region, if there is one: an opposite host in 2^s does not touch the fine region.
+    /// Returns s of the first coarse region, if any. One peer in 2^s does not touch the fine region.
     pub(super) const fn coarse_bits(&self) -> Option<u32> {
         if self.count > 1 { Some(self.regions[1].mask.count_ones()) } else { None }
     }
 
-    /// Share of the opposite hosts that touches region number `region`.
+    /// Returns the share of the peers that touch region number `region`.
     pub(super) fn share(&self, region: usize) -> f64 {
         let from = |region: usize| {
             let mask = self.as_slice().get(region).map(|region| region.mask);
@@ -134,7 +129,7 @@ mod tests {
         }
     }
 
-    // Of 2^20 hashes a region gets a binomial number: five deviations of it.
+    // A region gets a binomial number of the 2^20 hashes. The tolerance is five standard deviations.
     #[test]
     fn each_region_gets_its_share_all_over_its_positions() {
         for width in [96, 256, 4096, 32_768] {

@@ -1,9 +1,8 @@
-//! Tags: who touched a recorder, in the low part of its word.
+//! Tags, which show which host touched a recorder, in the low part of its word.
 //!
-//! The tag of a host depends on the position in its estimator: were it one number per host,
-//! a giant that shares it by chance would pass for the host at every position. A touch and its
-//! echo have tags of their own. They are made of 16-bit operations alone, which vectorise by
-//! the dozen, because a tally computes them for every position.
+//! The tag of a host depends on the position in its estimator. Otherwise, a host with very many peers and the same tag
+//! would look like that host everywhere. A touch and its echo have different tags. Tags use only 16-bit operations,
+//! which vectorise well, because a tally computes them for every position.
 
 use super::params::TaggedParams;
 use crate::ids::HostId;
@@ -15,7 +14,7 @@ pub(super) struct TagPair {
     pub(super) echo: u16,
 }
 
-/// Makes the tags of one host.
+/// A generator of the tags of one host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tagger {
     flip: u16,
@@ -25,36 +24,33 @@ pub(super) struct Tagger {
 }
 
 impl Tagger {
-    /// The tagger of `host`.
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, host: HostId) -> Self {
         let first = params.hash.of(host.hi, params.tag_key);
         let second = params.hash.of(first, params.tag_key);
         Self {
             flip: first as u16,
-            factor: (first >> 16) as u16 | 1, // odd, or the product would lose bits
+            factor: (first >> 16) as u16 | 1, // An even factor would lose bits.
             offset: second as u16,
             tags: params.tags as u16,
         }
     }
 
-    /// Returns the tags of a touch at `position` and of its echo.
     #[inline(always)]
     pub(super) fn tags(self, position: u16) -> TagPair {
         let mut x = (position ^ self.flip).wrapping_mul(0x9e6d);
         x = (x ^ (x >> 7)).wrapping_mul(self.factor);
         x = (x ^ (x >> 9)).wrapping_add(self.offset).wrapping_mul(0xa2b5);
         let echo = (x ^ (x >> 8)).wrapping_mul(self.factor);
-        // A uniform word to a uniform tag.
         let reduce = |word| high_product(word, self.tags);
         TagPair { touch: reduce(x), echo: reduce(echo ^ (echo >> 7)) }
     }
 }
 
-/// Returns the upper half of the product of `word` and of `factor`, which is less than 2^15.
+/// Returns the upper half of the product of `word` and `factor`, where `factor` is less than 2^15.
 ///
-/// The minimum is always `factor`. Without it, the compiler widens the factor to 32 bits before a loop over words. It
-/// then fails to see that the loop needs no more than 16 bits, and multiplies half a vector at a time.
+/// The minimum is always `factor`. Without it, the compiler widens the factor to 32 bits before a loop over words. The
+/// loop then uses half of each vector.
 #[inline(always)]
 pub(super) fn high_product(word: u16, factor: u16) -> u16 {
     let factor = factor.min(word | 1 << 15);
@@ -80,7 +76,7 @@ mod tests {
         }
     }
 
-    // Expected values: an independent Python implementation (seed 0, Config::default()).
+    // The expected values come from an independent Python implementation (seed 0, Config::default()).
     #[test]
     fn tags_equal_the_pinned_vectors() {
         for (inside, position, touch, echo) in [
@@ -94,8 +90,8 @@ mod tests {
         }
     }
 
-    /// Positions of 16384 at which `a` has, `distance` before `b`, equal tags of touches and
-    /// of echoes, and at which the touch's equals the other's echo's.
+    /// Returns three numbers of positions, out of 16384, at which tags of `a` and `b` match: touch with touch, echo
+    /// with echo, and touch with echo. The positions of `b` are `distance` after those of `a`.
     fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
         let count = |equal: &dyn Fn(TagPair, TagPair) -> bool| {
@@ -109,10 +105,10 @@ mod tests {
         ]
     }
 
-    // 16384 positions match by chance with probability 1/109 each, 150.3 in the mean. Over
-    // 4000 pairs of hosts their mean has a standard deviation of sqrt(150/4000) = 0.19, and
-    // their variance, 149 for independent positions, of about 149·sqrt(2/4000) = 3.3. A
-    // variance of up to twice the ideal would still cost little.
+    // Each of 16384 positions matches by chance with probability 1/109, so the expected number is 150.3. Over 4000
+    // pairs of hosts, its mean has a standard deviation of sqrt(150/4000) = 0.19. For independent positions, its
+    // variance is 149, with a standard deviation of about 149·sqrt(2/4000) = 3.3. Even twice the ideal variance would
+    // cost little.
     #[test]
     fn tags_of_two_hosts_match_like_chance() {
         let params = params();
@@ -134,8 +130,8 @@ mod tests {
         }
     }
 
-    // The tag of a touch says nothing about that of its echo: 109² bins, 1/109² each. Over
-    // 65536 positions of 40 hosts a bin holds 220.6, with a standard deviation of 15.
+    // The tag of a touch does not reveal that of its echo: each of 109² bins has probability 1/109². Over 65536
+    // positions of 40 hosts, a bin holds 220.6, with a standard deviation of 15.
     #[test]
     fn tags_of_a_touch_and_its_echo_are_unrelated() {
         let params = params();
@@ -155,7 +151,7 @@ mod tests {
     fn neighbouring_hosts_have_unrelated_tags() {
         let params = params();
         for i in 0..200 {
-            // Poisson counts of 150 stay within 6·12.3 of it; see above for their variance.
+            // Poisson counts of 150 stay within 6·12.3 of their mean. The comment above explains their variance.
             for n in matches(&params, 0x0a00_0000 + i, 0x0a00_0001 + i, 0) {
                 assert_abs_diff_eq!(n, 150.3, epsilon = 6.0 * 18.0);
             }

@@ -27,7 +27,7 @@ fn small(seed: u64) -> TaggedParams {
     *config.validate().unwrap().counter().tagged().unwrap()
 }
 
-/// The visible ages of an estimator, position by position, as docs/tagged-recorders.md says it.
+/// Returns the visible ages of an estimator, position by position, as docs/tagged-recorders.md defines them.
 fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms::EMPTY;
@@ -35,7 +35,7 @@ fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> 
     for position in 0..params.width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
         let [touch, echo] = places.of(params, position).map(word);
-        // No own touch of the position is more recent than these.
+        // No own touch of the position is more recent than these words.
         let by_echo = (echo / tags).checked_sub(delay);
         let age = (touch / tags).max(by_echo.unwrap_or(0));
         let own_tags = Tagger::new(params, inside.into()).tags(position as u16);
@@ -61,7 +61,7 @@ fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> 
 }
 
 proptest! {
-    // Few lines, ages and hosts, so that touches and echoes meet.
+    // With few lines, ages and hosts, touches and echoes often collide.
     #[test]
     fn histograms_match_their_definition(
         seed: u64,
@@ -112,7 +112,6 @@ fn touches_with_and_without_a_look_leave_the_same_words() {
     let touches: Vec<Touch> = (0..500).map(touch).collect();
     let words =
         |recorders: &[Recorder16]| recorders.iter().map(Recorder16::word).collect::<Vec<_>>();
-    // Of those that were applied before, none changes anything.
     for applied in [0, 250, 500] {
         let [exclusive, looking] = [(); 2].map(|()| untouched(&params));
         let [blind, seen] = [&exclusive, &looking].map(|recorders| Lines::new(&params, recorders));
@@ -145,7 +144,7 @@ fn own_touches_without_foreigners_are_all_visible() {
     assert_eq!(histograms.all[..5].iter().sum::<u32>() as usize, positions.len());
 }
 
-// Whatever echoes do, the words of touches in the window are those of a SLEA without any.
+// The words of touches in the window are those of a SLEA without echoes.
 #[test]
 fn echoes_never_hide_a_touch_in_the_window() {
     for seed in 0..50 {
@@ -168,7 +167,7 @@ fn echoes_never_hide_a_touch_in_the_window() {
     }
 }
 
-// Expected values: an independent Python implementation (seed 0, 412,500 lines).
+// The expected values come from an independent Python implementation (seed 0, 412,500 lines).
 #[test]
 fn places_equal_the_pinned_vectors() {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 412_500, tags: 64 };
@@ -187,8 +186,8 @@ fn places_equal_the_pinned_vectors() {
     }
 }
 
-// Everybody's contact is at one position. Of 20,000 hosts, a place of all lines gets 625 touches
-// in the mean, a binomial number with a standard deviation of 24.6; six of them.
+// All hosts contact the same position. With 20,000 hosts, each place of a line gets 625 touches on average, a binomial
+// number with a standard deviation of 24.6. The tolerance is six deviations.
 #[test]
 fn popular_opposite_host_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
@@ -201,7 +200,8 @@ fn popular_opposite_host_is_spread_over_the_places_of_lines() {
     assert!(touches.iter().all(|n| n.abs_diff(625) < 6 * 25), "{touches:?}");
 }
 
-// Expected values: an independent Python implementation (seed 5, 412,500 lines). The last opposite host is in a coarse region.
+// The expected values come from an independent Python implementation (seed 5, 412,500 lines). The last peer is in a
+// coarse region.
 #[test]
 fn touches_of_both_families_equal_the_pinned_vectors() {
     let [v6, other_v6] = [1, 2].map(|low| [0x2001_0db8, 0, 0, low]);

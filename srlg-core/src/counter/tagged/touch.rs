@@ -1,9 +1,8 @@
-//! [`Touch`]: what a pair changes in the array of lines, found before any recorder is looked at.
+//! [`Touch`]: the change by a pair in the array of lines, computed before any recorder is read.
 //!
-//! Finding is arithmetic alone, which vectorises: [`Touches`] does it for a batch. Touching
-//! then waits for little more than the memory. Any threads may touch at once by swapping
-//! words; a thread that knows that no other touches the same recorders spares the swaps, each
-//! of which takes as long as all the rest.
+//! This computation is pure arithmetic, which vectorises: [`Touches`] does it for a batch. Touching then mostly waits
+//! for memory. Any number of threads may touch at once by swapping words. A thread with exclusive recorders avoids the
+//! swaps, each of which takes as long as everything else.
 
 use super::line::HostLayout;
 use super::params::TaggedParams;
@@ -14,17 +13,16 @@ use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::Recorder16;
 
-/// Holds what a pair changes in an array of lines: two recorders of one line and their words, of the touch and
-/// of its echo.
+/// The change by a pair in an array of lines: two recorders of one line, and the words of the touch and of its echo.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
     pub(super) places: [u32; 2],
-    /// That of the echo in the high half: one value to pass on, not two.
+    /// Words of the touch in the low half and of the echo in the high half, so that only one value is passed on.
     words: u32,
 }
 
 impl Touch {
-    /// The touch of `pair`, `aged` being the word of its age.
+    /// Returns the touch of `pair`. `aged` is the word of its age.
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
         let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
@@ -37,13 +35,12 @@ impl Touch {
         Self { places: places.of(params, position), words }
     }
 
-    /// The words of the touch and of its echo.
     #[inline(always)]
     pub(super) fn words(self) -> [u16; 2] {
         [self.words as u16, (self.words >> 16) as u16]
     }
 
-    /// Returns the number of the recorder that the touch goes to; the echo's is of the same line.
+    /// Returns the number of the recorder of the touch. The recorder of the echo is in the same line.
     #[inline(always)]
     #[must_use]
     pub fn place(self) -> u32 {
@@ -51,19 +48,22 @@ impl Touch {
     }
 }
 
-/// Holds the touches of a batch.
+/// The touches of a batch.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Touches {
     places: [[u32; BATCH]; 2],
-    /// That of the echo in the high half.
+    /// Words of the touches in the low halves and of the echoes in the high halves.
     words: [u32; BATCH],
 }
 
 impl Touches {
-    /// Returns the touches of `pairs`, `age` epochs ago in the lines of `params`.
+    /// Returns the touches of `pairs`, `age` epochs ago, in the lines of `params`.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into several arrays vectorises")]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a loop with one index into several arrays vectorises"
+    )]
     #[must_use]
     pub fn new(params: &TaggedParams, pairs: &impl Batch, age: u32) -> Self {
         let aged = params.step(age);
@@ -88,11 +88,11 @@ impl TouchBatch for Touches {
     }
 }
 
-/// Touches the recorder of `pair`, and its echo, `age` epochs ago in the lines of `params`, whose
-/// recorders are packed in `words`: the work of one thread among many.
+/// Touches the recorder of `pair`, and that of its echo, `age` epochs ago, in the lines of `params`. The recorders are
+/// packed in `words`, and other threads may touch them too.
 ///
 /// # Panics
-/// When `words` do not hold all recorders.
+/// Panics if `words` do not contain all recorders.
 #[inline(always)]
 pub fn touch_lines(
     params: &TaggedParams,
@@ -102,7 +102,7 @@ pub fn touch_lines(
 ) {
     let touch = Touch::new(params, pair, params.step(age));
     let (places, touched) = (touch.places, touch.words());
-    // Both are read before either is written: neither load waits for the other.
+    // Both words are read before either is written, so that neither load waits for the other.
     let looks = places.map(|place| Packed::look(words, place as usize));
     for kind in 0..2 {
         let (packed, seen) = looks[kind];

@@ -1,53 +1,55 @@
-//! The tagged estimate: survival analysis of what a host touched itself.
+//! The tagged estimate: a survival analysis of a host's own touches.
 //!
-//! A position of a host's linear estimator shows the host's own last touch, of age m, unless
-//! foreigners hid it in the place of the touch and in that of its echo. So the position tells
-//! one of two things: the own touch has age m (it is visible), or it is older than what is
-//! there, or there is none (a foreign touch *censors* it at that age). That is the setting of
-//! Kaplan and Meier (1958): with R positions still at risk at age m, of which d show an own
-//! touch of age m, a share 1 - d/R of the positions survives. The product S over the ages of
-//! the window is the share of positions without any own touch, whatever foreigners hid.
+//! A position of a host's linear estimator shows the host's own last touch, of age m, unless other hosts hid it in the
+//! place of the touch and in that of its echo. Either the own touch is visible and has age m. Or a touch of another
+//! host *censors* the position: an own touch, if any, is older. This is the setting of Kaplan and Meier (1958). Of R
+//! positions still at risk at age m, d show an own touch of age m, and a share 1 - d/R survives. The product S over the
+//! ages of the window is the share of positions without an own touch, whatever other hosts hid.
 //!
-//! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`: η' times
-//! the cumulative hazard. It is in closed form, takes nothing from outside the host's own
-//! positions, and is the non-parametric maximum likelihood.
+//! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`, which is η' times the cumulative
+//! hazard. This estimate has a closed form, uses only the host's own positions, and is the non-parametric maximum
+//! likelihood.
 //!
-//! Ties. Of touches of one age the smaller tag stays. So a foreign touch of age m whose tag is
-//! larger than the host's excludes an own touch of that age: the position is at risk at m and
-//! censored thereafter. One whose tag is smaller might hide an own touch: it leaves before m.
-//! Which of the two happens depends on two tags alone, not on whether there is an own touch.
+//! # Ties
+//! Among touches of one age, the smaller tag stays. If another host's touch of age m has a larger tag than the host, it
+//! excludes an own touch of that age. The position is then at risk at m and censored afterwards. If its tag is smaller,
+//! it might hide an own touch, and the position leaves before m. The case depends only on two tags, not on whether an
+//! own touch exists.
 //!
-//! False matches. A foreign word has the host's own tag with probability 1/T, and then looks like
-//! an own touch. For each such false match T - 1 words of the same age with another tag are
-//! expected, and these can be counted. One place of age m is one *chance* for a false match,
-//! whatever its tag; where both places have age m, each is a chance if the other does not exclude
-//! an own touch: 2 where both might hide one, 0 where both exclude it. So d loses the number of
-//! chances over T - 1; and positions whose tags are equal tell nothing of an own touch, so R
-//! loses the chances of the hidden ones over T - 1.
+//! # False matches
+//! A word of another host has the host's own tag with probability 1/T, and then looks like an own touch. For each false
+//! match, T - 1 words of the same age with other tags are expected, which can be counted. A place of age m is one
+//! *chance* for a false match, whatever its tag. If both places have age m, each is a chance if the other does not
+//! exclude an own touch. This gives 2 chances if both might hide one, and 0 if both exclude one.
 //!
-//! The oldest epoch. Of the M touches of an epoch that the window cuts, a share s of its slices
-//! is in the window: its hazard counts s times. How many of the M really are nobody knows: were each in a slice
-//! of its own choice, a binomial number with the variance s(1 - s)M; were all in one slice, all or none, with
-//! the variance s(1 - s)M². The larger is stated: of even contacts it is next to nothing, as M is one of some
-//! 500 parts of n, and a burst at the edge is what it is for.
+//! So d is reduced by the number of chances over T - 1. A position with equal tags shows nothing of an own touch, so R
+//! is reduced by the chances of the hidden positions over T - 1.
 //!
-//! Standard error (Greenwood 1926): `η'² Σ o/(R(R - d))` is the variance of η' ln S, o being
-//! the observed matches, false ones included, if the number of opposite hosts were a Poisson
-//! variable; as it is a fixed number n, its variance n comes off.
+//! # The oldest epoch
+//! If the window contains only a share s of the slices of its oldest epoch, the hazard of that epoch counts s times.
+//! How many of its M touches are in the window is unknown. Independent touches would give a binomial number with the
+//! variance s(1 - s)M. Touches in a single slice would give all or none, with the variance s(1 - s)M². The larger one
+//! is stated. It is negligible for even contacts, and matters for a burst at the edge of the window.
 //!
-//! The fine region gets a share p of the opposite hosts, with n/p in place of n, and of the variance n/p²: the
-//! sum counts as if all η'/p positions of such a region were there. Where the fine region is nearly used up the
-//! coarse ones are looked at, and [`pooled`](super::pooled) estimates from all of them.
+//! # Standard error
+//! The variance of η' ln S is `η'² Σ o/(R(R - d))` (Greenwood 1926), where o is the number of observed matches,
+//! including false ones. This holds if the number of peers is a Poisson variable. It is a fixed number n, so its
+//! variance n is subtracted.
 //!
-//! Beyond range. Where no position is left at risk the sum stops. What it has by then is what was seen, with its
-//! error: the truth is above it but for that error. So the bound that is stated is two standard errors below.
+//! The fine region gets a share p of the peers, so n/p replaces n and the variance becomes n/p². The sum counts as if
+//! all η'/p positions of such a region were there. If the fine region is nearly used up, the coarse regions are read
+//! too, and [`pooled`](super::pooled) estimates from all of them.
+//!
+//! # Beyond the range
+//! If no position is left at risk, the sum stops. It then contains what was seen, with its error. The stated bound is
+//! two standard errors below it.
 
 use super::histograms::Histograms;
 use super::params::{AGES, TaggedParams};
 use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
 
-/// Cardinality over `span` of a host with these `histograms` of its fine region.
+/// Returns the estimated cardinality over `span` of a host with these `histograms` of its fine region.
 pub(super) fn estimate_fine(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -57,7 +59,7 @@ pub(super) fn estimate_fine(
     estimate_run(params, histograms, span, width, params.regions.share(0) / width).stated()
 }
 
-/// The sum over ages of a region of so many `positions`, each of which a peer touches with the probability `rate`.
+/// Returns the sum over ages for a region of this number of `positions`. A peer touches each with probability `rate`.
 pub(super) fn estimate_run(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -65,12 +67,12 @@ pub(super) fn estimate_run(
     positions: f64,
     rate: f64,
 ) -> Sum {
-    // The inverse of the share S that survives: one logarithm in the end, not one per age.
+    // The inverse of the surviving share S needs only one logarithm at the end, instead of one per age.
     let (mut at_risk, mut inverse, mut greenwood, mut edge) = (positions, 1.0, 0.0, 0.0);
     let mut is_beyond = false;
     for age in 0..span.ages as usize {
         if histograms.all[age] == 0 && at_risk > 1.0 {
-            continue; // adds 0 and multiplies by 1
+            continue; // This age adds 0 and multiplies by 1.
         }
         let share = span.share(age);
         let AtRisk { risk, touched, own } = AtRisk::at_age(params, histograms, age, at_risk);
@@ -94,25 +96,26 @@ pub(super) fn estimate_run(
     Sum { cardinality: libm::log(inverse) / rate, variance, is_beyond }
 }
 
-/// The variance of how many of `touches` in an epoch are in the window, which has a `share` of the epoch.
+/// Returns the variance of the number of `touches` of an epoch that are in the window, which contains a `share` of the
+/// epoch.
 pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
-    let touches = touches.max(0.0); // false matches may be fewer than expected
+    let touches = touches.max(0.0); // There may be fewer false matches than expected.
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// Positions at an age.
+/// The positions at one age.
 #[derive(Clone, Copy)]
 pub(super) struct AtRisk {
-    /// R: positions that would show an own touch.
+    /// R: number of positions that would show an own touch.
     pub(super) risk: f64,
-    /// d: positions that do, less false matches.
+    /// d: number of positions that show an own touch, without the expected false matches.
     pub(super) touched: f64,
-    /// Positions that do, or seem to.
+    /// o: number of positions that show an own touch or a false match.
     pub(super) own: f64,
 }
 
 impl AtRisk {
-    /// Of `at_risk` positions that no younger age has used up.
+    /// Returns the positions at `age`. No younger age has used up the `at_risk` positions.
     pub(super) fn at_age(
         params: &TaggedParams,
         histograms: &Histograms,
@@ -124,25 +127,25 @@ impl AtRisk {
         let (hidden, twice) = (count(&histograms.hidden), count(&histograms.hidden_twice));
         let chances = all - own + twice - count(&histograms.excluded_twice);
         let other_tags = f64::from(params.tags - 1);
-        // Where tags are equal nothing can be told either.
+        // Positions with equal tags show nothing, so they are not at risk.
         let risk = at_risk - hidden - (hidden + twice) / other_tags;
         Self { risk, touched: own - chances / other_tags, own }
     }
 }
 
-/// What the sum over the ages of a window gives.
+/// The sum over the ages of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
-    /// Opposite hosts, or fewer than none if false matches are fewer than expected.
+    /// Number of peers, negative if there are fewer false matches than expected.
     pub(super) cardinality: f64,
-    /// The variance that it would have if their number were a Poisson variable.
+    /// Variance of `cardinality` if the number of peers were a Poisson variable.
     pub(super) variance: f64,
-    /// Whether no position was left at some age.
+    /// Whether some age had no position left.
     pub(super) is_beyond: bool,
 }
 
 impl Sum {
-    /// The estimate with its standard error.
+    /// Returns the estimate with its standard error.
     pub(super) fn stated(self) -> Estimate {
         let Self { cardinality, variance, is_beyond } = self;
         let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
@@ -170,14 +173,14 @@ mod tests {
 
     const WINDOW: Span = Span::whole(150, 2);
 
-    /// The estimate of all positions, each of which gets as many opposite hosts as another.
+    /// Returns the estimate from all positions, each of which gets the same share of the peers.
     fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
         let width = f64::from(params.width);
         estimate_run(params, histograms, span, width, 1.0 / width).stated()
     }
 
-    /// Histograms of positions by (age, count, count that is own); half of the others might hide
-    /// an own touch. The rest is untouched.
+    /// Returns histograms of positions by (age, count, own count). Half of the positions that are not own might hide an
+    /// own touch. All other positions are untouched.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
         let mut histograms = Histograms::EMPTY;
         for &(age, all, own) in positions {
@@ -194,11 +197,11 @@ mod tests {
         let estimate =
             estimate(&params(), &run(&[(0, 500, 500), (70, 400, 400), (149, 100, 100)]), WINDOW);
         let counted = crate::counter::estimate::linear_cardinality(1000.0, 16_384).unwrap();
-        // Three logarithms and sums, each within an ulp or so of numbers below 1.
+        // Three logarithms and sums each have an error of about an ulp of numbers below 1.
         let rounding = 16_384.0 * 8.0 * f64::EPSILON;
         assert_abs_diff_eq!(estimate.cardinality, counted, epsilon = rounding);
         assert_eq!(estimate.range, EstimateRange::Within);
-        // η'(e^t - t - 1) at t = 0.06299: the variance of linear counting.
+        // At t = 0.06299, η'(e^t - t - 1) is the variance of linear counting.
         let load = counted / 16_384.0;
         let expected = libm::sqrt(16_384.0 * (libm::exp(load) - load - 1.0));
         assert_abs_diff_eq!(estimate.std_error / expected, 1.0, epsilon = 1e-9);
@@ -206,14 +209,14 @@ mod tests {
 
     #[test]
     fn touches_that_foreigners_hid_are_made_up_for() {
-        // Half of all positions were touched by foreigners at age 3: of own touches of age 9,
-        // half are seen. 75 of the foreign touches have the host's tag by chance.
+        // Other hosts touched half of all positions at age 3, so half of the own touches of age 9 are visible. 75 of
+        // the other touches have the host's tag by chance.
         let false_matches = 75;
         let seen = run(&[(3, 75 + 75 * 108, false_matches), (9, 250, 250)]);
         let estimate = estimate(&params(), &seen, WINDOW);
-        // 250 of the 16384 - 8175 positions at risk, a hazard of ln(8209/7959).
+        // 250 of the 16384 - 8175 positions at risk are touched, a hazard of ln(8209/7959).
         let expected = 16_384.0 * libm::log(8209.0 / 7959.0);
-        // 75·108 foreign touches that do not match stand for 75 that do: no difference.
+        // 75·108 touches that do not match balance 75 that do, so the difference is 0.
         assert_abs_diff_eq!(estimate.cardinality, expected, epsilon = 1e-6);
     }
 
@@ -234,7 +237,8 @@ mod tests {
         let whole = estimate(&params(), &histograms, WINDOW);
         let half = estimate(&params(), &histograms, Span { oldest_slices: 1, ..WINDOW });
         assert_abs_diff_eq!(half.cardinality, whole.cardinality / 2.0, epsilon = 1e-9);
-        // A quarter of the variance of a Poisson number, less half of the hosts, and one coin for all of them.
+        // This is a quarter of the variance of a Poisson number, minus half of the hosts, plus one coin toss for all of
+        // them.
         let poisson = whole.std_error * whole.std_error + whole.cardinality;
         let all = whole.cardinality * whole.cardinality;
         let expected = poisson / 4.0 - half.cardinality + all / 4.0;
@@ -245,10 +249,10 @@ mod tests {
     fn full_run_is_beyond_range_and_a_lower_bound() {
         let giant = estimate(&params(), &run(&[(0, 16_384, 16_384)]), WINDOW);
         assert_eq!(giant.range, EstimateRange::Beyond);
-        // η' ln η' with an error of η' for the last position, twice.
+        // The bound is η' ln η' minus twice the error of η' for the last position.
         let least = 16_384.0 * (libm::log(16_384.0) - 2.0);
         assert!((least..least + 100.0).contains(&giant.cardinality), "{giant:?}");
-        // Foreigners filled it: nothing is known, and nothing is made up.
+        // If other hosts filled the estimator, nothing is known, and nothing may be reported.
         let hidden = estimate(&params(), &run(&[(0, 16_384, 150)]), WINDOW);
         assert!(hidden.cardinality < 10.0, "{hidden:?}");
         let hidden = estimate(&params(), &run(&[(0, 16_000, 146), (1, 384, 3)]), WINDOW);

@@ -1,4 +1,4 @@
-//! How likely a host is missed: from the ages of the cells as they are. The formulas are derived in
+//! The probability that a host is missed, computed from the current ages of the cells. The formulas are derived in
 //! [`cells`](super).
 
 use super::params::{CellsParams, SLOTS};
@@ -6,23 +6,25 @@ use super::spell::SPELLING;
 use crate::epoch::Span;
 use crate::finder::NOT_FOUND;
 
-/// The probability to miss a host of θ that the choice of `c_min` accepts.
+/// Probability of missing a host with θ peers that `c_min` accepts.
 pub const ACCEPTED_MISS: f64 = 1.3e-4;
 
-/// The fewest cells of a candidate: one cell says nothing.
+/// Least number of cells of a candidate. A single cell is not significant.
 pub const LEAST_CELLS: u32 = 2;
 
-/// Says what is asked of a candidate: more than `cells` cells; of hosts with exactly `cells` a `share`.
+/// The number of cells that a candidate needs. All hosts with more than `cells` cells qualify, and a `share` of those
+/// with exactly `cells`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Requirement {
-    /// The fewest cells of a candidate.
+    /// Least number of cells of a candidate.
     pub cells: u32,
-    /// Share of the hosts with so many cells that are candidates: 1 but where a limit leaves no more.
+    /// Share of the hosts with exactly `cells` cells that are candidates. It is below 1 only if the candidate limit
+    /// requires it.
     pub share: f64,
 }
 
 impl Requirement {
-    /// Returns what is asked of an IPv6 host where this is asked of others: at least the cells that spell its address.
+    /// Returns the requirement for IPv6 hosts, which need at least the cells that spell an address.
     #[must_use]
     pub fn of_v6(self) -> Self {
         let least = least_v6(self.cells);
@@ -30,7 +32,8 @@ impl Requirement {
     }
 }
 
-/// Returns the fewest cells of an IPv6 candidate, where `c_min` are asked of others: fewer do not spell its address.
+/// Returns the least number of cells of an IPv6 candidate if other hosts need `c_min`. Fewer cells do not spell its
+/// address.
 #[must_use]
 pub fn least_v6(c_min: u32) -> u32 {
     c_min.max(SPELLING as u32)
@@ -42,7 +45,7 @@ impl From<u32> for Requirement {
     }
 }
 
-/// Tells how many of all cells have each age in the window.
+/// The number of cells of each age in the window.
 #[derive(Clone, Copy, Debug)]
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
@@ -52,18 +55,19 @@ pub struct AgeHistogram<'a> {
 }
 
 impl<'a> AgeHistogram<'a> {
-    /// Returns the histogram over `span` in which `counts[u]` cells of the array of `params` have the age u.
+    /// Returns the histogram over `span` in which `counts[u]` cells of the array of `params` have age u.
     ///
     /// # Panics
-    /// When there are not as many counts as the span has ages.
+    /// Panics if the number of counts differs from the number of ages of the span.
     #[must_use]
     pub fn new(params: &'a CellsParams, counts: &'a [u32], span: Span) -> Self {
-        assert_eq!(counts.len(), span.finder_ages as usize, "ages of a span");
+        assert_eq!(counts.len(), span.finder_ages as usize, "each age of the span needs a count");
         Self { params, counts, ends: [span.finder_youngest, span.finder_oldest] }
     }
 
-    /// What `distinct_pairs` pairs per window of `window` slices would leave, in contact evenly in it and before
-    /// it, in `counts`, where a running epoch ends. Of more ages than `counts` has room for some are taken for one.
+    /// Returns the histogram that a load of `distinct_pairs` pairs per window of `window` slices leaves in `counts`, at
+    /// the end of an epoch. Contacts are even in the window and before it. If `counts` has too few entries, several
+    /// ages are combined into one.
     pub(crate) fn of_load(
         params: &'a CellsParams,
         window: u32,
@@ -80,7 +84,6 @@ impl<'a> AgeHistogram<'a> {
             (f64::from(epoch) / f64::from(window), [epoch.min(window), oldest])
         };
         let sampled = libm::ldexp(distinct_pairs as f64, -(params.lsb_threshold as i32));
-        // In an age, per cell.
         let touches = libm::ldexp(sampled, -(params.cell_bits as i32)) * share;
         let touched = |ages: usize| {
             let touched = -libm::expm1(-touches * ages as f64);
@@ -105,15 +108,15 @@ impl<'a> AgeHistogram<'a> {
         self.counts.iter().map(|&count| self.share(count)).sum()
     }
 
-    /// Returns the probability that a host of `cardinality` opposite hosts, in contact evenly over the
-    /// window, holds fewer cells than are `asked`.
+    /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`. Its contacts are
+    /// even over the window.
     #[must_use]
     pub fn miss(self, cardinality: f64, asked: impl Into<Requirement>) -> f64 {
         missed(self.visible(cardinality), asked.into())
     }
 
-    /// Returns the probability that a host of `cardinality` opposite hosts, all in contact in the oldest epoch of the
-    /// window alone, holds fewer cells than are `asked`.
+    /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`. All its contacts
+    /// are in the oldest epoch of the window.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "a window has ages")]
     pub fn burst_miss(self, cardinality: f64, asked: impl Into<Requirement>) -> f64 {
@@ -122,8 +125,8 @@ impl<'a> AgeHistogram<'a> {
         missed(touched * oldest, asked.into())
     }
 
-    /// Returns the largest number of cells that a host of θ has but for [`ACCEPTED_MISS`], at least
-    /// [`LEAST_CELLS`].
+    /// Returns the largest number of cells that a host with θ peers holds with a probability of at least 1 -
+    /// [`ACCEPTED_MISS`]. The result is at least [`LEAST_CELLS`].
     #[must_use]
     pub fn c_min(self) -> u32 {
         let p = self.visible(self.threshold());
@@ -131,18 +134,18 @@ impl<'a> AgeHistogram<'a> {
         (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
     }
 
-    /// The most hosts, in the mean and to a few percent, that may hold at least `cells` cells each, however
-    /// `distinct_pairs` pairs are spread over hosts.
+    /// Returns the largest expected number of hosts, to a few percent, that may hold at least `cells` cells each. The
+    /// bound applies to any distribution of `distinct_pairs` pairs over hosts.
     ///
-    /// Of hosts of n opposite hosts there are L/n at most, and a share P(n) of them holds so many cells. Whatever the mix
-    /// of hosts is, those that do are no more than L times the largest P(n)/n.
+    /// At most L/n hosts have n peers, and a share P(n) of them holds that many cells. For any mix of hosts, their
+    /// number is therefore at most L times the largest P(n)/n.
     pub(crate) fn most_candidates(self, distinct_pairs: u64, cells: u32) -> f64 {
-        // From hosts of this size on, by steps of a tenth, until all hold as many cells.
+        // The search starts at this size, and grows by a tenth until all hosts hold enough cells.
         let mut cardinality = f64::from(cells);
         let mut most = 0.0_f64;
         loop {
             most = most.max(self.most_holding(cardinality, cells) / cardinality);
-            // Larger hosts are fewer than that, whatever share of them holds so many.
+            // Larger hosts are fewer than the bound, whatever share of them holds enough cells.
             if 1.0 / cardinality < most || cardinality > u32::MAX.into() {
                 return distinct_pairs as f64 * most;
             }
@@ -150,10 +153,11 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns the probability that a host of `cardinality` peers holds at least `cells` cells, or an upper bound of it.
+    /// Returns the probability that a host with `cardinality` peers holds at least `cells` cells, or an upper bound of
+    /// it.
     ///
-    /// For θ below 64 every pair is sampled, and [`miss`](Self::miss) is too large. There this is the probability that
-    /// so many contacts are visible, if each had a slot of its own. Contacts that share a slot show fewer cells.
+    /// For θ below 64, every pair is sampled, and [`miss`](Self::miss) is too large. There, this is the probability
+    /// that enough contacts are visible if each has a slot of its own. Contacts that share a slot show fewer cells.
     pub(crate) fn most_holding(self, cardinality: f64, cells: u32) -> f64 {
         match self.params.lsb_threshold {
             0 => 1.0 - below(cardinality as u32, self.visible_contacts(), cells),
@@ -161,15 +165,17 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns whether hosts of θ are missed more often than [`NOT_FOUND`] even where only `cells` are asked of them.
+    /// Returns whether hosts with θ peers are missed more often than [`NOT_FOUND`] even if they need only `cells`
+    /// cells.
     #[must_use]
     pub fn is_crowded(self, cells: u32) -> bool {
         self.bound(self.threshold(), cells) > NOT_FOUND
     }
 
-    /// Returns the probability of [`miss`](Self::miss), or for θ below 64 a closer upper bound. There every pair is sampled,
-    /// so no more slots than contacts can be visible: the number of visible slots is taken for binomial, with the same mean
-    /// and one draw for each contact.
+    /// Returns the probability of [`miss`](Self::miss), or for θ below 64 a closer upper bound.
+    ///
+    /// For θ below 64, every pair is sampled, so there are at most as many visible slots as contacts. The number of
+    /// visible slots is then treated as binomial with the same mean and one draw for each contact.
     pub(crate) fn bound(self, cardinality: f64, cells: u32) -> f64 {
         let slots = match self.params.lsb_threshold {
             0 => SLOTS.min(cardinality as u32),
@@ -178,9 +184,9 @@ impl<'a> AgeHistogram<'a> {
         below(slots, self.visible(cardinality) * f64::from(SLOTS) / f64::from(slots), cells)
     }
 
-    /// Returns the least cardinality, to 1 %, of which hosts that hold fewer cells than are `asked` are at most
-    /// [`NOT_FOUND`]: 99 % of those in contact evenly over the window are found. Infinite where the
-    /// cells hide even the largest hosts.
+    /// Returns the least cardinality, to 1 %, at which hosts hold fewer cells than `asked` with a probability of at
+    /// most [`NOT_FOUND`]. 99 % of the hosts whose contacts are even over the window are then found. The result is
+    /// infinite if the cells hide even the largest hosts.
     #[must_use]
     pub fn found_from(self, asked: impl Into<Requirement>) -> f64 {
         let asked = asked.into();
@@ -198,13 +204,13 @@ impl<'a> AgeHistogram<'a> {
         most
     }
 
-    /// p: probability that a slot of such a host is visible.
+    /// Returns p, the probability that a slot of such a host is visible.
     fn visible(self, cardinality: f64) -> f64 {
         let slices = self.slices();
         let per_slice = -self.samples(cardinality) / self.per_age(slices).sum::<f64>();
-        // Probability that a slot has no sample of an age, where that has so many slices.
+        // This is the probability that a slot has no sample of an age with this number of slices.
         let none = slices.map(|slices| libm::exp(per_slice * slices));
-        // Probability that no sample of the slot is of a smaller age.
+        // This is the probability that the slot has no sample of a smaller age.
         let mut none_before = 1.0;
         let visible = self.per_age(none).zip(self.shown()).map(|(none, shown)| {
             let first = none_before * (1.0 - none);
@@ -214,20 +220,20 @@ impl<'a> AgeHistogram<'a> {
         visible.sum()
     }
 
-    /// Share of the contacts, even over the window, that no stranger hides.
+    /// Returns the share of the contacts, even over the window, that no other host hides.
     fn visible_contacts(self) -> f64 {
         let slices = self.slices();
         let visible = self.per_age(slices).zip(self.shown()).map(|(slices, shown)| slices * shown);
         visible.sum::<f64>() / self.per_age(slices).sum::<f64>()
     }
 
-    /// Slices of the youngest age, of each age between, and of the oldest.
+    /// Returns the number of slices of the youngest age, of each age between, and of the oldest age.
     fn slices(self) -> [f64; 3] {
         let [youngest, oldest] = self.ends;
         [youngest, self.params.epoch_slices, oldest].map(f64::from)
     }
 
-    /// Returns for each age the value of its kind: the youngest, one between, or the oldest.
+    /// Returns, for each age, the value of its kind: the youngest, one between, or the oldest.
     fn per_age(self, [youngest, between, oldest]: [f64; 3]) -> impl Iterator<Item = f64> {
         let last = self.counts.len() - 1;
         (0..=last).map(move |age| match age {
@@ -237,16 +243,16 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    /// μ: samples per slot of a host.
+    /// Returns μ, the number of samples per slot of a host.
     fn samples(self, cardinality: f64) -> f64 {
         libm::ldexp(cardinality / f64::from(SLOTS), -(self.params.lsb_threshold as i32))
     }
 
-    /// Per age the probability that no stranger hides what was touched then: none has a smaller age, and
-    /// of those with the same age none wins the tie.
+    /// Returns, for each age, the probability that no other host hides a touch of that age. No touch of another host
+    /// may have a smaller age, or have the same age and win the tie.
     fn shown(self) -> impl Iterator<Item = f64> {
         let mut younger = 0.0;
-        // Where all cells were touched, the next one to be free is taken for half a cell: something may be shown.
+        // If all cells were touched, half a cell is counted as free, so that some touch may be visible.
         let free = move |younger: f64| (1.0 - younger).max(self.share(1) / 2.0);
         self.counts.iter().map(move |&count| {
             let before = free(younger);
@@ -255,17 +261,17 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    /// Returns the share of all cells that `cells` are.
+    /// Returns the number `cells` as a share of all cells.
     #[must_use]
     pub fn share(self, cells: u32) -> f64 {
         libm::ldexp(cells.into(), -(self.params.cell_bits as i32))
     }
 }
 
-/// `(a - b) / ln(a / b)`: the mean of a share that falls from `a` to `b`, by as much of itself at any time.
+/// Returns `(a - b) / ln(a / b)`: the mean of a share that decays exponentially from `a` to `b`.
 fn log_mean(a: f64, b: f64) -> f64 {
     let fall = (a - b) / a;
-    // A series where the quotient would be one of rounding errors.
+    // For a small fall, the quotient would consist of rounding errors, so a series replaces it.
     if fall < 1e-4 {
         a * (1.0 - fall / 2.0 - fall * fall / 12.0)
     } else {
@@ -273,12 +279,12 @@ fn log_mean(a: f64, b: f64) -> f64 {
     }
 }
 
-/// Probability that a host whose slots are visible with probability `p` holds fewer cells than are `asked`.
+/// Returns the probability that a host holds fewer cells than `asked`, if its slots are visible with probability `p`.
 fn missed(p: f64, Requirement { cells, share }: Requirement) -> f64 {
     share * below(SLOTS, p, cells) + (1.0 - share) * below(SLOTS, p, cells + 1)
 }
 
-/// `P(Binomial(slots, p) < c_min)`.
+/// Returns `P(Binomial(slots, p) < c_min)`.
 fn below(slots: u32, p: f64, c_min: u32) -> f64 {
     if c_min > slots {
         return 1.0;

@@ -1,5 +1,5 @@
-//! How often hosts are missed, counted: *ghosts* are hosts that were not there, whose cells are looked up in an array
-//! as others left it.
+//! The frequency of missed hosts, measured with *ghosts*: hosts that sent nothing, whose cells are looked up in an
+//! array that other hosts filled.
 
 use super::chance::AgeHistogram;
 use super::tests::{config, params, untouched, whole, words};
@@ -14,7 +14,6 @@ use std::format;
 use std::vec;
 use std::vec::Vec;
 
-/// How many cells have each age of the window.
 fn histogram(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec<u32> {
     let mut counts = vec![0; ages as usize];
     for word in words(cells) {
@@ -25,7 +24,6 @@ fn histogram(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec<u32> 
     counts
 }
 
-/// A generator of random numbers: splitmix64.
 struct Random(u64);
 
 impl Random {
@@ -39,14 +37,14 @@ impl Random {
     }
 }
 
-/// Touches a random slot of `inside`, as a sampled pair does: pairs that are not sampled touch nothing, so
-/// their hashes need not be found.
+/// Returns the touch of a random slot of `inside`, as a sampled pair makes it. Pairs that are not sampled touch
+/// nothing, so no hashes are needed to select them.
 fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Random) -> (u32, u64) {
     let opposite = random.next() as u32;
     params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
 }
 
-/// Cells after a window in which `samples` sampled pairs came, evenly, of hosts with some of them each.
+/// Returns the cells after a window of `samples` sampled pairs, evenly over time, from hosts with a few samples each.
 fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) -> Vec<Recorder64> {
     let cells = untouched(params);
     for number in 0..samples {
@@ -57,8 +55,8 @@ fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) ->
     cells
 }
 
-/// The share of hosts of `cardinality` that were not there whose contacts, of an age that `age_of` says,
-/// would hold fewer than `c_min` cells: *ghosts*, looked up in the array as it is.
+/// Returns the share of ghosts with `cardinality` peers that would hold fewer than `c_min` cells of the array. `age_of`
+/// returns the age of a contact.
 fn missed_ghosts(
     params: &CellsParams,
     cells: &[Recorder64],
@@ -88,12 +86,12 @@ fn missed_ghosts(
 /// Ghosts of a kind.
 const GHOSTS: u32 = 10_000;
 
-// The stated probabilities, at loads from next to nothing to far too much: up to 8 samples per cell. 10,000
-// ghosts tell a share of m to sqrt(m / 10000): 15 % of m, or four standard deviations where that is more.
+// The loads range from nearly nothing to far too much, 8 samples per cell. With 10,000 ghosts, a share of m has the
+// standard deviation sqrt(m / 10000). The tolerance is 15 % of m, or four standard deviations if that is more.
 #[test]
 fn ghosts_are_missed_as_often_as_it_is_said() {
     let mut random = Random(7);
-    // In windows of few ages many contacts of a cell are of the same age.
+    // In windows of few ages, many contacts of a cell have the same age.
     for (ages, samples) in [
         (60, 500),
         (60, 5_000),
@@ -124,14 +122,14 @@ fn ghosts_are_missed_as_often_as_it_is_said() {
         let from = histogram.found_from(c_min);
         if from < 4096.0 {
             let ghosts = missed_ghosts(&params, &cells, from as u32, c_min, &mut random, even);
-            // The cardinality is right to 1 %, and 5 % fewer contacts are missed twice as often.
+            // The cardinality is exact to 1 %, and 5 % fewer contacts are missed twice as often.
             assert!((0.006..0.014).contains(&ghosts), "{samples} {from}: {ghosts}");
         }
     }
 }
 
-// Epochs of ten slices, of which the window cuts the youngest and the oldest: contacts are even over slices, not over
-// ages.
+// Epochs have ten slices, and the window cuts the youngest and the oldest epoch. Contacts are even over slices, not
+// over ages.
 #[test]
 fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
     let all: Params = Config { window: 300, ..config(12, 1024) }.validate().unwrap();
@@ -159,8 +157,8 @@ fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
     }
 }
 
-// For θ below 64 `miss` is far above the share that is missed. The bounds by which plans are made are closer, and on the
-// safe side: of misses for hosts of 2θ, and of holders for the hosts that compete with them.
+// For θ below 64, `miss` is far above the measured share. The bounds that plans use are closer, and on the safe side:
+// for misses of hosts with 2θ peers, and for the number of hosts that compete with them.
 #[test]
 fn ghosts_of_small_thresholds_are_missed_and_hold_cells_no_more_often_than_the_bounds_say() {
     let mut random = Random(13);

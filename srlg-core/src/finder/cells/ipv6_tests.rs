@@ -1,5 +1,5 @@
-//! What cells promise of IPv6 hosts. Expected values of pinned vectors: an independent Python implementation of the module's
-//! text.
+//! The guarantees of cells for IPv6 hosts. The expected values of pinned vectors come from an independent Python
+//! implementation of the module's text.
 
 use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
@@ -19,8 +19,8 @@ fn hosts() -> impl Strategy<Value = Vec<Limbs>> {
 }
 
 proptest! {
-    // Any cells of a host, four and more, in any order; even where another host, or a damaged
-    // symbol, has the same fingerprint.
+    // Any four or more cells of a host spell it, in any order, even if another host or a damaged symbol has the same
+    // fingerprint.
     #[test]
     fn any_four_cells_spell_the_host(
         host in hosts(),
@@ -36,7 +36,6 @@ proptest! {
             cells.iter().map(|&(place, word)| params.owner(place, word)).collect();
         prop_assert_eq!(owners.len(), 1);
         prop_assert!(owners.iter().all(|owner| owner.is_fingerprint() && params.host(*owner).is_none()));
-        // Cells more, whose symbols are others'.
         for strays in 0..=3 {
             let mut spelt = Vec::new();
             params.spell(&mut cells, |host, count| spelt.push((host, count)));
@@ -51,7 +50,7 @@ proptest! {
 fn two_hosts_of_one_fingerprint_are_both_spelt() {
     let params = params(config(18, 1024));
     let first: Limbs = [0x2001_0db8, 1, 2, 3];
-    // The cells of both, as if their fingerprints were equal: spelling looks at places and symbols.
+    // The cells of both hosts are combined as if their fingerprints were equal. Spelling compares places and symbols.
     let second: Limbs = [0x2001_0db8, 9, 9, 9];
     let mut cells: Vec<(u32, u64)> = (0..10)
         .map(|slot| touch_of(&params, if slot < 5 { first } else { second }, slot, 0))
@@ -62,7 +61,6 @@ fn two_hosts_of_one_fingerprint_are_both_spelt() {
     assert_eq!(spelt, vec![(first, 5), (second, 5)]);
 }
 
-// Of seed 0.
 #[test]
 fn ipv6_cells_and_words_equal_the_pinned_vectors() {
     let documentation = [0x2001_0db8, 0, 0, 1];
@@ -117,7 +115,7 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
     }
 }
 
-// Of seed 5: pairs of one family and of two, an IPv4 host among them that is written as an IPv4-mapped one.
+// The vectors use seed 5. The pairs have one or two families, and one IPv4 host is written as an IPv4-mapped address.
 #[test]
 fn touched_cells_of_both_families_equal_the_pinned_vectors() {
     let (v6, v4) = ([0x2001_0db8, 0, 0, 1], [0, 0, 0xffff, 0xc000_0201]);
@@ -131,7 +129,7 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
                 (v6, of_v4(0xc000_0200), 0x16c, 0x1a3c_b46a_f3e8_274a),
                 (v4, of_v6(1), 0xaf, 0x1e57_1faa_6646_5026),
                 (v4, of_v4(0x0a00_0000), 0xee1, 0x1dcb_0e0e_2c08_64d8),
-                // The id of this opposite host is an address with which the host would be in contact, as is the next one.
+                // The id of this peer is an address with which the host would be in contact, and so is the next one.
                 (v4, of_v6(0x626), 0x147, 0x1dde_9d67_a287_1138),
             ][..],
         ),

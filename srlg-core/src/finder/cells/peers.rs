@@ -1,37 +1,37 @@
-//! Sample peers: some opposite hosts of a host, out of its cells.
+//! Sample peers: some peers of a host, read from its cells.
 //!
-//! Of each slot of a host the cell shows the pair that was touched last, unless a stranger touched it
-//! later. So the peers of a host are at most η, and a sample of its *pairs*: a pair is
-//! sampled, and gets its slot, by a keyed hash, whatever the addresses are; of the sampled pairs
-//! of a slot that with the most recent contact is shown, of those with contacts in the same epoch the
-//! one with the smallest hash, an order of the cell's own. Hence, among pairs whose last contact was in the same epoch, each is
-//! shown with equal probability; a pair with a more recent contact with a higher one.
+//! The cell of each slot of a host shows the pair that was touched last, unless another host touched it later. A host
+//! therefore has at most η sample peers, and they are a sample of its *pairs*. A keyed hash samples a pair and selects
+//! its slot, independently of the structure of addresses. Of the sampled pairs of a slot, the one with the most recent
+//! contact is shown. If several have contacts in the same epoch, the one with the smallest hash is shown, in an order
+//! that differs from cell to cell. Pairs whose last contact was in the same epoch are therefore shown with equal
+//! probability, and pairs with a more recent contact with a higher one.
 //!
-//! An opposite host that is none of IPv4 has no room in a cell. In its place there is an address with which the host cannot
-//! have touched that cell, and which is therefore not shown. IPv6 hosts have no sample: their cells spell them.
+//! An IPv6 peer does not fit into a cell. It is replaced by an address with which the host cannot have touched that
+//! cell, so it is not shown. IPv6 hosts have no sample, because their cells spell their address.
 
 use super::params::{CellsParams, SLOTS};
 use super::word::Spot;
 use crate::pair::Address;
 
-/// Names an opposite host, out of a cell, and tells the age of the contact.
+/// A peer that a cell shows, with the age of the contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The opposite host.
+    /// Address of the peer.
     pub host: Address,
-    /// How many epochs ago the contact was.
+    /// Age of the contact, in epochs.
     pub age: u32,
 }
 
 impl CellsParams {
-    /// Returns where all slots of `host` go.
+    /// Returns the spots of all slots of `host`.
     #[must_use]
     pub fn spots(&self, host: Address) -> [Spot; SLOTS as usize] {
         core::array::from_fn(|slot| self.spot(host, slot as u32))
     }
 
-    /// Returns the opposite host that `word`, which is in the cell of `spot`, shows of `host`, whose spot that is; `None` when
-    /// others hold the cell, or nobody, or when the opposite host is none of IPv4.
+    /// Returns the peer of `host` that `word` shows. `word` is in the cell of `spot`, which is a spot of that host.
+    /// Returns `None` if another host or no host holds the cell, or if the peer is an IPv6 host.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         let body = self.body(spot.place, word);

@@ -1,4 +1,4 @@
-//! Pinned vectors. Expected values: an independent Python implementation of the module's text (seed 0).
+//! Pinned vectors. The expected values come from an independent Python implementation of the module's text (seed 0).
 
 use super::chance::AgeHistogram;
 use super::tests::whole;
@@ -60,7 +60,6 @@ fn cells_and_words_equal_the_pinned_vectors() {
         for (inside, slot, place, name, word) in vectors {
             let spot = params.spot(inside, slot);
             assert_eq!((spot.place, spot.name), (place, name), "{inside:#x} {slot}");
-            // A hash with this slot.
             let of = |age| params.touch_of(&IpPair { inside, opposite: PEER }, slot << 12, age);
             assert_eq!(of(0), (place, word), "{inside:#x} {slot}");
             assert_eq!(of(5), (place, word + 5 * step), "{inside:#x} {slot}");
@@ -120,7 +119,7 @@ fn bijections_equal_the_pinned_vectors() {
     }
 }
 
-// The Python implementation computes with 60 digits; here some 300 sums and products are rounded to 2^-53 each.
+// The Python implementation computes with 60 digits. Here, about 300 sums and products are each rounded to 2^-53.
 #[test]
 fn chances_equal_the_pinned_vectors() {
     let close = |found: f64, expected: f64| {

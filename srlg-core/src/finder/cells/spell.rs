@@ -1,34 +1,33 @@
-//! IPv6 hosts in cells: each cell of a host holds a value of one polynomial, and any four of them
-//! spell the address.
+//! IPv6 hosts in cells: each cell of a host holds a value of one polynomial, and any four of them spell the address.
 //!
-//! The four 32-bit words of an address are the coefficients of a polynomial of degree 3 over GF(2^32); the
-//! cell of slot j holds its value at j + 1, the *symbol*. Four values at different points determine the
-//! polynomial (Lagrange; here by Newton's divided differences). The slot is the low bits of the number of the
-//! cell, so cells of a host in different places have different points.
+//! The four 32-bit words of an address are the coefficients of a polynomial of degree 3 over GF(2^32). The cell of slot
+//! j holds its value at j + 1, the *symbol*. Four values at different points determine the polynomial (Lagrange; here
+//! by Newton's divided differences). The slot is the low bits of the number of the cell, so different cells of a host
+//! have different points.
 //!
-//! A fingerprint of 20 bits or more says which cells may be of one host. Some 3 % of groups of equal
-//! fingerprints hold a stranger; four cells that are not of one host spell an address with another
-//! fingerprint or other places, and other fours are tried.
+//! A fingerprint of 20 bits or more groups the cells that may belong to one host. About 3 % of groups with equal
+//! fingerprints contain a cell of another host. Four cells that do not belong to one host spell an address with another
+//! fingerprint or other places. Other sets of four are then tried.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::mix64;
 use crate::ids::HostId;
 use crate::pair::{Limbs, unmapped};
 
-/// Cells that spell an address.
+/// Number of cells that spell an address.
 pub const SPELLING: usize = 4;
 
-/// Fours of a group that are tried, per cell in it: all fours of up to thirteen cells.
+/// Sets of four that are tried per cell of a group. This covers all sets of up to thirteen cells.
 const TRIES_PER_CELL: u64 = 64;
 
-/// Cells of a group whose fours are tried: as many as four hosts have at most. Chance makes no larger groups; somebody who
-/// makes words up may.
+/// Largest number of cells of a group whose sets of four are tried: the most cells that four hosts have. Larger groups
+/// do not occur by chance, but forged words may form them.
 const MOST_TRIED: usize = 4 * SLOTS as usize;
 
-/// Bits of a point: 1 to [`SLOTS`].
+/// Bits of a point, which is 1 to [`SLOTS`].
 const POINT_BITS: u32 = SLOTS.ilog2() + 1;
 
-/// The product in GF(2^32) of `x` and a `point`. The field's polynomial is x^32 + x^22 + x^2 + x + 1.
+/// Returns the product in GF(2^32) of `x` and a `point`. The polynomial of the field is x^32 + x^22 + x^2 + x + 1.
 #[inline(always)]
 const fn times(x: u32, point: u32) -> u32 {
     let (mut product, mut bit) = (0, POINT_BITS);
@@ -40,14 +39,15 @@ const fn times(x: u32, point: u32) -> u32 {
     product
 }
 
-/// The product of any two. No bit waits for another, which takes 64 bits: for spelling, on the CPU alone.
+/// Returns the product of any two elements. The steps are independent, which needs 64 bits. Only spelling on the CPU
+/// uses it.
 const fn product(x: u32, y: u32) -> u32 {
     let (mut product, mut bit) = (0u64, 0);
     while bit < u32::BITS {
         product ^= (x as u64 & (y as u64 >> bit & 1).wrapping_neg()) << bit;
         bit += 1;
     }
-    // What is above 32 bits is that times x^22 + x^2 + x + 1: each round leaves ten bits less above them.
+    // Bits above 32 are equal to their value times x^22 + x^2 + x + 1. Each round reduces their number by ten.
     let mut rounds = 4;
     while rounds > 0 {
         let high = product >> 32;
@@ -57,7 +57,7 @@ const fn product(x: u32, y: u32) -> u32 {
     product as u32
 }
 
-/// The inverse of `x`, which is not 0: x^(2^32 - 2).
+/// Returns the inverse of `x`, x^(2^32 - 2). `x` must not be 0.
 const fn inverse(x: u32) -> u32 {
     let (mut power, mut square) = (1, x);
     let mut bit = 1;
@@ -69,7 +69,7 @@ const fn inverse(x: u32) -> u32 {
     power
 }
 
-/// The inverses of all sums of two different points; the first is of none.
+/// Inverses of all sums of two different points. Entry 0 is unused.
 const INVERSES: [u32; 1 << POINT_BITS] = {
     let mut inverses = [0; 1 << POINT_BITS];
     let mut sum = 1;
@@ -80,14 +80,13 @@ const INVERSES: [u32; 1 << POINT_BITS] = {
     inverses
 };
 
-/// The symbol of an address in a slot.
 #[inline(always)]
 fn symbol([a, b, c, d]: Limbs, slot: u32) -> u32 {
     let at = |x| times(x, slot + 1);
     at(at(at(d) ^ c) ^ b) ^ a
 }
 
-/// The address of which `symbols` are those in `slots`, all different.
+/// Returns the address that has `symbols` in `slots`, which are all different.
 fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
     let mut differences = symbols;
     for level in 1..SPELLING {
@@ -96,7 +95,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
             differences[i] = product(differences[i] ^ differences[i - 1], gap);
         }
     }
-    // Horner's rule for polynomials: times (x - point), plus the next difference.
+    // Horner's rule for polynomials multiplies by (x - point) and adds the next difference.
     let mut limbs = [differences[SPELLING - 1], 0, 0, 0];
     for i in (0..SPELLING - 1).rev() {
         for k in (0..SPELLING).rev() {
@@ -108,7 +107,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
 }
 
 impl CellsParams {
-    /// The cell and the word of contacts of an IPv6 `host` with that `id` in a slot, `age` epochs ago.
+    /// Returns the cell and the word of a contact of an IPv6 `host` with that `id` in a slot, `age` epochs ago.
     #[inline(always)]
     pub(super) fn touch_of_id(&self, host: Limbs, id: HostId, slot: u32, age: u32) -> (u32, u64) {
         let spread = id.lo.wrapping_add(slot.wrapping_mul(0x9e37_79b1));
@@ -125,10 +124,12 @@ impl CellsParams {
         self.hash.of(id.hi, self.owner_key) >> (u32::BITS - self.name_bits())
     }
 
-    /// Calls `each` with the IPv6 hosts that `cells`, numbers and words of cells of one fingerprint, spell,
-    /// and with how many of them each holds: at least [`SPELLING`]. Reorders `cells`.
+    /// Calls `each` with every IPv6 host that `cells` spell, and with the number of its cells, which is at least
+    /// [`SPELLING`].
+    ///
+    /// `cells` are the numbers and words of cells with one fingerprint. They are reordered.
     pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
-        // Whatever the order was: the answer does not depend on it.
+        // Sorting makes the result independent of the order of the cells.
         cells.sort_unstable();
         let mut tries = TRIES_PER_CELL * cells.len().min(MOST_TRIED) as u64;
         while let Some((host, own)) = self.spell_one(cells, &mut tries) {
@@ -137,21 +138,21 @@ impl CellsParams {
         }
     }
 
-    /// A host that four of `cells` spell, and how many of them it holds, which are moved to the front; after `tries`
-    /// at most, less those that it took.
+    /// Returns a host that four of `cells` spell and the number of its cells, which are moved to the front. At most
+    /// `tries` sets are tried, and `tries` is reduced by their number.
     fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
         let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);
         let most = *tries;
         (0..fours.min(most)).find_map(|number| {
             *tries -= 1;
-            // All in turn where they are few, random ones else.
+            // If there are few sets, all are tried in order. Otherwise random ones are tried.
             let four = combination(if fours <= most { number } else { mix64(number) % fours });
             let host = self.try_four(four.map(|i| cells[i]))?;
             let id = self.id_keys.id(self.hash, host);
             let is_own = |&(place, word): &(u32, u64)| {
                 self.touch_of_id(host, id, place % SLOTS, self.age(word)) == (place, word)
             };
-            // What no host was spelt with does not get past its first cell.
+            // For most wrong sets, the first cell already contradicts the address.
             if !is_own(&cells[four[0]]) {
                 return None;
             }
@@ -160,7 +161,7 @@ impl CellsParams {
         })
     }
 
-    /// The host that these cells spell; `None` where a slot comes twice.
+    /// Returns the host that these cells spell, or `None` if a slot occurs twice.
     fn try_four(&self, cells: [(u32, u64); SPELLING]) -> Option<Limbs> {
         let slots = cells.map(|(place, _)| place % SLOTS);
         let is_twice = |i: usize| slots[..i].contains(&slots[i]);
@@ -168,18 +169,17 @@ impl CellsParams {
             return None;
         }
         let limbs = spell(slots, cells.map(|(place, word)| self.body(place, word) as u32));
-        // A host of IPv4 holds cells of its own kind.
+        // IPv4 hosts use cells of their own kind.
         unmapped(limbs).is_none().then_some(limbs)
     }
 }
 
-/// `n` over `k`.
 fn choose(n: u64, k: u64) -> u64 {
     (0..k).fold(1, |ways, i| ways * n.saturating_sub(i) / (i + 1))
 }
 
-/// Combination number `rank` of four different numbers, in the order of the largest first: those below n are
-/// the first n over 4.
+/// Returns combination number `rank` of four different numbers, ordered by the largest number first. The combinations
+/// of numbers below n are the first `choose(n, 4)`.
 fn combination(mut rank: u64) -> [usize; SPELLING] {
     core::array::from_fn(|i| {
         let k = (SPELLING - i) as u64;
@@ -192,7 +192,6 @@ fn combination(mut rank: u64) -> [usize; SPELLING] {
     })
 }
 
-/// Moves the `cells` that are `own` to the front, and returns how many.
 fn partition(cells: &mut [(u32, u64)], own: impl Fn(&(u32, u64)) -> bool) -> usize {
     let mut count = 0;
     for i in 0..cells.len() {

@@ -1,4 +1,4 @@
-//! Spelling at scale: of a million hosts, in arrays as full as can be, hardly one is lost and none is made up.
+//! Spelling at scale: with a million hosts in nearly full arrays, hardly any host is lost, and no host is invented.
 
 use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
@@ -18,7 +18,6 @@ use std::vec::Vec;
 struct Full {
     params: CellsParams,
     words: Vec<u64>,
-    /// The host of each cell.
     holders: Vec<Limbs>,
 }
 
@@ -28,7 +27,8 @@ impl Full {
         Self { params, words: vec![u64::MAX; cells], holders: vec![[0; 4]; cells] }
     }
 
-    /// Touches the cells of `host` in these slots; those of others stay theirs if `is_last`.
+    /// Touches the cells of `host` in these slots, and returns the number of free cells among them. If `is_last`, cells
+    /// of other hosts are kept.
     fn touch(&mut self, host: Limbs, slots: impl Iterator<Item = u32>, is_last: bool) -> usize {
         let mut touched = 0;
         for slot in slots {
@@ -43,7 +43,6 @@ impl Full {
         touched
     }
 
-    /// How many cells each host holds.
     fn held(&self) -> HashMap<Limbs, u32> {
         let mut held = HashMap::new();
         for (holder, _) in self.holders.iter().zip(&self.words).filter(|it| *it.1 != u64::MAX) {
@@ -52,7 +51,7 @@ impl Full {
         held
     }
 
-    /// The hosts that are spelt and how many cells each holds; and how long that took.
+    /// Returns the spelt hosts with the number of their cells, and the time that spelling took.
     fn spelt(&self) -> (HashMap<Limbs, u32>, Duration) {
         let mut cells: Vec<(Owner, u32, u64)> = (0..)
             .zip(&self.words)
@@ -73,15 +72,15 @@ impl Full {
     }
 }
 
-/// Different slots, as many as asked for, by chance.
+/// Returns `count` different random slots.
 fn slots(chance: u64, count: u64) -> impl Iterator<Item = u32> {
-    // An odd step through 64 slots.
+    // An odd step visits all 64 slots.
     let (first, step) = (chance as u32, chance as u32 >> 8 | 1);
     (0..count as u32).map(move |it| first.wrapping_add(it.wrapping_mul(step)) % SLOTS)
 }
 
-/// Per round one array, of 2^18 cells, in which `per_array` hosts of one structure have touched 4 to 11 cells each. Returns how
-/// many still hold four and more, and how many of these are lost.
+/// Spells hosts in one array of 2^18 cells per round, in which `per_array` hosts of one structure touch 4 to 11 cells
+/// each. Returns the number of hosts that still hold at least four cells, and the number of these that are not spelt.
 fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     let mut sums = [0; 2];
     for round in 0..rounds {
@@ -103,9 +102,9 @@ fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     sums
 }
 
-// 60,000 hosts of 2^20 fingerprints: a host has three others and more beside it with a probability of 0.057³/6 = 3e-5.
-// Of fewer hosts with few cells each all fours are tried; where they have more cells many fours spell. So a thousandth is
-// thirty times what may be lost.
+// 60,000 hosts share 2^20 fingerprints, so a host shares its own with three or more others with a probability of
+// 0.057³/6 = 3e-5. If fewer hosts have few cells each, all sets of four are tried. If they have more cells, many sets
+// spell a host. The tolerance of a thousandth is thirty times the expected loss.
 #[test]
 fn hardly_one_of_a_million_hosts_is_lost_and_none_is_made_up() {
     for [rounds, per_array, least] in [[24, 20_000, 400_000], [24, 60_000, 600_000]] {
@@ -115,7 +114,7 @@ fn hardly_one_of_a_million_hosts_is_lost_and_none_is_made_up() {
     }
 }
 
-// Nobody touches so many cells of one fingerprint: bytes that somebody made up might.
+// Contacts cannot touch so many cells of one fingerprint, but forged bytes can.
 #[test]
 fn a_group_of_all_cells_takes_no_long_time() {
     let params = params(config(18, 1024));
@@ -127,11 +126,11 @@ fn a_group_of_all_cells_takes_no_long_time() {
     assert!(cells.iter().all(|&(place, word)| params.owner(place, word) == owner));
     let start = Instant::now();
     params.spell(&mut cells, |host, _| panic!("{host:x?}"));
-    // 16,384 fours at a microsecond each, on a busy machine; all fours are more than 10^20.
+    // Trying 16,384 sets of four takes a microsecond each on a busy machine. There are more than 10^20 sets.
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// An array of 2^`cell_bits` cells, next to all of which hosts of `each` cells hold.
+/// Returns an array of 2^`cell_bits` cells that is nearly full. Each host holds `each` cells.
 fn full_of(cell_bits: u32, each: usize) -> Full {
     let mut full = Full::new(params(config(cell_bits, 1024)));
     let (mut used, cells) = (0, full.words.len());
@@ -151,8 +150,8 @@ fn full_of(cell_bits: u32, each: usize) -> Full {
     full
 }
 
-/// How long spelling takes where next to all cells are those of hosts with so few:
-/// `cargo test --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
+/// Prints the time of spelling if hosts with few cells each hold nearly all cells: `cargo test --release -p srlg-core
+/// times_of_spelling -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn times_of_spelling() {
@@ -166,7 +165,7 @@ fn times_of_spelling() {
     }
 }
 
-// No contact makes such cells, but bytes of a stranger may.
+// Contacts cannot make such cells, but bytes from another node may.
 #[test]
 fn cells_that_spell_a_mapped_address_are_no_host() {
     let params = params(config(18, 1024));

@@ -1,4 +1,4 @@
-//! What cells promise, and the traps that their design avoids.
+//! The guarantees of cells, and the mistakes that their design avoids.
 
 use super::chance::{ACCEPTED_MISS, AgeHistogram};
 use super::*;
@@ -35,12 +35,11 @@ fn age_all(cells: &mut [Recorder64], params: &CellsParams, ages: u32) {
     cells.iter_mut().for_each(|cell| _ = cell.age_by(step));
 }
 
-/// The cell and the word of contacts of an IPv6 `host` in a slot, `age` epochs ago.
 pub(super) fn touch_of(params: &CellsParams, host: Limbs, slot: u32, age: u32) -> (u32, u64) {
     params.touch_of_id(host, params.id_keys.id(params.hash, host), slot, age)
 }
 
-/// The cells of each host, of all that were ever touched.
+/// Returns the number of cells of each host, over all ages.
 fn cells_by_host(params: &CellsParams, cells: &[Recorder64]) -> BTreeMap<u32, u32> {
     let mut counts = BTreeMap::new();
     for (place, word) in (0..).zip(words(cells)).filter(|&(_, word)| word != u64::MAX) {
@@ -50,13 +49,12 @@ fn cells_by_host(params: &CellsParams, cells: &[Recorder64]) -> BTreeMap<u32, u3
     counts
 }
 
-/// A window of so many epochs, all whole.
 pub(super) fn whole(params: &CellsParams, ages: u32) -> Span {
     Span::whole(ages, params.epoch_slices())
 }
 
 proptest! {
-    // No host that was never seen comes out, and no cell belongs to another host than it says.
+    // A host that was never seen must not appear, and a cell must belong to the host that it names.
     #[test]
     fn a_word_decodes_to_the_pair_that_it_was_made_of(
         cell_bits in 12u32..=24,
@@ -75,22 +73,22 @@ proptest! {
         prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(inside)));
         prop_assert!(!owner.is_fingerprint());
         let spot = params.spot(inside, word::slot_of(pair_hash));
-        // No host has a contact in a slot that is not sampled there.
+        // A pair shows in a slot only if it was sampled there.
         let shown = params.is_sampled(pair_hash).then_some(Peer { host: opposite, age });
         prop_assert_eq!(params.peer(inside, spot, word), shown);
         let other = params.spot(inside ^ 1, word::slot_of(pair_hash));
         prop_assert!(other.place != place || params.peer(inside ^ 1, other, word).is_none());
     }
 
-    // Nodes age at different times, contacts come late, ages pass the largest one: as if one node
-    // had seen everything, bit for bit.
+    // Nodes age at different times, contacts come late, and ages exceed the largest one. The result must be that of one
+    // node that saw everything, bit for bit.
     #[test]
     fn merged_nodes_are_one_node(
         cell_bits in 12u32..=18,
         contacts in prop::collection::vec((0u32..4, 0u32..200, 0usize..3, 0u32..70, 0u32..40), 1..300),
         jump in prop_oneof![0u32..70, 2000u32..2100],
     ) {
-        // 31 ages in 2^12 cells, 2047 in 2^18.
+        // There are 31 ages with 2^12 cells, and 2047 with 2^18.
         let params = params(config(cell_bits, 8));
         let mut nodes: [Vec<Recorder64>; 4] = std::array::from_fn(|_| untouched(&params));
         let mut clocks = [0u32; 4];
@@ -127,8 +125,8 @@ fn batches_touch_what_single_pairs_touch() {
     assert!(words(&batch).iter().any(|&word| word != u64::MAX));
 }
 
-// Sampling looks at the highest bits of the hash of a pair, the slot at others: were they shared, sampled
-// pairs would have few slots. And the cell depends on others still.
+// Sampling uses the highest bits of the hash of a pair, and the slot uses others. If they shared bits, sampled pairs
+// would have few slots. The cell depends on yet other bits.
 #[test]
 fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
     let params = params(config(18, 1024));
@@ -143,8 +141,9 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
                 cells[params.touch_of(&pair, hash, 0).0 as usize >> 12] += 1;
             }
         }
-        // Binomial(2^18, 2^-5 / 64): mean 128, standard deviation 11.3; six of them. The cells are those of
-        // 64 hosts in 64 slots, 4096 in all, of which a 64th has 64 with a standard deviation of 8: 128 · (1 ± 6/8).
+        // Binomial(2^18, 2^-5 / 64) has the mean 128 and the standard deviation 11.3. The tolerance is six deviations.
+        // The cells are those of 64 hosts in 64 slots, 4096 in all. A 64th of the array has 64 of them with a standard
+        // deviation of 8: 128 · (1 ± 6/8).
         assert!(slots.iter().all(|&n| n.abs_diff(128) < 6 * 12), "{hash:?} {slots:?}");
         assert!(cells.iter().all(|&n| n.abs_diff(128) < 6 * 20), "{hash:?} {cells:?}");
     }
@@ -161,8 +160,8 @@ fn a_host_has_64_cells_but_for_slots_that_meet() {
     assert!(places.len() >= 62, "{}", places.len());
 }
 
-// Without the veil the host with the smaller name would win all ties. Of 64 cells of either host some
-// are common ones here, of 2^12 cells with 4000 hosts; of those that both touch in one epoch either gets half.
+// Without the veil, the host with the smaller name would win all ties. With 2^12 cells and 4000 hosts, hosts share
+// cells. If both touch a cell in one epoch, either wins half of the ties.
 #[test]
 fn ties_go_to_either_host() {
     let params = params(config(12, 8));
@@ -181,15 +180,15 @@ fn ties_go_to_either_host() {
     for (inside, place, word) in touches {
         wins.entry(inside).or_default()[usize::from(cells[place as usize].word() == word)] += 1;
     }
-    // 62.5 touches meet in a cell: each host wins 64/62.5 of them on average, a Poisson number. With a fixed
-    // order a few hosts would win all of theirs.
+    // About 62.5 touches meet in a cell, so each host wins 64/62.5 of them on average, a Poisson number. With a fixed
+    // order, a few hosts would win all of theirs.
     let most = wins.values().map(|&[_, won]| won).max().unwrap();
     assert!(most <= 10, "{most}");
     assert_eq!(wins.values().map(|&[_, won]| won).sum::<u32>(), 4096);
 }
 
-// The whole word saturates, not the age: a word that is older than all ages is an untouched one, whether
-// it grew so old or came so late.
+// The whole word saturates, not only the age. A word that is older than all ages equals an untouched one, whether it
+// aged or came late.
 #[test]
 fn what_is_older_than_all_ages_is_untouched() {
     for cell_bits in [12, 15, 18, 24] {

@@ -7,7 +7,7 @@ use crate::ids::{Batch, PairIds};
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
-/// A change by a sampled pair in an array of cells: a cell and its word.
+/// The change by a sampled pair in an array of cells: a cell and its word.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CellTouch {
     pub(super) place: u32,
@@ -15,12 +15,15 @@ pub struct CellTouch {
 }
 
 impl CellArray<'_, Recorder64> {
-    /// Calls `later` with the touch of each of `pairs` that is sampled, `age` epochs ago.
+    /// Calls `later` with the touch of each sampled pair of `pairs`, `age` epochs ago.
     ///
-    /// Which pairs are sampled is arithmetic alone, and vectorises; where they are sampled is listed without
-    /// a branch, as its outcome could not be foreseen.
+    /// The test for sampled pairs is pure arithmetic and vectorises. Its results are unpredictable, so the sampled
+    /// pairs are listed without a branch.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a loop with one index into both arrays vectorises"
+    )]
     pub fn find_touches(self, pairs: &impl Batch, age: u32, mut later: impl FnMut(CellTouch)) {
         by_family!(self.params, |params| {
             let mut hashes = [0u32; BATCH];
@@ -40,12 +43,12 @@ impl CellArray<'_, Recorder64> {
         });
     }
 
-    /// Applies `touches`, while any other threads may.
+    /// Applies `touches`. Other threads may do the same.
     #[inline(always)]
     pub fn apply(self, touches: &[CellTouch]) {
         for touch in touches {
             let cell = &self.recorders[touch.place as usize];
-            // A look first: what is not written stays in the caches of all threads.
+            // The word is read first, because a line that is not written stays in the caches of all threads.
             cell.fetch_min_seen(cell.word(), touch.word);
         }
     }
@@ -57,11 +60,11 @@ impl CellArray<'_, Recorder64> {
     }
 }
 
-/// Touches the cell of `pair`, `age` epochs ago, in the `cells` of `params`, if the pair is sampled:
-/// the work of one thread among many.
+/// Touches the cell of `pair`, `age` epochs ago, in the `cells` of `params`, if the pair is sampled. Other threads may
+/// touch them too.
 ///
 /// # Panics
-/// When there are fewer `cells` than `params` say.
+/// Panics if there are fewer `cells` than `params` define.
 #[inline(always)]
 pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: &impl PairIds, age: u32) {
     let hash = params.pair_hash(pair);

@@ -1,14 +1,14 @@
-//! Words of cells: made of a contact, and read again.
+//! The words of cells: encoding a contact, and decoding it.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::{by_family, mix64};
 use crate::ids::PairIds;
 use crate::pair::{ADDRESS_BITS, Address, BATCH};
 
-/// The slot is the low bits of a name.
+/// Low bits of a name that hold the slot.
 const SLOT_BITS: u32 = SLOTS.ilog2();
 
-/// Tells where a host's contacts in one slot go: a cell, and the name that stands there for host and slot.
+/// The cell for a host's contacts in one slot, and the name that stands there for host and slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// Number of the cell.
@@ -16,45 +16,45 @@ pub struct Spot {
     pub(super) name: u32,
 }
 
-/// Tells who holds a cell: the image of an IPv4 host under a bijection, or the fingerprint of an IPv6 host and the bank
-/// of its cells. The owner is equal in all cells of a host.
+/// The host that holds a cell, in a form that is equal in all cells of a host. For an IPv4 host, it is the image under
+/// a bijection. For an IPv6 host, it is the fingerprint and the bank of its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(u64);
 
-/// An owner that is a fingerprint.
+/// Bit that marks an owner that is a fingerprint.
 const V6: u64 = 1 << 32;
 
 impl Owner {
-    /// Returns a uniform number of this owner, of either family: an order among owners that is up to chance.
+    /// Returns a uniform number for this owner, by which owners can be sorted in random order.
     #[must_use]
     pub const fn order(self) -> u32 {
-        // The image of an IPv4 host is uniform itself; a fingerprint has fewer bits.
+        // The image of an IPv4 host is already uniform, but a fingerprint has fewer bits.
         if self.is_fingerprint() { (mix64(self.0) >> 32) as u32 } else { self.0 as u32 }
     }
 
-    /// Returns which of `2^bits` counters counts the cells of this owner, or which of as many entries of a table is looked at
-    /// first.
+    /// Returns the number of the counter, out of `2^bits`, for the cells of this owner. In a table of that size, it is
+    /// the first entry to try.
     #[inline(always)]
     #[must_use]
     pub const fn entry(self, bits: u32) -> usize {
         self.0 as usize & ((1 << bits) - 1)
     }
 
-    /// Returns a number of this owner that is never 0, and below 2^63.
+    /// Returns a number of this owner that is never 0 and below 2^63.
     #[inline(always)]
     #[must_use]
     pub const fn key(self) -> u64 {
         self.0 + 1
     }
 
-    /// Returns the owner with this `key`; `None` for 0.
+    /// Returns the owner with this `key`, or `None` for 0.
     #[inline(always)]
     #[must_use]
     pub const fn of_key(key: u64) -> Option<Self> {
         if key == 0 { None } else { Some(Self(key - 1)) }
     }
 
-    /// Returns whether this is the fingerprint of an IPv6 host, which others may share.
+    /// Returns whether this is the fingerprint of an IPv6 host, which other hosts may share.
     #[inline(always)]
     #[must_use]
     pub const fn is_fingerprint(self) -> bool {
@@ -63,7 +63,7 @@ impl Owner {
 }
 
 impl CellsParams {
-    /// A hash of the pair, made of the hashes of both ends that the tagged counter has as well.
+    /// Returns a hash of the pair, made of the hashes of both ends, which the tagged counter computes as well.
     #[inline(always)]
     pub(super) fn pair_hash(&self, pair: &impl PairIds) -> u32 {
         self.hash_of_ids(pair.host().lo, pair.opposite())
@@ -74,20 +74,20 @@ impl CellsParams {
         join(self.hash.of(host, self.host_key), self.hash.of(opposite, self.opposite_key))
     }
 
-    /// Whether the pair of the IPv4 `host` and `peer` would touch a cell in `slot`.
+    /// Returns whether the pair of the IPv4 `host` and `peer` would touch a cell in `slot`.
     #[inline(always)]
     pub(super) fn shows(&self, host: Address, peer: Address, slot: u32) -> bool {
         let hash = self.hash_of_ids(host, peer);
         self.is_sampled(hash) && slot_of(hash) == slot
     }
 
-    /// Whether pairs with that hash are sampled: by its highest τ bits.
+    /// Returns whether pairs with that hash are sampled, which its highest τ bits decide.
     #[inline(always)]
     pub(super) const fn is_sampled(&self, pair_hash: u32) -> bool {
         pair_hash <= u32::MAX >> self.lsb_threshold
     }
 
-    /// Returns where the contacts of `host` in `slot` go.
+    /// Returns the spot of the contacts of `host` in `slot`.
     #[inline(always)]
     #[must_use]
     pub fn spot(&self, host: Address, slot: u32) -> Spot {
@@ -97,7 +97,7 @@ impl CellsParams {
         Spot { place: image >> low_bits ^ self.shift(name), name }
     }
 
-    /// The cell and the word of `pair`, whose hash is `pair_hash`, `age` epochs ago.
+    /// Returns the cell and the word of `pair` with the hash `pair_hash`, `age` epochs ago.
     #[inline(always)]
     pub(super) fn touch_of(&self, pair: &impl PairIds, pair_hash: u32, age: u32) -> (u32, u64) {
         let (host, slot) = (pair.host(), slot_of(pair_hash));
@@ -106,7 +106,7 @@ impl CellsParams {
         }
         let mut peer = pair.opposite();
         if !pair.is_opposite_v4() {
-            // No address: one with which the host has no contact in this slot says so.
+            // An IPv6 peer is replaced by an address with which the host cannot have a contact in this slot.
             while self.shows(host.lo, peer, slot) {
                 peer = peer.wrapping_add(1);
             }
@@ -117,8 +117,8 @@ impl CellsParams {
         (spot.place, self.word(spot.place, body, age))
     }
 
-    /// The word of `body` in that cell, `age` epochs ago; of an age that does not fit, the largest
-    /// word, which is what ageing makes of such a word.
+    /// Returns the word of `body` in that cell, `age` epochs ago. If the age does not fit, this is the largest word,
+    /// which ageing would also produce.
     #[inline(always)]
     pub(super) fn word(&self, place: u32, body: u64, age: u32) -> u64 {
         let aged = u64::from(age).saturating_mul(self.age_step());
@@ -132,13 +132,13 @@ impl CellsParams {
         (word >> self.body_bits()) as u32
     }
 
-    /// What is below the age of the word of a cell.
+    /// Returns the body of the word of a cell, which is the part below the age.
     #[inline(always)]
     pub(super) const fn body(&self, place: u32, word: u64) -> u64 {
         (word & (self.age_step() - 1)) ^ self.veil(place)
     }
 
-    /// Returns the owner of the cell of number `place`, in which `word` is.
+    /// Returns the owner of cell number `place`, which contains `word`.
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, place: u32, word: u64) -> Owner {
@@ -150,9 +150,12 @@ impl CellsParams {
         Owner(if self.is_v6(body) { V6 | u64::from(bank | name) } else { image.into() })
     }
 
-    /// Returns the owners of the cells from number `first` on, in which `words` are.
+    /// Returns the owners of the cells from number `first` on, which contain `words`.
     #[inline(always)]
-    #[allow(clippy::needless_range_loop, reason = "one index into both arrays vectorises")]
+    #[allow(
+        clippy::needless_range_loop,
+        reason = "a loop with one index into both arrays vectorises"
+    )]
     #[must_use]
     pub fn owners(&self, first: u32, words: &[u64; BATCH]) -> [Owner; BATCH] {
         by_family!(self, |params| {
@@ -164,7 +167,7 @@ impl CellsParams {
         })
     }
 
-    /// Returns the IPv4 host that is `owner`; `None` for a fingerprint.
+    /// Returns the IPv4 host of `owner`, or `None` for a fingerprint.
     #[inline(always)]
     #[must_use]
     pub fn host(&self, owner: Owner) -> Option<Address> {
@@ -184,28 +187,27 @@ impl CellsParams {
         (body >> PEER_BITS) as u32 & ((1 << self.name_bits()) - 1)
     }
 
-    /// Whether `body` is of an IPv6 host: its highest bit.
+    /// Returns whether `body` belongs to an IPv6 host, which its highest bit shows.
     #[inline(always)]
     pub(super) const fn is_v6(&self, body: u64) -> bool {
         body >> (PEER_BITS + self.name_bits()) != 0
     }
 
-    /// The bits below the age by which the words of a cell differ from their bodies: which of two
-    /// hosts wins a tie is up to the cell.
+    /// Returns the bits below the age by which the words of a cell differ from their bodies. They make it depend on the
+    /// cell which of two hosts wins a tie.
     #[inline(always)]
     const fn veil(&self, place: u32) -> u64 {
         let spread = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         spread >> (u64::BITS - self.body_bits())
     }
 
-    /// By how much a name moves the cell of its host.
+    /// Returns the offset of a name, by which the cell of its host is moved.
     #[inline(always)]
     fn shift(&self, name: u32) -> u32 {
         self.hash.of(name, self.place_key) >> (u32::BITS - self.cell_bits)
     }
 }
 
-/// A hash of the hashes of both ends of a pair.
 #[inline(always)]
 const fn join(host: u32, opposite: u32) -> u32 {
     let mut t = host.wrapping_mul(0x9e37_79b1) ^ opposite;
@@ -215,8 +217,8 @@ const fn join(host: u32, opposite: u32) -> u32 {
     t.wrapping_mul(0xc2b2_ae35)
 }
 
-/// The slot of a sampled pair: bits of its hash that sampling did not look at, as θ is at most 131,072
-/// and τ at most 12.
+/// Returns the slot of a sampled pair. Its bits of the hash are not used by sampling, because θ is at most 131,072 and
+/// τ at most 12.
 #[inline(always)]
 pub(super) const fn slot_of(pair_hash: u32) -> u32 {
     pair_hash >> 12 & (SLOTS - 1)

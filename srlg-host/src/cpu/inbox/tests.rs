@@ -1,4 +1,4 @@
-//! What inboxes bring to the recorders is what srlg-core does without them.
+//! Tests that inboxes have the same effect on recorders as srlg-core without them.
 
 use proptest::prelude::*;
 use srlg_core::counter::Lines;
@@ -38,8 +38,8 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// A run of pairs: where their numbers start, how many differ, how many come, how late, in batches of how many, and
-/// of which family.
+/// A run of pairs: first number, number of distinct pairs, number of pairs, lateness, batch size, and whether they are
+/// IPv6.
 type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
@@ -56,7 +56,7 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
     prop::collection::vec((0..1u32 << 20, differing, count, late, batch, any::<bool>()), 0..6)
 }
 
-/// The same pairs of IPv6 hosts and IPv4 hosts in turn, as are their opposite hosts.
+/// Returns the pairs of `run` as pairs of alternating IPv6 and IPv4 hosts, with peers of both families.
 fn pairs6(run: &Run) -> Vec<Ip6Pair> {
     let limbs = |number: u32| match number % 2 {
         0 => [0, 0, 0xffff, number],
@@ -72,7 +72,7 @@ fn pairs6(run: &Run) -> Vec<Ip6Pair> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    // The same pairs one by one through srlg-core, which knows no inbox, shard or slot.
+    // The expected result touches the same pairs one by one through srlg-core, which has no inboxes, shards or slots.
     #[test]
     fn inboxes_do_what_every_pair_does_by_itself(
         seed: u64,
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-// Both ids are one number, and both pairs touch the same cell; only one of them shows its opposite host there.
+// Both ids are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
 #[test]
 fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {

@@ -1,4 +1,4 @@
-//! All levels of vectors leave the same recorders.
+//! Tests that all vector levels produce the same recorders.
 
 use proptest::prelude::*;
 use srlg_core::scheme::TaggedTypes;
@@ -17,10 +17,10 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
 }
 
-/// Pairs, and the epochs by which they are late.
+/// Pairs, and the number of epochs by which they are late.
 type Call = (Vec<(u32, u32)>, u32);
 
-/// The recorders of both arrays after calls.
+/// Returns the recorders of both arrays after calls.
 fn left<S: CpuScheme, P: LanePair>(
     level: Level<S, P>,
     pair: impl Fn(u32, u32) -> P,

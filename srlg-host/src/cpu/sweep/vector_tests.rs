@@ -1,4 +1,4 @@
-//! All levels of vectors sweep alike.
+//! Tests that all vector levels give the same results for passes.
 
 use proptest::prelude::*;
 use srlg_core::{
@@ -10,19 +10,20 @@ use super::*;
 use crate::vectors::{cut, on_all_levels};
 use srlg_core::counter::Accumulator;
 
-/// Words of which half are near 0, as those of a window are.
+/// Returns words of which half are near 0, like those of a window.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(prop_oneof![0u64..700, any::<u64>()], len)
 }
 
-/// Asserts that all levels count the same of `words`, made `W`s.
+/// Asserts that all levels count the same number of `words`, converted to `W`.
 fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
     let (words, limit) = (&cut::<W>(words)[..], W::saturated(limit));
     on_all_levels!(count as level => level(words, limit));
 }
 
-/// Asserts that recorders of `words`, made those of an `R`, age by `step` alike on all levels, and that as many were below
-/// `limit`.
+/// Asserts that recorders with `words`, converted to `R`, age by `step` in the same way on all levels.
+///
+/// The numbers of words below `limit` must be equal, too.
 fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {
     let words = cut::<R::Word>(words);
     on_all_levels!(age_by as level => {

@@ -1,10 +1,11 @@
-//! Contacts of few hosts, and of strangers.
+//! Contacts of a few hosts and of strangers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use srlg_core::{Ip6Pair, IpPair};
 
-/// Neighbours, extremes, and hosts that differ in high bits only, of both families; the last one touches nothing.
+/// Neighbouring and extreme addresses of both families, and hosts that differ only in high bits. The last one has no
+/// contacts.
 pub(super) const HOSTS: [IpAddr; 11] = [
     v4(0x0a00_0001),
     v6(0x2001_0db8 << 96 | 1),
@@ -27,10 +28,10 @@ const fn v6(host: u128) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(host))
 }
 
-/// One contact: an index into [`HOSTS`], or beyond them a stranger, and a peer.
+/// A contact: an index into [`HOSTS`], or a larger one for a stranger, and a peer.
 pub(super) type Contact = (usize, u32);
 
-/// The pair of a contact: every other stranger, and one peer in four, is of IPv6.
+/// Returns the pair of a contact. Every second stranger and every fourth peer has an IPv6 address.
 pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
     let any = |number: u32, is_v6| match is_v6 {
         true => v6(0x2001_0db8_0001 << 80 | u128::from(number)),
@@ -41,8 +42,9 @@ pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
     Ip6Pair::new(host, any(peer, peer % 4 == 3))
 }
 
-/// The pair as one of IPv4, where it is one and the number of the peer is even: of the others some are the same in the
-/// longer form.
+/// Returns the pair as an IPv4 pair, if it is one and the number of the peer is even.
+///
+/// Thus some IPv4 pairs also occur in the longer form.
 pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {
     let hosts = [srlg_core::host(pair.inside), srlg_core::host(pair.opposite)];
     let [IpAddr::V4(inside), IpAddr::V4(opposite)] = hosts else { return None };

@@ -1,5 +1,6 @@
-//! [`Node`]: a detector on the CPU beside its model. Invariant: each method does to both the same,
-//! and asserts that they answer alike, bit for bit.
+//! [`Node`]: a detector on the CPU and its model.
+//!
+//! Each method does the same to both, and asserts that their results are equal, bit for bit.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -14,7 +15,7 @@ use crate::state::Snapshot;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, SuperPoint};
 
-/// An estimate with the bits of its numbers, of which 0 and -0 would be equal.
+/// The bits of an estimate's numbers, which distinguish 0 from -0.
 type Bits = (u64, u64, EstimateRange);
 
 fn bits(cardinality: f64, std_error: f64, range: EstimateRange) -> Bits {
@@ -25,16 +26,16 @@ fn modelled(estimate: TaggedEstimate) -> Bits {
     bits(estimate.cardinality, estimate.std_error, estimate.range)
 }
 
-/// A detector, its model, and what was kept of both.
+/// A detector, its model, and the saved state of both.
 pub(super) struct Node {
     pub(super) detector: SlidingDetector,
     model: TaggedModel,
-    /// The super points of the last report, which stay candidates, and those that were merged since.
+    /// The super points of the last report and of merged states, which remain candidates.
     reported: BTreeSet<IpAddr>,
     kept: Option<State>,
 }
 
-/// A snapshot, and what it is of the model.
+/// A snapshot, and the corresponding state of the model.
 type State = (Snapshot, TaggedModel, BTreeSet<IpAddr>);
 
 impl Node {
@@ -44,7 +45,7 @@ impl Node {
         Self { detector, model, reported, kept: None }
     }
 
-    /// Ingests `contacts`, `late` slices late, by `threads` threads.
+    /// Ingests `contacts`, `late` slices late, on `threads` threads.
     pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
         let pairs: Vec<Ip6Pair> = contacts.iter().map(pair).collect();
         pairs.iter().for_each(|&pair| self.model.touch(pair, late));
@@ -62,7 +63,7 @@ impl Node {
         });
     }
 
-    /// Closes the running slice. Returns the hosts that were reported.
+    /// Closes the running slice. Returns the reported hosts.
     pub(super) fn close(&mut self) -> Vec<IpAddr> {
         let candidates = self.model.candidates();
         let left = self.left_by_glimpses(&candidates);
@@ -83,7 +84,7 @@ impl Node {
         points.iter().map(|&(host, _)| host).collect()
     }
 
-    /// The candidates of the backend and those of them that no glimpse dismisses, ascending.
+    /// Returns the candidates of the backend, and those that no glimpse dismisses, in ascending order.
     pub(super) fn search(&mut self) -> [Vec<IpAddr>; 2] {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
@@ -98,7 +99,6 @@ impl Node {
         })
     }
 
-    /// Those of `candidates` that no glimpse dismisses.
     fn left_by_glimpses(&self, candidates: &[IpAddr]) -> Vec<IpAddr> {
         candidates.iter().copied().filter(|&host| self.model.may_reach(host)).collect()
     }
@@ -108,7 +108,7 @@ impl Node {
         self.model.advance_to(slice);
     }
 
-    /// Keeps the state, in place of what was kept before.
+    /// Saves the state and replaces the saved one.
     pub(super) fn keep(&mut self) {
         self.kept = Some(self.state());
     }
@@ -117,8 +117,7 @@ impl Node {
         (self.detector.snapshot().unwrap(), self.model.clone(), self.reported.clone())
     }
 
-    /// Merges what was kept of `other`, or its state if nothing was; a state of a later slice waits
-    /// until that is running.
+    /// Merges the saved state of `other`, or its current state if none was saved. Advances to its slice first.
     pub(super) fn merge(&mut self, other: &Self) {
         let (snapshot, model, reported) = other.kept.clone().unwrap_or_else(|| other.state());
         self.skip_to(snapshot.slice().max(self.detector.slice()));
@@ -127,7 +126,7 @@ impl Node {
         self.reported.extend(reported);
     }
 
-    /// Merges what the last `slices` of `other` touched, unless that is past the window.
+    /// Merges a delta of the last `slices` of `other`, unless it is older than the window.
     pub(super) fn merge_last(&mut self, other: &mut Self, slices: u32) {
         let delta = other.detector.delta(slices).unwrap();
         self.skip_to(delta.slice().max(self.detector.slice()));
@@ -141,8 +140,8 @@ impl Node {
         }
     }
 
-    /// The model with what the last `slices` touched alone: recorders of these ages, and in their lines
-    /// echoes, which look a window older.
+    /// Returns the model with the touches of the last `slices` only, and the echoes of that time in the same lines.
+    /// Echoes look a window older.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());
@@ -166,7 +165,7 @@ impl Node {
         model
     }
 
-    /// Asserts that detector and model have the same recorders, tallies and estimates.
+    /// Asserts that the detector and the model have the same recorders, tallies and estimates.
     pub(super) fn assert_equal(&mut self) {
         let expected = [Words::W64(self.model.cells.clone()), Words::W16(self.model.slea.clone())];
         let snapshot = self.detector.snapshot().unwrap();
@@ -183,7 +182,7 @@ impl Node {
         }
     }
 
-    /// The tallies of `host` over the last `window` slices.
+    /// Returns the tallies of `host` over the last `window` slices.
     fn tallies(&mut self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), window);
@@ -191,11 +190,13 @@ impl Node {
         let (tallies, _) = self.detector.backend_mut().shared().query(host, span).unwrap();
         let of_window = |bins: &[u32]| {
             let (within, beyond) = bins.split_at(span.ages as usize);
-            assert!(beyond.iter().all(|&count| count == 0), "positions that are not in the window");
+            assert!(beyond.iter().all(|&count| count == 0), "a position is outside the window");
             within.to_vec()
         };
         let of_region = |tally: &Tally| {
-            let Tally::Visible(histograms) = tally else { panic!("a tally of the paper's scheme") };
+            let Tally::Visible(histograms) = tally else {
+                panic!("unexpected tally of the paper's scheme")
+            };
             TaggedTally {
                 all: of_window(&histograms.all),
                 own: of_window(&histograms.own),

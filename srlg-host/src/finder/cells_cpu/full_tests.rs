@@ -1,4 +1,4 @@
-//! Searches where hosts of few cells each hold all cells.
+//! Tests and timings of searches in full arrays whose hosts have few cells each.
 
 use std::time::Instant;
 
@@ -7,8 +7,9 @@ use srlg_core::{Config, Ip6Pair, ReadRecorder, Recorder, Recorder64, Scheme};
 
 use super::*;
 
-/// An array that hosts of a family, of so many contacts each, have filled: a cell is free where five contacts per cell
-/// passed it by, one in 150.
+/// Returns an array filled by hosts of one family, with `contacts` contacts each.
+///
+/// There are five contacts per cell, so one cell in 150 stays free.
 fn full(params: &CellsParams, contacts: u32, is_v6: bool) -> Vec<Recorder64> {
     let cells: Vec<Recorder64> =
         (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
@@ -30,7 +31,7 @@ fn threads_that_share_a_search_find_what_one_finds() {
     for is_v6 in [false, true] {
         let cells = full(all.finder().cells().unwrap(), 20, is_v6);
         let words: Vec<u64> = cells.iter().map(ReadRecorder::word).collect();
-        // A search after another one, with fewer threads, too.
+        // A search object is also reused with fewer threads.
         let mut search = CellSearch::new(&all);
         let [one, four, three, again] = [1, 4, 3, 1].map(|threads| {
             let (mut hosts, health) = search.candidates(&words, all.span(0, 1), threads);
@@ -42,7 +43,7 @@ fn threads_that_share_a_search_find_what_one_finds() {
     }
 }
 
-/// `cargo test --release -p srlg-host times_of_searches -- --ignored --nocapture`
+/// Run with `cargo test --release -p srlg-host times_of_searches -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn times_of_searches_where_hosts_of_few_cells_hold_all() {
@@ -50,7 +51,7 @@ fn times_of_searches_where_hosts_of_few_cells_hold_all() {
     for (cell_bits, is_v6) in
         [12, 18, 20, 22].into_iter().flat_map(|it| families.map(|is_v6| (it, is_v6)))
     {
-        // Of θ = 32 every pair is sampled.
+        // At θ = 32, every pair is sampled.
         let scheme = Scheme::Tagged { cell_bits, lines: 2000, tags: 64 };
         let config = Config { scheme, threshold: 32, linear_width: 512, ..Config::default() };
         let all = config.validate().unwrap();

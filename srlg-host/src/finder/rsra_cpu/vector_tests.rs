@@ -1,4 +1,4 @@
-//! All levels of vectors take the same masks, count alike and admit the same partners.
+//! Tests that all vector levels compute the same masks and counts, and admit the same partners.
 
 use proptest::prelude::*;
 use srlg_core::{ArrayParams, Config, HashFamily, RsraSizes};
@@ -12,8 +12,7 @@ fn search_of(params: &Params) -> RsraSearch {
     CpuSearch::<u16>::new(params)
 }
 
-/// Asserts that all levels take the same `count` masks, from number `first` on, of recorders with
-/// these `ages`.
+/// Asserts that all levels compute the same `count` masks, from number `first`, of recorders with these `ages`.
 fn assert_equal_masks(params: &RsraParams, ages: &[u64], first: usize, count: usize) {
     let ages = cut::<u16>(ages).repeat(params.recorders() / ages.len());
     let rsra = Rsra::new(params, &ages);

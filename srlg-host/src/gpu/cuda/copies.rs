@@ -1,13 +1,14 @@
-//! [`Copies`]: which of host and device may use a piece of pinned memory.
+//! [`Copies`]: synchronisation of the host and devices that use a piece of pinned memory.
 //!
-//! A copy continues after the call that started it. So events stand behind all copies of the
-//! memory, and all that look at the memory wait for these events. The lock is held for reading
-//! while somebody looks, and for writing while a copy is started: none starts during a look.
+//! A copy continues after the call that started it. Events are therefore recorded after all copies of the memory, and
+//! all readers of the memory wait for these events. The lock is held for reading while the memory is read, and for
+//! writing while a copy is started. Thus no copy starts during a read.
 //!
-//! Copies out of the memory do not wait for each other: to wait for another stream costs a GPU some ten microseconds.
+//! Copies out of the memory do not wait for each other, because waiting for another stream costs a GPU about ten
+//! microseconds.
 //!
-//! Several devices may copy from and to the same memory. No device waits for another one, the host does: so one that
-//! failed holds up no other, and its errors stay in its own context.
+//! Several devices may copy to and from the same memory. The host, not a device, waits for other devices. Thus a failed
+//! device does not hold up others, and its errors stay in its own context.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -18,31 +19,28 @@ use super::DriverResult;
 use crate::error::Error;
 use crate::gpu::upload::BUFFERS;
 
-/// The copies from and to one piece of pinned memory.
+/// The copies to and from one piece of pinned memory.
 pub(super) struct Copies {
-    /// Behind all of them; `None` once the driver failed, and nobody knows which copies are still under way.
+    /// Events after all copies. `None` after a failure of the driver, when the state of the copies is unknown.
     events: RwLock<Option<CopyEvents>>,
-    /// Whether somebody has waited for them: spares asking the driver again.
+    /// Whether a thread has waited for the copies, so that the driver need not be asked again.
     are_done: AtomicBool,
 }
 
-/// Events behind all copies of one piece of pinned memory. Copies without an event are done.
+/// Events after all copies of one piece of pinned memory. Copies without an event are complete.
 #[derive(Default)]
 struct CopyEvents {
-    /// An event behind all copies that write the memory.
+    /// An event after all copies that write the memory.
     download: Option<CudaEvent>,
-    /// Events behind all copies that read the memory: each copy records the next one.
+    /// Events after all copies that read the memory. Each copy records the next event.
     uploads: [Option<CudaEvent>; BUFFERS],
-    /// The number of the upload event that comes next.
     next: usize,
 }
 
 /// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// The copy reads the pinned memory.
     Upload,
-    /// The copy writes the pinned memory.
     Download,
 }
 
@@ -51,7 +49,7 @@ impl CopyEvents {
         self.uploads.iter().chain([&self.download]).flatten()
     }
 
-    /// Waits for the copies of other devices than that of `stream`, and forgets them.
+    /// Waits for the copies of devices other than that of `stream`, and removes their events.
     fn finish_elsewhere(&mut self, stream: &CudaStream, are_done: bool) -> Result<(), Error> {
         for slot in self.uploads.iter_mut().chain([&mut self.download]) {
             let Some(event) = slot.take_if(|event| event.context() != stream.context()) else {
@@ -67,7 +65,8 @@ impl CopyEvents {
         Ok(())
     }
 
-    /// Starts a copy in `stream`: one to the memory behind all others, one out of it behind all copies to it.
+    /// Starts a copy in `stream`. A copy to the memory waits for all others. A copy out of it waits for all copies to
+    /// it.
     fn start(
         &mut self,
         stream: &CudaStream,
@@ -84,7 +83,7 @@ impl CopyEvents {
             Direction::Upload => {
                 let slot = &mut uploads[*next];
                 *next = (*next + 1) % BUFFERS;
-                // It will not stand behind the earlier copy otherwise.
+                // Otherwise, the event would not come after the earlier copy.
                 slot.iter().try_for_each(|event| stream.wait(event))?;
                 slot
             }
@@ -100,13 +99,11 @@ impl CopyEvents {
 }
 
 impl Copies {
-    /// None so far.
     pub(super) fn none() -> Self {
         let events = RwLock::new(Some(CopyEvents::default()));
         Self { events, are_done: AtomicBool::new(true) }
     }
 
-    /// Starts a copy in `stream`.
     pub(super) fn start(
         &self,
         stream: &CudaStream,
@@ -114,7 +111,7 @@ impl Copies {
         copy: impl FnOnce() -> sys::CUresult,
     ) -> Result<(), Error> {
         let mut events = self.events.write().unwrap_or_else(PoisonError::into_inner);
-        // Others come in their place only when these stand behind the new copy.
+        // The events are put back only when they cover the new copy.
         let mut started = events.take().ok_or(Error::PinnedLost)?;
         let are_done = self.are_done.swap(false, Ordering::Acquire);
         started.finish_elsewhere(stream, are_done)?;
@@ -123,11 +120,11 @@ impl Copies {
         Ok(())
     }
 
-    /// Calls `look` while there is none; it must not start one.
+    /// Calls `look` while there are no copies. `look` must not start one.
     pub(super) fn none_while<T>(&self, look: impl FnOnce() -> T) -> Result<T, Error> {
         let events = self.events.read().unwrap_or_else(PoisonError::into_inner);
         let events = events.as_ref().ok_or(Error::PinnedLost)?;
-        // The lock orders this after the copies that were started. Who finds them done has seen their end by way of the thread
+        // The lock orders this after all started copies. A thread that reads true sees their results through the thread
         // that waited.
         if !self.are_done.load(Ordering::Acquire) {
             events.all().try_for_each(CudaEvent::synchronize).doing("finish a copy")?;
@@ -136,7 +133,6 @@ impl Copies {
         Ok(look())
     }
 
-    /// Waits for all of them.
     pub(super) fn finish(&mut self) -> Result<(), Error> {
         let events = self.events.get_mut().unwrap_or_else(PoisonError::into_inner);
         let events = events.as_ref().ok_or(Error::PinnedLost)?;
@@ -147,7 +143,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Gives the memory back when there is none; leaves it alone if nobody knows.
+    /// Waits for all copies and frees the memory. If their state is unknown, the memory is not freed.
     pub(super) fn end(
         &mut self,
         context: &CudaContext,
@@ -161,7 +157,7 @@ impl Copies {
     }
 }
 
-/// Gives something of `context` back when `wait` has succeeded, which waits for work there.
+/// Frees something of `context` after `wait` has succeeded, which waits for the work that uses it.
 pub(super) fn when_done(
     context: &CudaContext,
     wait: impl FnOnce() -> Result<(), DriverError>,
@@ -172,14 +168,13 @@ pub(super) fn when_done(
     }
 }
 
-/// Frees something of `context`.
 fn give_back(context: &CudaContext, free: impl FnOnce() -> Result<(), DriverError>) {
     leave_errors_in(context, || context.bind_to_thread().and_then(|()| free()));
 }
 
-/// Whether `work` succeeded. An error stays in `context`, where the next call finds it.
+/// Returns whether `work` succeeded. An error stays in `context` for the next call.
 fn leave_errors_in(context: &CudaContext, work: impl FnOnce() -> Result<(), DriverError>) -> bool {
-    // Were an earlier error left there, `work` would return it and do nothing.
+    // Otherwise, `work` would return an earlier error and do nothing.
     let earlier = context.check_err();
     let worked = work();
     let has_worked = worked.is_ok();

@@ -1,9 +1,8 @@
-//! The driver of CUDA: all the unsafe code of this crate.
+//! The CUDA driver, with all unsafe code of this crate.
 //!
-//! [`Code`], [`CudaMemory`] and [`CudaHostMemory`] own what the driver handed out, in the primary context of
-//! one device, which they keep open. What is started in a queue continues after the call: so each
-//! of them waits for the device before it gives anything back. Where even that fails the device
-//! is lost, and what it may still be working with is left alone.
+//! [`Code`], [`CudaMemory`] and [`CudaHostMemory`] own resources in the primary context of one device, which they keep
+//! open. Work in a queue continues after the call that started it. Each of them therefore waits for the device before
+//! it frees a resource. If waiting fails, the device is lost, and resources that it may still use are not freed.
 //!
 //! Errors of a drop stay in the context until the next call reports them.
 #![allow(unsafe_code, reason = "the driver takes addresses and handles")]
@@ -25,49 +24,46 @@ use super::{Cuda, DriverResult, words};
 use crate::error::Error;
 use crate::gpu::device::{self, Memory as _, On, Part};
 
-/// The first of `functions` that the driver does not have.
+/// Returns the first of `functions` that the driver lacks.
 pub(super) fn missing<'a>(functions: &[&'a str]) -> Result<Option<&'a str>, Error> {
-    // SAFETY: loads libcuda, whose initialisers any program runs that uses the driver.
+    // SAFETY: this loads libcuda, whose initialisers run in every program that uses the driver.
     if !unsafe { sys::is_culib_present() } {
         return Err(Error::NoDriver);
     }
-    // SAFETY: the type is that of no function, and none is called by it.
+    // SAFETY: the type is not that of a function, and no function is called through it.
     let has = |name: &str| unsafe { sys::culib().get::<*const ()>(name.as_bytes()).is_ok() };
     Ok(functions.iter().copied().find(|name| !has(name)))
 }
 
-/// The primary context of a device.
 pub(super) fn context(ordinal: usize) -> Result<Arc<CudaContext>, DriverError> {
     let context = CudaContext::new(ordinal)?;
-    // SAFETY: there are no `CudaSlice`s of this handle of the context; users' have their own.
+    // SAFETY: this handle of the context has no `CudaSlice`s, and users have their own handles.
     unsafe { context.disable_event_tracking() };
     Ok(context)
 }
 
-/// The loaded kernels.
 pub(super) struct Code {
     context: Arc<CudaContext>,
     module: sys::CUmodule,
-    /// By name and width.
+    /// Functions by name and width.
     functions: HashMap<[&'static str; 2], sys::CUfunction>,
 }
 
-// SAFETY: handles of a driver that any thread may call.
+// SAFETY: these are handles of a driver that any thread may call.
 unsafe impl Send for Code {}
-// SAFETY: the same.
+// SAFETY: these are handles of a driver that any thread may call.
 unsafe impl Sync for Code {}
 
 impl Code {
-    /// Compiles `ptx` for the device.
     pub(super) fn load(context: &Arc<CudaContext>, ptx: &CStr) -> Result<Self, DriverError> {
         context.bind_to_thread()?;
-        // SAFETY: a text that ends with NUL.
+        // SAFETY: the text ends with NUL.
         let module = unsafe { result::module::load_data(ptx.as_ptr().cast()) }?;
         let mut code = Self { context: context.clone(), module, functions: HashMap::new() };
         let mut names = Vec::new();
         for_each_entry_point::<On<Cuda>>(|entry| names.push([entry.name, entry.width]));
         for name in names {
-            let entry = CString::new(name.concat()).expect("names hold no NUL");
+            let entry = CString::new(name.concat()).expect("names do not contain NUL");
             // SAFETY: the module stays loaded until `code` is dropped.
             let function = unsafe { result::module::get_function(module, entry) }?;
             code.functions.insert(name, function);
@@ -75,7 +71,6 @@ impl Code {
         Ok(code)
     }
 
-    /// Starts `blocks` of `kernel`.
     pub(super) fn launch<K: Kernel<Place = On<Cuda>>>(
         &self,
         queue: &CudaStream,
@@ -87,50 +82,50 @@ impl Code {
         let function = self.functions[&[K::NAME, K::WIDTH]];
         let (grid, block) = ((blocks, 1, 1), (THREADS, 1, 1));
         let (stream, parameters) = (queue.cu_stream(), &mut [(&raw mut kernel).cast()]);
-        // SAFETY: the function takes one parameter, a `K` with an address and a length of 32 bits
-        // for each buffer, and the driver copies it before it returns. That is the contract of a
-        // launch of srlg-kernels: each buffer is of memory as long as it says, which no drop frees
-        // before the device is idle, at a multiple of the size of its elements within memory that
-        // the driver aligns to 256 bytes, or a lender to its pairs, whose address is checked; params come from
-        // `Config::validate` alone; and what is no atomic is written by other work of one queue,
-        // before or after, as is what ages: scans in other queues were joined, and wait.
+        // SAFETY: the function takes one parameter, a `K` with an address and a 32-bit length for each buffer. The
+        // driver copies it before it returns. This fulfils the contract of a launch of srlg-kernels:
+        //
+        // - Each buffer is in memory of at least its length, and no drop frees that memory before the device is idle.
+        // - Each buffer starts at a multiple of the size of its elements within memory that the driver aligns to 256
+        //   bytes. Lent pairs are the exception, and their address is checked.
+        // - Params come only from `Config::validate`.
+        // - Words that are not atomic are written only by other work of one queue, before or after. This includes
+        //   ageing, because scans in other queues have been joined and wait for it.
         unsafe { result::launch_kernel(function, grid, block, 0, stream, parameters) }
     }
 }
 
 impl Drop for Code {
     fn drop(&mut self) {
-        // SAFETY: loaded once, unloaded once, and none of its kernels runs.
+        // SAFETY: the module is loaded once and unloaded once, and none of its kernels is running.
         let unload = || unsafe { result::module::unload(self.module) };
         when_done(&self.context, || self.context.synchronize(), unload);
     }
 }
 
-/// Memory of the device.
 pub(crate) struct CudaMemory {
     address: sys::CUdeviceptr,
     bytes: usize,
-    /// Who gets it back: nobody, if it is lent.
+    /// The context that gets the memory back. `None` if the memory is lent.
     owner: Option<Arc<CudaContext>>,
 }
 
 impl CudaMemory {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
         context.bind_to_thread()?;
-        // SAFETY: all that read it take any bytes.
+        // SAFETY: all readers of the memory accept any bytes.
         let address = unsafe { result::malloc_sync(bytes.max(1)) }?;
         Ok(Self { address, bytes, owner: Some(context.clone()) })
     }
 
-    /// Sets all bytes of a part.
     pub(super) fn fill(
         part: Part<'_, Self>,
         stream: &CudaStream,
         to: u8,
     ) -> Result<(), DriverError> {
         stream.context().bind_to_thread()?;
-        // SAFETY: the part is within memory that no drop frees before the device is idle, and
-        // all that read it take any bytes.
+        // SAFETY: the part is within memory that no drop frees before the device is idle, and all its readers accept
+        // any bytes.
         unsafe { result::memset_d8_async(part.address(), to, part.bytes, stream.cu_stream()) }
     }
 }
@@ -138,7 +133,7 @@ impl CudaMemory {
 impl Drop for CudaMemory {
     fn drop(&mut self) {
         if let Some(context) = &self.owner {
-            // SAFETY: allocated once, freed once, and nothing works with it.
+            // SAFETY: the memory is allocated once and freed once, and no work uses it.
             let free = || unsafe { result::free_sync(self.address) };
             when_done(context, || context.synchronize(), free);
         }
@@ -158,15 +153,18 @@ impl device::Memory for CudaMemory {
 }
 
 impl Part<'_, CudaMemory> {
-    /// Where the device finds it.
+    /// Returns the address on the device.
     pub(super) fn address(self) -> sys::CUdeviceptr {
         let CudaMemory { address, bytes, .. } = self.memory;
-        assert!(self.start <= *bytes && self.bytes <= bytes - self.start, "a part of memory");
+        assert!(
+            self.start <= *bytes && self.bytes <= bytes - self.start,
+            "the part is outside its memory"
+        );
         address + self.start as u64
     }
 }
 
-/// Memory of the host that the device copies from and to.
+/// Memory of the host that the device copies to and from.
 pub(crate) struct CudaHostMemory {
     context: Arc<CudaContext>,
     address: *mut u8,
@@ -174,31 +172,34 @@ pub(crate) struct CudaHostMemory {
     copies: Copies,
 }
 
-// SAFETY: plain bytes; the driver frees them in any thread.
+// SAFETY: these are plain bytes, which the driver frees in any thread.
 unsafe impl Send for CudaHostMemory {}
-// SAFETY: `copies` keeps copies and looks apart, and changes need `&mut`.
+// SAFETY: `copies` separates copies and reads, and changes need `&mut`.
 unsafe impl Sync for CudaHostMemory {}
 
 impl CudaHostMemory {
     pub(super) fn allocate(context: &Arc<CudaContext>, bytes: usize) -> Result<Self, DriverError> {
         context.bind_to_thread()?;
-        // Portable: detectors on several devices may share a process. Not write-combined: the
-        // host reads what the device counted.
-        // SAFETY: all of it is set below.
+        // The memory is portable, because detectors on several devices may share a process. It is not write-combined,
+        // because the host reads results of the device from it.
+        // SAFETY: all bytes are set below.
         let address = unsafe { result::malloc_host(bytes.max(1), sys::CU_MEMHOSTALLOC_PORTABLE) }?;
         let address: *mut u8 = address.cast();
-        // SAFETY: at least `bytes` bytes were allocated, and nobody else knows of them.
+        // SAFETY: at least `bytes` bytes were allocated, and no other code has their address.
         unsafe { address.write_bytes(0, bytes) };
         Ok(Self { context: context.clone(), address, bytes, copies: Copies::none() })
     }
 
-    /// The host address of `bytes` from `start` on.
+    /// Returns the host address of `bytes` bytes from `start`.
     fn at(&self, start: usize, bytes: usize) -> *mut c_void {
-        assert!(start <= self.bytes && bytes <= self.bytes - start, "a part of pinned memory");
+        assert!(
+            start <= self.bytes && bytes <= self.bytes - start,
+            "the part is outside its memory"
+        );
         self.address.wrapping_add(start).cast()
     }
 
-    /// Copies its bytes from `start` on to all of `to`.
+    /// Copies bytes from `start` to all of `to`.
     pub(super) fn upload(
         &self,
         stream: &CudaStream,
@@ -206,13 +207,13 @@ impl CudaHostMemory {
         to: Part<'_, CudaMemory>,
     ) -> Result<(), Error> {
         let (host, device, bytes) = (self.at(start, to.bytes), to.address(), to.bytes);
-        // SAFETY: both have `bytes` bytes, and no drop frees them before the copy is done.
-        // `copies` lets nobody change those of the host until then.
+        // SAFETY: both ranges have `bytes` bytes, and no drop frees them before the copy is complete. `copies` prevents
+        // changes of the host's bytes until then.
         let copy = || unsafe { sys::cuMemcpyHtoDAsync_v2(device, host, bytes, stream.cu_stream()) };
         self.copies.start(stream, Direction::Upload, copy)
     }
 
-    /// Copies all of `from` to its first bytes.
+    /// Copies all of `from` to the bytes from `start`.
     pub(super) fn download(
         &self,
         stream: &CudaStream,
@@ -220,7 +221,8 @@ impl CudaHostMemory {
         start: usize,
     ) -> Result<(), Error> {
         let (host, device, bytes) = (self.at(start, from.bytes), from.address(), from.bytes);
-        // SAFETY: the same, and nobody looks at them either.
+        // SAFETY: both ranges have `bytes` bytes, and no drop frees them before the copy is complete. `copies` prevents
+        // changes and reads of the host's bytes until then.
         let copy = || unsafe { sys::cuMemcpyDtoHAsync_v2(host, device, bytes, stream.cu_stream()) };
         self.copies.start(stream, Direction::Download, copy)
     }
@@ -232,28 +234,29 @@ impl device::HostMemory for CudaHostMemory {
     }
 
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error> {
-        // SAFETY: `bytes` bytes, all set. No copy is under way, and changes need `&mut self`.
+        // SAFETY: all `bytes` bytes are set. No copy is in progress, and changes need `&mut self`.
         self.copies.none_while(|| look(unsafe { from_raw_parts(self.address, self.bytes) }))
     }
 
     fn write(&mut self) -> Result<&mut [u8], Error> {
         self.copies.finish()?;
-        // SAFETY: the same. Copies and looks need `self`, which nobody else has while the bytes are lent.
+        // SAFETY: all `bytes` bytes are set. Copies and reads need `self`, which is borrowed exclusively while the
+        // bytes are lent.
         Ok(unsafe { from_raw_parts_mut(self.address, self.bytes) })
     }
 }
 
 impl Drop for CudaHostMemory {
     fn drop(&mut self) {
-        // SAFETY: allocated once, freed once, and no copy is under way.
+        // SAFETY: the memory is allocated once and freed once, and no copy is in progress.
         self.copies.end(&self.context, || unsafe { result::free_host(self.address.cast()) });
     }
 }
 
-/// What lending is for, if it fails.
+/// Description of lending pairs, for error messages.
 const WAIT: &str = "wait for pairs on the device";
 
-/// Refuses pairs in memory from `address` on, of so many words each, which kernels could not load.
+/// Returns an error if kernels cannot load pairs of `words` words from `address`.
 pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result<(), Error> {
     let alignment = match words * size_of::<u32>() {
         bytes if bytes == size_of::<AlignedPair>() => align_of::<AlignedPair>(),
@@ -265,8 +268,8 @@ pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result
     }
 }
 
-/// Lends pairs to `scan`: what it starts in `queue` is done after all that their stream was told
-/// before, and before all that it will be told.
+/// Lends pairs to `scan`. Work that it starts in `queue` runs after all earlier work of the pairs' stream, and before
+/// all later work.
 pub(super) fn lend<T, const WORDS: usize>(
     pairs: &CudaView<'_, [u32; WORDS]>,
     queue: &CudaStream,
@@ -276,11 +279,11 @@ pub(super) fn lend<T, const WORDS: usize>(
     if theirs != queue.context() {
         return Err(other_device(queue, theirs.ordinal()));
     }
-    // What went wrong there before is not the detector's.
+    // An earlier error in that context is not an error of the detector.
     theirs.check_err().map_err(lender)?;
-    // The handle of the context that a stream is of decides whether uses of memory are recorded,
-    // and ours records none. So the queue becomes a stream of theirs.
-    // SAFETY: it is one context, `queue` outlives this, and the order of work is as told above.
+    // The context handle of a stream decides whether uses of memory are recorded, and the detector's handle does not
+    // record them. Therefore, the queue is wrapped as a stream of the other handle.
+    // SAFETY: both handles have the same context, `queue` outlives this, and the order of work is described above.
     let queue = unsafe { theirs.wrap_borrowed_stream(queue.cu_stream()) };
     queue.join(stream).doing(WAIT)?;
     let (address, reading) = pairs.device_ptr(&queue);
@@ -293,7 +296,7 @@ pub(super) fn lend<T, const WORDS: usize>(
     scanned.and_then(|scanned| ordered.map(|()| scanned))
 }
 
-/// Lends pairs that know of no stream: waits for the device before, and for `queue` after.
+/// Lends pairs that have no stream. Waits for the device before, and for `queue` after.
 #[cfg(feature = "cust")]
 pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     pairs: &cust::memory::DeviceSlice<P>,
@@ -307,12 +310,12 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     let address = pairs.as_device_ptr().as_raw();
     let (mut context, mut ordinal): (sys::CUcontext, _) = (std::ptr::null_mut(), 0i32);
     let ask = |data, attribute| {
-        // SAFETY: below, `data` are of the types of the attributes.
+        // SAFETY: the calls below pass `data` of the types of the attributes.
         unsafe { sys::cuPointerGetAttribute(data, attribute, address) }.result().map_err(lender)
     };
     ask((&raw mut context).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT)?;
     ask((&raw mut ordinal).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?;
-    // Memory of a pool is of no context.
+    // Memory of a pool does not belong to a context.
     let is_ours = context.is_null() || context == queue.context().cu_ctx();
     if !is_ours || ordinal as usize != queue.context().ordinal() {
         return Err(other_device(queue, ordinal as usize));
@@ -323,7 +326,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     queue.synchronize().doing(WAIT).and(scanned)
 }
 
-/// Returns the error that the context of somebody's pairs had kept of earlier calls.
+/// Returns the error that the context of a user's pairs had kept from earlier calls.
 fn lender(error: DriverError) -> Error {
     let (name, text) = words(error);
     Error::PairsContext { name, text }

@@ -1,14 +1,13 @@
-//! [`Cuda`]: an NVIDIA GPU through its driver, which is loaded at run time.
+//! [`Cuda`]: an NVIDIA GPU, used through its driver, which is loaded at run time.
 //!
-//! The driver compiles the PTX of srlg-kernels for its GPU when the GPU is opened. Everything is in the
-//! device's primary context, which users of CUDA's runtime, cudarc and cust share. Each call makes it
-//! the current context of its thread.
+//! When the GPU is opened, the driver compiles the PTX of srlg-kernels for it. Everything is in the device's primary
+//! context, which users of CUDA's runtime, cudarc and cust share. Each call makes it the current context of its thread.
 
 mod copies;
 mod driver;
 #[cfg_attr(
     not(any(feature = "cudarc", feature = "cust")),
-    allow(unreachable_pub, reason = "public with the crates of the types")
+    allow(unreachable_pub, reason = "public if the crates of the types are enabled")
 )]
 pub(crate) mod pairs;
 #[cfg(test)]
@@ -26,19 +25,20 @@ use crate::error::Error;
 use driver::{Code, CudaHostMemory, CudaMemory};
 use pairs::{DevicePairs, PairsView};
 
-/// The kernels, as text that ends with NUL.
 const PTX: &CStr = match CStr::from_bytes_with_nul(
     concat!(include_str!("../../../ptx/srlg.ptx"), "\0").as_bytes(),
 ) {
     Ok(ptx) => ptx,
-    Err(_) => panic!("the PTX holds a NUL"),
+    Err(_) => panic!("the PTX contains a NUL"),
 };
 
-/// The least compute capability that the PTX is for.
+/// Lowest compute capability that the PTX supports.
 const CAPABILITY: (i32, i32) = (7, 0);
 
-/// The functions of the driver that are called: cudarc panics when it calls one that is missing. The last is not
-/// called. It came with CUDA 11.2, as did an attribute that cudarc asks every device for.
+/// Driver functions that are called. cudarc panics when it calls a missing one.
+///
+/// The last function is not called. It was introduced with CUDA 11.2, like an attribute that cudarc reads from every
+/// device.
 #[rustfmt::skip]
 const FUNCTIONS: &[&str] = &[
     "cuGetErrorName", "cuGetErrorString", "cuInit", "cuDeviceGet", "cuDeviceGetAttribute",
@@ -52,7 +52,6 @@ const FUNCTIONS: &[&str] = &[
     "cuMemAllocAsync",
 ];
 
-/// An NVIDIA GPU.
 pub(crate) struct Cuda {
     context: Arc<CudaContext>,
     code: Code,
@@ -60,27 +59,26 @@ pub(crate) struct Cuda {
 }
 
 impl Cuda {
-    /// Opens GPU number `ordinal`, as CUDA counts them, and loads the kernels.
+    /// Opens GPU number `ordinal`, in CUDA's order, and loads the kernels.
     pub(crate) fn open(ordinal: u32) -> Result<Self, Error> {
         let count = count()?;
         if ordinal >= count {
             return Err(Error::NoSuchDevice { ordinal, count });
         }
         let context = driver::context(ordinal as usize).doing("open the device")?;
-        let (major, minor) = context.compute_capability().doing("ask for its capability")?;
+        let (major, minor) = context.compute_capability().doing("read the compute capability")?;
         if (major, minor) < CAPABILITY {
-            let name = context.name().doing("ask for its name")?;
+            let name = context.name().doing("read the name of the device")?;
             return Err(Error::ComputeCapability { name, major, minor });
         }
         let processors = context
             .attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
-            .doing("count its processors")?;
+            .doing("count the processors of the device")?;
         let code = Code::load(&context, PTX).map_err(refusal)?;
         Ok(Self { context, code, processors: processors as u32 })
     }
 }
 
-/// Returns how many devices there are.
 fn count() -> Result<u32, Error> {
     if let Some(name) = driver::missing(FUNCTIONS)? {
         let text = "the driver has no such function".into();
@@ -88,9 +86,9 @@ fn count() -> Result<u32, Error> {
     }
     match CudaContext::device_count() {
         Err(error) if error.0 == CUresult::CUDA_ERROR_NO_DEVICE => Ok(0),
-        // CUDA's toolkit has a stub in place of a driver, to link with.
+        // The CUDA toolkit has a stub of the driver for linking.
         Err(error) if error.0 == CUresult::CUDA_ERROR_STUB_LIBRARY => Err(Error::NoDriver),
-        count => Ok(count.doing("start")?.try_into().unwrap_or(0)),
+        count => Ok(count.doing("initialise the driver")?.try_into().unwrap_or(0)),
     }
 }
 
@@ -107,7 +105,7 @@ impl Gpu for Cuda {
     fn allocate(&self, bytes: usize) -> Result<CudaMemory, Error> {
         CudaMemory::allocate(&self.context, bytes).or_else(|error| {
             if !is_full(error) {
-                return Err(error).doing("allocate memory of the device");
+                return Err(error).doing("allocate memory on the device");
             }
             let free = self.context.mem_get_info().map_or(0, |(free, _)| free);
             Err(Error::DeviceMemory { bytes, free })
@@ -122,11 +120,11 @@ impl Gpu for Cuda {
     }
 
     fn queue(&self) -> Result<Arc<CudaStream>, Error> {
-        self.context.new_stream().doing("make a stream")
+        self.context.new_stream().doing("create a stream")
     }
 
     fn mark(&self) -> Result<CudaEvent, Error> {
-        self.context.new_event(None).doing("make an event")
+        self.context.new_event(None).doing("create an event")
     }
 
     fn fill(
@@ -135,7 +133,7 @@ impl Gpu for Cuda {
         part: Part<'_, CudaMemory>,
         byte: u8,
     ) -> Result<(), Error> {
-        CudaMemory::fill(part, queue, byte).doing("fill memory of the device")
+        CudaMemory::fill(part, queue, byte).doing("fill memory on the device")
     }
 
     fn upload(
@@ -191,13 +189,13 @@ impl Gpu for Cuda {
     }
 
     fn finish(&self, mark: &CudaEvent) -> Result<(), Error> {
-        mark.synchronize().doing("finish its work")
+        mark.synchronize().doing("complete its work")
     }
 }
 
 /// A result of the driver.
 trait DriverResult<T> {
-    /// Says what the call was for, where it failed.
+    /// Adds a description of the call to an error.
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }
 
@@ -210,7 +208,7 @@ impl<T> DriverResult<T> for Result<T, DriverError> {
     }
 }
 
-/// Returns why the driver does not take the kernels: its age, what it lacks, or something else.
+/// Returns the reason why the driver rejects the kernels: its age, a missing compiler, or something else.
 fn refusal(error: DriverError) -> Error {
     let (name, text) = words(error);
     match error.0 {
@@ -221,15 +219,14 @@ fn refusal(error: DriverError) -> Error {
     }
 }
 
-/// Returns whether there is no memory left.
 fn is_full(error: DriverError) -> bool {
     error.0 == CUresult::CUDA_ERROR_OUT_OF_MEMORY
 }
 
-/// Returns the name of `error`, and what the driver says about it.
+/// Returns the name of `error` and the driver's description.
 fn words(error: DriverError) -> (String, String) {
     let owned = |text: &CStr| text.to_string_lossy().into_owned();
-    // A driver that failed to begin with may have no words either.
+    // A driver that failed to start may not have a description either.
     let name = error.error_name().map_or_else(|_| format!("error {}", error.0 as u32), owned);
-    (name, error.error_string().map_or_else(|_| "the driver does not say why".into(), owned))
+    (name, error.error_string().map_or_else(|_| "the driver gives no reason".into(), owned))
 }

@@ -1,43 +1,43 @@
-//! [`DevicePairs`]: pairs that are on a GPU already.
+//! [`DevicePairs`]: pairs that are already on a GPU.
 
 use cudarc::driver::{CudaSlice, CudaView};
 
 use crate::ingest::pairs::Family;
 
-/// Marks types of pairs in the memory of a CUDA device: `[inside, opposite]` each, of one word each, or of four for an
-/// [`Ip6Pair`](crate::ingest::Ip6Pair).
+/// Pairs in the memory of a CUDA device.
 ///
-/// - `CudaSlice` and `CudaView` of cudarc, of `[u32; 2]` or `[u32; 8]`, without a copy and without waiting: their stream waits for
-///   the detector, and the detector for their stream. What other streams wrote before is waited
-///   for when cudarc keeps events, as it does unless told otherwise.
-/// - `DeviceSlice`, hence `DeviceBuffer`, of cust, of `IpPair` or `Ip6Pair`, with the feature `cust`. They
-///   know of no stream, so all work of the device is waited for before and after.
+/// Each pair is `[inside, opposite]`, where each host has one word, or four for an [`Ip6Pair`](crate::ingest::Ip6Pair).
 ///
-/// All of them in the primary context of the detector's device, which is where cudarc and cust
-/// allocate by default. This trait cannot be implemented elsewhere.
+/// - `CudaSlice` and `CudaView` of cudarc, of `[u32; 2]` or `[u32; 8]`, are used without a copy. Their stream and the
+///   detector wait for each other on the device. If cudarc records events, which is its default, the detector also
+///   waits for earlier writes of other streams.
+/// - `DeviceSlice` and `DeviceBuffer` of cust, of `IpPair` or `Ip6Pair`, need the feature `cust`. They have no stream,
+///   so the call waits for all work of the device before and after.
 ///
-/// The types are those of cudarc 0.19 as `srlg::gpu::cudarc` has it. A crate with
-/// a dependency on cudarc of its own should leave the choice of the CUDA version to that one:
-/// cudarc does not build for two.
+/// All pairs must be in the primary context of the detector's device, in which cudarc and cust allocate by default.
+/// This trait is sealed and cannot be implemented outside this crate.
+///
+/// The types are those of cudarc 0.19, re-exported as `srlg::gpu::cudarc`. A crate with its own dependency on cudarc
+/// should not select a CUDA version, because cudarc cannot be built for two versions.
 pub trait DevicePairs: Sealed {}
 
-/// Keeps [`DevicePairs`] from being implemented elsewhere.
+/// The supertrait that seals [`DevicePairs`].
 pub trait Sealed {
-    /// Returns the pairs, under the name of their crate.
+    /// Returns the pairs as a type of their crate.
     fn view(&self) -> PairsView<'_>;
 }
 
-/// Holds pairs in the memory of a device, as a type of one crate or another.
+/// Pairs in the memory of a device, as a type of one of the supported crates.
 #[derive(Debug)]
 pub enum PairsView<'a> {
-    /// Of cudarc, of IPv4.
+    /// IPv4 pairs in a type of cudarc.
     Cudarc(CudaView<'a, [u32; 2]>),
-    /// Of cudarc, of any two addresses.
+    /// Pairs of any two addresses in a type of cudarc.
     Cudarc6(CudaView<'a, [u32; 8]>),
-    /// Of cust, of IPv4.
+    /// IPv4 pairs in a type of cust.
     #[cfg(feature = "cust")]
     Cust(&'a cust::memory::DeviceSlice<srlg_core::IpPair>),
-    /// Of cust, of any two addresses.
+    /// Pairs of any two addresses in a type of cust.
     #[cfg(feature = "cust")]
     Cust6(&'a cust::memory::DeviceSlice<srlg_core::Ip6Pair>),
 }

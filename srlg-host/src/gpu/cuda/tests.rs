@@ -9,7 +9,7 @@ use crate::detector::SlidingDetector;
 use crate::device::Device;
 use crate::gpu::backend;
 
-/// What the PTX declares: per entry point the alignment and the bytes of its parameters.
+/// Returns the alignment and size of the parameters of each entry point in the PTX.
 fn declared() -> BTreeMap<String, Vec<(usize, usize)>> {
     let entries = PTX.to_str().unwrap().split(".visible .entry ").skip(1);
     entries
@@ -18,7 +18,7 @@ fn declared() -> BTreeMap<String, Vec<(usize, usize)>> {
         .collect()
 }
 
-/// Of `.param .align 8 .b8 scan_param_0[312]` the 8 and the 312.
+/// Returns the alignment and size of parameters, which are 8 and 312 for `.param .align 8 .b8 scan_param_0[312]`.
 fn sizes(entry: &str) -> Vec<(usize, usize)> {
     let parameters = entry.split_once(')').unwrap().0.split(".param ").skip(1);
     let size = |parameter: &str| {
@@ -40,7 +40,7 @@ fn the_ptx_has_every_entry_point_with_the_arguments_that_a_launch_passes() {
     assert_eq!(passed, declared());
 }
 
-// Of memory of 256 aligned bytes, as the driver has it, from its second word on.
+// The addresses are within memory that is aligned to 256 bytes, like that of the driver.
 #[test]
 fn pairs_that_a_thread_cannot_load_at_once_are_refused() {
     for (at, words, bytes) in [(0x104, 2, 8), (0x108, 8, 16), (0x10c, 8, 16)] {
@@ -53,14 +53,14 @@ fn pairs_that_a_thread_cannot_load_at_once_are_refused() {
     }
 }
 
-// Whatever this machine has, it is no panic.
+// On any machine, this must not panic.
 #[test]
 fn opening_a_device_that_no_machine_has_says_so() {
     let error = Cuda::open(u32::MAX).err().expect("no machine has so many devices");
     match driver::missing(FUNCTIONS) {
         Err(_) => assert!(matches!(error, Error::NoDriver), "{error}"),
         Ok(Some(_)) => assert!(matches!(error, Error::UnfitDriver { .. }), "{error}"),
-        // Or the driver does not start.
+        // The driver may also fail to start.
         Ok(None) => assert!(
             matches!(error, Error::NoSuchDevice { .. } | Error::Driver { .. } | Error::NoDriver),
             "{error}"
@@ -68,11 +68,11 @@ fn opening_a_device_that_no_machine_has_says_so() {
     }
 }
 
-/// Set for the process of which the device fails.
+/// Variable that is set for the process whose device is to fail.
 const FAILS: &str = "SRLG_TEST_DEVICE_FAILS";
 
-// A kernel that reads beyond its recorders traps, and takes with it all that its process has on the device: so it
-// happens in a process of its own. Kernels are asked for such a place by nobody but this test.
+// A kernel that reads beyond its recorders traps, which destroys everything that its process has on the device. The
+// test therefore runs in a separate process. Only this test passes such a place to a kernel.
 #[test]
 fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
     if std::env::var_os(FAILS).is_some() {
@@ -95,7 +95,7 @@ fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
     assert!(said.contains("test result: ok. 1 passed"), "{said}");
 }
 
-/// What the process does of which the device fails.
+/// Runs the part of the test in which the device fails.
 fn let_it_trap() {
     let params = Config::default().validate().unwrap();
     let lost = backend(Cuda::open(0).unwrap(), Device::Cuda(0), params).unwrap();
@@ -110,7 +110,7 @@ fn let_it_trap() {
         assert!(matches!(lost.flush(), Err(Error::DeviceLost)));
         assert!(matches!(lost.gather(FINDER, &[0]), Err(Error::DeviceLost)));
     }
-    // The driver tells the other detector of the same process, too.
+    // The driver also reports the failure to the other detector of the process.
     let error = other.close_slice().err();
     assert!(matches!(error, Some(Error::Driver { .. })), "{error:?}");
     for _ in 0..2 {
@@ -119,7 +119,7 @@ fn let_it_trap() {
     }
     drop(lost);
     drop(other);
-    // The process is told what is wrong, or has a device again: which of them is the driver's affair.
+    // The driver decides whether the process gets an error or can use the device again.
     match SlidingDetector::new(Config::default(), Device::Cuda(0)) {
         Ok(_) => println!("a new detector works in the same process"),
         Err(Error::Driver { doing, name, .. }) => println!("no new detector: {doing}, {name}"),

@@ -1,4 +1,4 @@
-//! A detector on a simulated GPU gives the same bits as one on the CPU, slice by slice.
+//! Tests that a detector on a simulated GPU equals one on the CPU, bit for bit, in every slice.
 
 mod events;
 
@@ -93,7 +93,8 @@ fn a_detector_of_the_paper_s_scheme_takes_no_pair_of_ipv6_but_none_at_all() {
     assert!(refused.iter().all(|it| matches!(it, Err(Error::Ip6InPaper))), "{refused:?}");
 }
 
-// An upload buffer of 416 bytes has room for 13 pairs of any two hosts, or 52 of IPv4, and is sent when the other type comes.
+// An upload buffer of 416 bytes has room for 13 pairs of any two hosts or 52 IPv4 pairs. It is sent when the other type
+// arrives.
 #[test]
 fn types_of_pairs_that_change_within_an_upload_buffer_equal_one_on_the_cpu() {
     for order in 0..12 {
@@ -160,9 +161,9 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
     }
 }
 
-// In several runs, as the list is longer than the pinned memory that it passes through.
-// A pair touches a recorder in each of five rows of the counter: some 15,000, whose numbers take 60,000 bytes where
-// 30,720 pass at once. More than 20,479 would be no list.
+// The list is longer than the pinned memory and is copied in several runs. A pair touches a recorder in each of five
+// rows, so there are about 15,000 recorders. Their numbers take 60,000 bytes, and 30,720 bytes are copied together.
+// Beyond 20,479 recorders, no list would be used.
 #[test]
 fn delta_of_more_recorders_than_one_copy_takes_is_that_of_the_cpu() {
     let mut one = cpu(Config::paper());
@@ -171,11 +172,11 @@ fn delta_of_more_recorders_than_one_copy_takes_is_that_of_the_cpu() {
     tested.ingest(&contacts(75, 40)).unwrap();
     let delta = one.delta(1).unwrap();
     assert!((14_000..20_000).contains(&delta.recorders()), "{}", delta.recorders());
-    // Not assert_eq: a failure would print all of them.
+    // `assert_eq` would print all recorders on failure.
     assert!(tested.delta(1).unwrap() == delta);
 }
 
-// Lists of the simulated device have room for 20,479 recorders of 16 bits, and 122,880 bytes are merged together.
+// Lists of the simulated device have room for 20,479 16-bit recorders, and 122,880 bytes are merged together.
 #[test]
 fn deltas_and_snapshots_that_the_device_has_no_room_for_are_whole() {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 2000, tags: 64 };
@@ -193,8 +194,9 @@ fn deltas_and_snapshots_that_the_device_has_no_room_for_are_whole() {
     assert!(merged.snapshot().unwrap() == snapshot);
 }
 
-/// Bytes that the copies of a close have that finds three super points, as the one before did, whose `regions` are
-/// counted once more.
+/// Returns the bytes copied by a close that finds three super points, like the one before.
+///
+/// The `regions` are counted in addition.
 fn bytes_of_close(config: &Config, regions: usize) -> usize {
     let params = config.validate().unwrap();
     let (span, count) = (Span::whole(config.window, 1), size_of::<u32>());
@@ -202,25 +204,27 @@ fn bytes_of_close(config: &Config, regions: usize) -> usize {
         return 0;
     }
     let bins = Grouping::of_ages(span).bin_words() * count;
-    // Cells by age, of both families; sums of the row.
+    // The first trip has cells by age for both families, and the sums of the row.
     let first = 2 * span.finder_ages as usize * count + SUMS * count;
-    // Keys and ids of kept hosts go there. As many listed hosts and records come back as at the last close, and two,
-    // but no more than four records: keys and counts of cells; bins, 64 cells and a number; behind four other counts.
+    // The second trip starts with keys and ids of kept hosts. It returns two more listed hosts and records than the
+    // last close, but at most four records. A listed host has a key and a count of cells. A record has bins, 64 cells
+    // and a number. Four other counts precede the records.
     let kept = 3 * size_of::<KeptHost>();
     let listed = 5 * (size_of::<u64>() + count);
     let records = (4 * (bins + 64 * size_of::<u64>() + count)).next_multiple_of(8);
     let second = kept + listed + records + 4 * count;
-    // A count, ids and numbers go there for each region of giants.
+    // A count, ids and numbers are sent for each region of giants.
     first + second + regions * (8 + 3 * (size_of::<HostId>() + count + bins))
 }
 
-// Cells: ages and row weights; all else; each region of giants. The paper's: counts with hosts; row weights; tallies.
+// Trips with cells are: ages and row weights, everything else, and each region of giants. Trips of the paper's scheme
+// are: counts with hosts, row weights, and tallies.
 #[test]
 fn closing_a_slice_takes_two_trips_to_the_device_and_one_per_region_of_giants_and_no_memory() {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 3000, tags: 64 };
     let wide = Config { threshold: 512, scheme, linear_width: 1024, ..small() };
     let narrow = Config { threshold: 512, ..small() };
-    // Giants leave few of 512 or 1,024 fine positions, behind which are one coarse region or two.
+    // Giants leave few of the 512 or 1,024 fine positions, so one or two coarse regions are also examined.
     let closes =
         [(wide, 700, 0, 2), (narrow, 700, 2, 4), (wide, 2500, 3, 5), (small_paper(), 700, 0, 3)];
     for (config, peers, regions, trips) in closes {
@@ -235,7 +239,7 @@ fn closing_a_slice_takes_two_trips_to_the_device_and_one_per_region_of_giants_an
             let report = detector.close_slice().unwrap();
             assert_eq!(report.super_points.len(), 3);
             let after = ["trip", "bytes"].map(|operation| gpu.count(operation));
-            // The first close cannot know how much is to come back.
+            // The first close cannot know the size of the results.
             if slice > 0 {
                 assert_eq!(after[0] - before[0], trips, "slice {slice}");
                 let (bytes, expected) = (after[1] - before[1], bytes_of_close(&config, regions));
@@ -246,8 +250,8 @@ fn closing_a_slice_takes_two_trips_to_the_device_and_one_per_region_of_giants_an
     }
 }
 
-// Twelve hosts are listed on the simulated device at once, and four have their fine regions there: more of either, of both
-// families, which come and go, some of them giants, at once and one slice after the other.
+// The simulated device can list twelve hosts and examine four fine regions at the same time. This test has more of
+// both, in both families. Hosts appear and disappear, and some are giants, at the same time and in consecutive slices.
 #[test]
 fn more_candidates_than_the_device_has_room_for_equal_those_on_the_cpu() {
     for (order, linear_width) in [(1, 512), (2, 1024), (3, 512), (4, 2048)] {

@@ -1,4 +1,4 @@
-//! A device that refuses memory or fails: typed errors, nothing lost in silence, nothing left.
+//! Tests of a device that refuses memory or fails: errors have types, no pair is lost silently, and no memory leaks.
 
 use super::simulated::{Operation, SimulatedGpu};
 use super::{contacts, on, small};
@@ -39,7 +39,7 @@ fn pinned_memory_that_is_refused_later_harms_nothing() {
     assert_eq!(detector.close_slice().unwrap(), cpu.close_slice().unwrap());
 }
 
-// Wherever the device fails: the call says what failed, all later ones that the state is gone.
+// Wherever the device fails, the call reports the failure, and all later calls report that the state is lost.
 #[test]
 fn device_that_fails_is_lost_and_says_so() {
     use Operation::{Download, Finish, Launch, Look, Record, Upload, Wait};

@@ -1,12 +1,13 @@
-//! Arrays of an odd number of recorders end within a word of 32 bits, which kernels swap; cells are words
-//! of 64 bits, of which there are as many as anybody wants.
+//! Tests of arrays with an odd number of recorders, and of various numbers of cells.
+//!
+//! An odd array ends within a 32-bit word, and kernels swap whole words.
 
 use srlg_core::{Config, FINDER, HashFamily, Ip6Pair, IpPair, Scheme};
 
 use super::simulated::SimulatedGpu;
 use super::{ROUGH, contacts, cpu, on, small, small_paper};
 
-// 2,000 opposite hosts touch all 129 recorders.
+// There are 2,000 peers, which touch all 129 recorders.
 #[test]
 fn last_recorder_of_an_odd_array_is_touched_merged_and_applied_like_any_other() {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
@@ -32,14 +33,15 @@ fn cells_of_any_number_are_touched_merged_and_applied_alike() {
     }
 }
 
-/// What a GPU touches late is what a CPU touches, and another GPU takes it over, whole or what is recent.
+/// Asserts that late touches on a GPU equal those on a CPU, and that another GPU can merge them as a snapshot or a
+/// delta.
 fn assert_recorders_travel(config: Config) {
     let gpu = |order| on(&SimulatedGpu::new(order), config).unwrap();
     let (mut tested, mut one) = (gpu(1), cpu(config));
     for detector in [&tested, &one] {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();
         if detector.params().finder().cells().is_some() {
-            // In more than 2^18 cells these are in one bank.
+            // With more than 2^18 cells, these are in one bank.
             let v6 = |pair: &IpPair| Ip6Pair { inside: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
             detector.ingest_late(&contacts(1, 500).iter().map(v6).collect::<Vec<_>>(), 1).unwrap();
         }

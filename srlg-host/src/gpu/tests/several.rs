@@ -1,5 +1,7 @@
-//! Several devices in one process, with a detector each that sees a part of the traffic: the first, which merges what
-//! the others saw, gives the bits of one on the CPU; and a device that fails leaves the others as they are.
+//! Tests of several devices in one process, each with a detector and a part of the traffic.
+//!
+//! The first device merges the deltas of the others and must equal a detector on the CPU. A failing device must not
+//! affect the others.
 
 use std::thread;
 
@@ -10,10 +12,10 @@ use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
 
-/// New peers of each of four hosts in a slice: three devices see 80 / 3 of each, and 107 in a window.
+/// New peers of each of four hosts per slice. Three devices see 80 / 3 of them each, and 107 in a window.
 const PEERS: u32 = 80;
 
-/// The part of `slice` that device `number` of `count` sees: some peers of each host.
+/// Returns the part of `slice` that device `number` of `count` sees: some peers of each host.
 fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     let is_seen = |contact: &u32| (contact / 4) as usize % count == number;
     let pair = |contact: u32| IpPair {
@@ -23,14 +25,14 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// Simulated devices, each with a world of its own and a detector.
+/// Creates simulated devices, each with its own world and detector.
 fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
     let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();
     (gpus, detectors)
 }
 
-/// Feeds all of them at once, two threads each; whether each took its part.
+/// Feeds all detectors at the same time, with two threads each. Returns the result of each.
 fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -48,7 +50,7 @@ fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     })
 }
 
-/// Merges what the others saw in the last `slices` into the first.
+/// Merges the last `slices` of the other detectors into the first.
 fn merge(detectors: &mut [SlidingDetector], slices: u32) {
     let (first, others) = detectors.split_first_mut().unwrap();
     for other in others {
@@ -79,7 +81,9 @@ fn devices_that_share_the_traffic_report_what_one_cpu_that_saw_everything_report
 /// The slice in which a device fails.
 const FAILS: u64 = 2;
 
-/// Three devices of which the second fails in `operation` number `after` of slice [`FAILS`], or not at all; whether it did.
+/// Runs three devices, the second of which fails in `operation` number `after` of slice [`FAILS`].
+///
+/// Returns whether it failed.
 fn second_fails(operation: Operation, after: u32) -> bool {
     let (gpus, mut detectors) = devices(3, small());
     let mut reference = cpu(small());
@@ -93,7 +97,7 @@ fn second_fails(operation: Operation, after: u32) -> bool {
     gpus[1].fail(operation, after);
     let [first, second, third] = &feed(&detectors, FAILS)[..] else { panic!("three devices") };
     assert!(first.is_ok() && third.is_ok());
-    // A device may fail after the call that gave it work.
+    // A device may fail after the call that started the work.
     let is_fed = second.is_ok();
     let mut lost = detectors.remove(1);
     if is_fed && lost.flush().and_then(|()| lost.delta(1)).is_ok() {
@@ -102,7 +106,7 @@ fn second_fails(operation: Operation, after: u32) -> bool {
     assert!(matches!(lost.ingest(&part(FAILS, 1, 3)), Err(Error::DeviceLost)));
     assert!(matches!(lost.delta(1), Err(Error::DeviceLost)));
     assert!(matches!(lost.close_slice(), Err(Error::DeviceLost)));
-    // The others saw their parts, and go on with all of the traffic when it is gone.
+    // The other devices saw their parts, and take over all the traffic afterwards.
     reference.ingest(&part(FAILS, 0, 3)).unwrap();
     reference.ingest(&part(FAILS, 2, 3)).unwrap();
     let kept = [gpus[0].memories(), gpus[2].memories()];
@@ -132,7 +136,7 @@ fn device_that_fails_is_lost_and_the_others_go_on_with_equal_bits() {
     }
 }
 
-// What the first merged of the others is also in them, and is told again: of the window, not of a slice.
+// The other devices still have what the first one merged. A delta of the whole window, not of one slice, contains it.
 #[test]
 fn another_device_tells_what_the_rest_saw_after_the_first_was_lost() {
     let (gpus, mut detectors) = devices(3, small());

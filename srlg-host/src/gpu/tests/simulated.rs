@@ -1,9 +1,8 @@
-//! [`SimulatedGpu`]: a GPU that is not there.
+//! [`SimulatedGpu`]: a simulated GPU.
 //!
-//! It runs the kernels of srlg-kernels on the host, in orders that a GPU might choose: work waits
-//! in its queue until somebody waits for a result, queues get their turns at random, and the
-//! threads of a launch run shuffled and at the same time. Work that should have waited for other
-//! work therefore sometimes comes too early, and gives a wrong answer.
+//! It runs the kernels of srlg-kernels on the host, in orders that a GPU might choose. Work stays in its queue until a
+//! thread waits for a result. Queues take turns at random, and the threads of a launch run shuffled and at the same
+//! time. Work that fails to wait for other work therefore sometimes runs too early and gives a wrong result.
 
 mod launch;
 mod world;
@@ -24,18 +23,17 @@ use crate::gpu::device::{Gpu, HostMemory, Memory, On, Part};
 pub(super) use world::Operation;
 use world::{Work, World};
 
-/// A simulated GPU; clones are the same one.
+/// A simulated GPU. Clones refer to the same one.
 #[derive(Clone)]
 pub(super) struct SimulatedGpu(Arc<Mutex<World>>);
 
-/// Memory of the device.
 pub(super) struct Bytes {
     world: SimulatedGpu,
     id: usize,
     bytes: usize,
 }
 
-/// Memory of the host. Copies that wait hold it, too.
+/// Memory of the host, which pending copies share.
 pub(super) struct Pages {
     world: SimulatedGpu,
     id: usize,
@@ -48,18 +46,19 @@ impl SimulatedGpu {
         Self(Arc::new(Mutex::new(World::new(seed))))
     }
 
-    /// Lets `after` more operations of that kind succeed, and one fail.
+    /// Makes one operation of this kind fail, after `after` more successful ones.
     pub(super) fn fail(&self, operation: Operation, after: u32) {
         self.world().fault = Some((operation, after));
     }
 
-    /// How often a kernel was launched, by [`Kernel::NAME`], memory was allocated or pinned, or
-    /// somebody had to wait for a copy, "trip"; and how many bytes were copied, "bytes".
+    /// Returns the number of calls of an operation or bytes copied.
+    ///
+    /// The name is [`Kernel::NAME`] for launches, "allocate" or "pin" for memory, "trip" for copies that were waited
+    /// for, or "bytes".
     pub(super) fn count(&self, operation: &str) -> u32 {
         self.world().operations.get(operation).copied().unwrap_or(0)
     }
 
-    /// Memories that are still there.
     pub(super) fn memories(&self) -> usize {
         self.world().memories.len()
     }
@@ -68,7 +67,7 @@ impl SimulatedGpu {
         self.0.lock().unwrap()
     }
 
-    /// The number of a new memory of so many words.
+    /// Creates a memory of `words` words and returns its number.
     fn memory(&self, words: usize) -> usize {
         let mut world = self.world();
         let id = world.id();
@@ -80,7 +79,7 @@ impl SimulatedGpu {
         self.world().queue(queue).push_back(Work::Do(Box::new(work)));
     }
 
-    /// A copy of `bytes` from or to a memory of the host, which `copy` makes, with a part of one of the device.
+    /// Queues `copy` between a memory of the host and a part of one of the device.
     fn copy(
         &self,
         queue: usize,
@@ -109,7 +108,7 @@ impl Gpu for SimulatedGpu {
     type Mark = usize;
 
     fn processors(&self) -> u32 {
-        1 // small launches: every thread has to stride
+        1 // Launches are small, so that every thread must process several items.
     }
 
     fn allocate(&self, bytes: usize) -> Result<Bytes, Error> {
@@ -151,7 +150,7 @@ impl Gpu for SimulatedGpu {
         to: Part<'_, Bytes>,
     ) -> Result<(), Error> {
         self.world().operate(Operation::Upload, "upload")?;
-        assert!(start + to.bytes <= from.bytes, "an upload of what there is");
+        assert!(start + to.bytes <= from.bytes, "an upload is within its memory");
         self.copy(*queue, from, to, move |pages, part| {
             part.copy_from_slice(&pages[start..][..part.len()]);
         });
@@ -166,7 +165,7 @@ impl Gpu for SimulatedGpu {
         start: usize,
     ) -> Result<(), Error> {
         self.world().operate(Operation::Download, "download")?;
-        assert!(start + from.bytes <= to.bytes, "a download that there is room for");
+        assert!(start + from.bytes <= to.bytes, "a download is within its memory");
         self.copy(*queue, to, from, move |pages, part| {
             pages[start..][..part.len()].copy_from_slice(part);
         });
@@ -187,7 +186,7 @@ impl Gpu for SimulatedGpu {
 
     #[cfg(feature = "cuda")]
     fn lend(_: &usize, _: &dyn DevicePairs, _: Scan<'_, Bytes>) -> Result<(), Error> {
-        Err(Error::NotOnDevice) // no user has memory here
+        Err(Error::NotOnDevice) // Users have no memory on this device.
     }
 
     fn record(&self, queue: &usize, mark: &usize) -> Result<(), Error> {
@@ -218,7 +217,7 @@ impl Gpu for SimulatedGpu {
 }
 
 impl SimulatedGpu {
-    /// Memory goes when no work uses it any more.
+    /// Frees memory after all work has finished.
     fn free(&self, id: usize) {
         let mut world = self.world();
         world.run_until(|world| world.queues.values().all(VecDeque::is_empty));
@@ -271,7 +270,7 @@ impl HostMemory for Pages {
 
     fn write(&mut self) -> Result<&mut [u8], Error> {
         self.wait()?;
-        let words = Arc::get_mut(&mut self.words).expect("no copy is under way");
+        let words = Arc::get_mut(&mut self.words).expect("no copy is in progress");
         Ok(&mut words.get_mut().unwrap().as_mut_bytes()[..self.bytes])
     }
 }

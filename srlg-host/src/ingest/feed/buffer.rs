@@ -1,7 +1,7 @@
-//! [`FeedBuffer`]: the pairs of one feed that came during a close.
+//! [`FeedBuffer`]: the pairs of one feed that arrive during a close.
 //!
-//! Shape: pairs of each type in the order in which they came, in runs that are of the same time.
-//! Invariant: all memory is taken at once, for `capacity` pairs of each type and as many runs.
+//! Pairs of each type are stored in order of arrival, in runs of equal time. All memory is allocated at once, for
+//! `capacity` pairs of each type and the same number of runs.
 
 use srlg_core::{Ip6Pair, IpPair};
 
@@ -10,35 +10,34 @@ use crate::backend::{Backend, Pairs};
 use crate::error::Error;
 use crate::ingest::pairs::{Pair, PairSlice};
 
-/// Pairs of both types.
+/// The buffered pairs of both types.
 pub(super) struct FeedBuffer {
     v4: Runs<IpPair>,
     v6: Runs<Ip6Pair>,
-    /// The most pairs of each type that are kept.
+    /// Maximum number of buffered pairs of each type.
     capacity: usize,
-    /// The slice that runs when pairs that come now are ingested.
+    /// The slice that will be running when new pairs are ingested.
     next: u64,
 }
 
-/// Pairs of one type.
 struct Runs<P> {
     pairs: Vec<P>,
-    /// When they were in contact, and how many pairs in turn.
+    /// Time and number of pairs of each run.
     runs: Vec<(Time, usize)>,
-    /// How many runs were ingested before their slice ran.
+    /// Number of runs that were ingested before their slice was running.
     #[cfg(test)]
     early: usize,
 }
 
 impl FeedBuffer {
-    /// Nothing, with room for `capacity` pairs of each type, while the slice `next` runs.
+    /// Creates an empty buffer for `capacity` pairs of each type, while the slice `next` is running.
     pub(super) fn new(capacity: usize, next: u64) -> Result<Self, Error> {
         let (v4, v6) = (Runs::new(capacity)?, Runs::new(capacity)?);
         Ok(Self { v4, v6, capacity, next })
     }
 
-    /// Appends as many of `pairs`, of `time`, as there is room for, unless they cannot be ingested;
-    /// how many.
+    /// Appends as many of `pairs` as there is room for, unless they cannot be ingested. Returns their position and
+    /// number.
     pub(super) fn keep<P: Pair>(
         &mut self,
         running: &RunningSlice,
@@ -54,7 +53,7 @@ impl FeedBuffer {
         (arrival, kept)
     }
 
-    /// Ingests the last `most` pairs of each type. Where that fails they are still there.
+    /// Ingests the last `most` pairs of each type. If that fails, they stay in the buffer.
     pub(super) fn hand_in(
         &mut self,
         backend: &dyn Backend,
@@ -65,7 +64,7 @@ impl FeedBuffer {
         self.v6.hand_in(backend, running, most)
     }
 
-    /// Pairs that come from now on are ingested while `next` runs.
+    /// Sets the slice that will be running when new pairs are ingested.
     pub(super) fn begin(&mut self, next: u64) {
         self.next = next;
     }

@@ -1,13 +1,16 @@
-//! [`FewPairs`]: IPv4 pairs of the short calls of one feed, which wait until there are enough for one call of the backend.
+//! [`FewPairs`]: waiting IPv4 pairs from short calls of one feed.
 //!
-//! The feed alone appends, without a lock. The thread that has the lock of `taken` takes all of them out and ingests them in the
-//! running slice: the feed when it has no room, a closer before it takes the shares back, or a thread that reads the recorders.
+//! They wait until there are enough for one call of the backend.
 //!
-//! A pair that waits belongs to no slice yet. A close takes out the pairs of all calls that returned before it began. Pairs of
-//! other calls belong to the slice that runs when they are taken out.
+//! Only the feed appends, without a lock. The thread that holds the lock of `taken` takes out all pairs and ingests
+//! them in the running slice. That thread is the feed if the room is full, a closer before it takes the shares back, or
+//! a thread that reads the recorders.
 //!
-//! Invariant: pairs are numbered as they come, and number n is in place `n % ROOM`. The feed gives that place to another pair
-//! only after it has read, under the lock, that the pair was taken out.
+//! A waiting pair does not belong to a slice yet. A close takes out the pairs of all calls that returned before it
+//! started. Pairs of other calls belong to the slice that is running when they are taken out.
+//!
+//! Pairs are numbered in order of arrival, and pair number n is in place `n % ROOM`. The feed reuses a place only after
+//! it has read, under the lock, that the pair was taken out.
 
 use std::sync::Mutex;
 use std::sync::atomic::{
@@ -20,24 +23,24 @@ use zerocopy::transmute;
 
 use super::slot::{lock, try_lock};
 
-/// Pairs that can wait.
+/// Maximum number of waiting pairs.
 const ROOM: usize = BATCH;
 
-/// The pairs that wait, in cache lines of their own.
+/// The waiting pairs, aligned to cache lines.
 #[repr(align(128))]
 pub(super) struct FewPairs {
-    /// The number of the next pair.
+    /// Number of the next pair.
     next: AtomicU64,
-    /// Pairs of lower numbers were taken out.
+    /// Pairs with lower numbers have been taken out.
     taken: Mutex<u64>,
     places: [AtomicU64; ROOM],
 }
 
-/// The number of the first pair that has no room.
+/// The number of the first pair for which there is no room.
 pub(super) struct FewEnd(u64);
 
 impl FewEnd {
-    /// Where the room ends while no pair was taken out.
+    /// The end of the room before any pair is taken out.
     pub(super) const FIRST: Self = Self(ROOM as u64);
 }
 
@@ -47,7 +50,7 @@ impl FewPairs {
         Self { next: AtomicU64::new(0), taken: Mutex::new(0), places }
     }
 
-    /// Appends `pairs`, as the feed, if there is room for all of them before `end`. Returns whether there was.
+    /// Appends `pairs` if there is room for all of them before `end`. Returns false otherwise. Called by the feed only.
     #[inline]
     pub(super) fn append(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
         let first = self.next.load(Relaxed);
@@ -62,12 +65,12 @@ impl FewPairs {
         has_room
     }
 
-    /// Takes out all pairs if `ingest` succeeds with them.
+    /// Passes all pairs to `ingest` and takes them out if it succeeds.
     pub(super) fn take<E>(&self, ingest: impl FnOnce(&[IpPair]) -> Result<(), E>) -> Result<(), E> {
         self.take_from(&mut lock(&self.taken), ingest)
     }
 
-    /// Takes out all pairs, as the feed, unless another thread does, and moves `end` to where the room ends then.
+    /// Does the same as [`take`](Self::take) unless another thread does, and updates `end`. Called by the feed only.
     pub(super) fn try_take<E>(
         &self,
         end: &mut FewEnd,
@@ -97,7 +100,7 @@ impl FewPairs {
         Ok(())
     }
 
-    /// Returns whether all pairs of calls that returned before were taken out and ingested.
+    /// Returns whether the pairs of all calls that returned before have been ingested.
     pub(super) fn is_empty(&self) -> bool {
         *lock(&self.taken) == self.next.load(Acquire)
     }

@@ -1,5 +1,6 @@
-//! [`LentBackend`]: a backend that any threads share, and that one at times has for itself. The
-//! protocol is told in [`feed`](super).
+//! [`LentBackend`]: a backend that threads share, and that one thread at a time can use exclusively.
+//!
+//! The protocol is described in [`feed`](super).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering::Acquire, fence};
@@ -16,7 +17,7 @@ use crate::backend::Backend;
 use crate::error::Error;
 use crate::report::StageTimes;
 
-/// The backend of a detector, and the slots of its feeds.
+/// The backend of a detector and the slots of its feeds.
 pub(crate) struct LentBackend {
     backend: Arc<dyn Backend>,
     slots: Mutex<Vec<Arc<FeedSlot>>>,
@@ -24,37 +25,37 @@ pub(crate) struct LentBackend {
 }
 
 impl LentBackend {
-    /// That of a detector with `params`; slice 0 is running.
+    /// Creates the lent backend of a detector with `params`. Slice 0 is running.
     pub(crate) fn new(backend: Box<dyn Backend>, params: Params) -> Self {
         let running = Arc::new(RunningSlice::new(params));
         Self { backend: Arc::from(backend), slots: Mutex::default(), running }
     }
 
-    /// The running slice.
     #[inline]
     pub(crate) fn slice(&self) -> u64 {
         self.running.slice()
     }
 
-    /// The backend, for whatever any threads may do at once.
+    /// Returns the backend for operations that any number of threads may do at the same time.
     #[inline]
     pub(crate) fn shared(&self) -> &dyn Backend {
         &*self.backend
     }
 
-    /// The same, once it has all pairs that feeds kept.
+    /// Returns the backend after all buffered pairs of feeds have been ingested.
     pub(crate) fn settled(&self) -> Result<&dyn Backend, Error> {
         self.settle(self.slice())?;
         Ok(self.shared())
     }
 
-    /// Ingests what feeds kept, and what waits of short calls. What feeds keep from then on is ingested while `next` runs.
+    /// Ingests buffered pairs and waiting pairs of short calls. Pairs buffered later are ingested while `next` is
+    /// running.
     fn settle(&self, next: u64) -> Result<(), Error> {
         let slots = lock(&self.slots);
         slots.iter().try_for_each(|slot| slot.settle(self.shared(), &self.running, next))
     }
 
-    /// Another feed, which keeps up to `capacity` pairs of each type.
+    /// Creates a feed that buffers up to `capacity` pairs of each type.
     pub(crate) fn feed(&self, capacity: usize) -> Result<Feed, Error> {
         let buffer = FeedBuffer::new(capacity, self.slice())?;
         let slot = Arc::new(FeedSlot::new(Arc::clone(&self.backend), buffer));
@@ -64,13 +65,14 @@ impl LentBackend {
         Ok(Feed::new(slot, Arc::clone(&self.running)))
     }
 
-    /// The backend, settled, while nobody else has it, in the running slice.
+    /// Returns the backend for exclusive use in the running slice, after buffered pairs have been ingested.
     pub(crate) fn exclusive(&mut self) -> Result<ExclusiveBackend<'_>, Error> {
         self.exclusive_until(self.slice())
     }
 
-    /// The same, to let time pass until `next` runs. Feeds keep pairs for that slice meanwhile; should
-    /// it not come to that, they are of the slice that runs in its place.
+    /// Returns the backend for exclusive use until the slice `next` is running.
+    ///
+    /// Meanwhile, feeds buffer pairs for that slice. If another slice runs instead, the pairs belong to that one.
     pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveBackend<'_>, Error> {
         let start = Instant::now();
         self.settle(next)?;
@@ -93,10 +95,10 @@ impl LentBackend {
     }
 }
 
-/// Whether the slot has a feed, or pairs of one that was dropped.
+/// Returns whether the slot has a feed, or pairs of a feed that was dropped.
 fn is_needed(slot: &Arc<FeedSlot>) -> bool {
     let has_feed = Arc::strong_count(slot) > 1;
-    // What a feed left before it was dropped is visible if the count says that it is gone.
+    // If the count shows that the feed was dropped, the pairs that it left are visible.
     fence(Acquire);
     has_feed || slot.has_pairs()
 }
@@ -108,26 +110,27 @@ impl Drop for LentBackend {
     }
 }
 
-/// The only access to a backend. When it is dropped, it lends the backend to all feeds again. If a panic drops it while it
-/// is busy, it ends the feeds, so that none waits for ever.
+/// Exclusive access to a backend.
+///
+/// When it is dropped, it lends the backend to all feeds again. If a panic drops it while it is busy, it ends the
+/// feeds, so that no feed waits forever.
 pub(crate) struct ExclusiveBackend<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
     running: &'a RunningSlice,
-    /// How long it took to settle the backend, and to get it from all feeds.
+    /// Time spent on ingesting buffered pairs and on getting the backend back from all feeds.
     pub(crate) delays: StageTimes,
-    /// Whether recorders may be between two slices. They are not while a caller's code runs.
+    /// Whether recorders may be between two slices. This is false while the caller's code runs.
     pub(crate) is_busy: bool,
     was_panicking: bool,
 }
 
 impl ExclusiveBackend<'_> {
-    /// The running slice.
     pub(crate) fn slice(&self) -> u64 {
         self.running.slice()
     }
 
-    /// Lets `slice` run, to which the recorders have been aged.
+    /// Sets the running slice to `slice`, to which the recorders have been aged.
     pub(crate) fn set_slice(&mut self, slice: u64) {
         self.running.set(slice);
     }
@@ -149,7 +152,7 @@ impl DerefMut for ExclusiveBackend<'_> {
 
 impl Drop for ExclusiveBackend<'_> {
     fn drop(&mut self) {
-        // A close by a thread that panicked before has nothing to do with that.
+        // An earlier panic of the closing thread does not concern this close.
         let has_panicked = std::thread::panicking() && !self.was_panicking;
         self.slots.iter().for_each(|slot| match self.is_busy && has_panicked {
             true => slot.change(FeedState::Ended),

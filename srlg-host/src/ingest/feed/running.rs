@@ -1,46 +1,46 @@
-//! [`RunningSlice`]: the slice that runs, which a detector shares with its feeds, and [`Arrival`], where pairs are seen from it.
+//! [`RunningSlice`]: the running slice, which a detector shares with its feeds, and [`Arrival`], the position of pairs
+//! relative to it.
 //!
-//! Invariant: it changes only while a close has the backend, so whoever holds a share of the backend
-//! reads the slice that its recorders are in.
+//! The running slice changes only while a close has the backend. A thread with a share of the backend thus reads the
+//! slice of its recorders.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use srlg_core::{Ages, Params};
 
-/// When pairs were in contact.
+/// The time of contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Time {
-    /// In the slice that runs when they are ingested.
+    /// The slice that is running when the pairs are ingested.
     Running,
-    /// In the slice of that number.
+    /// The slice with this number.
     Slice(u64),
 }
 
-/// The place of pairs that were given to a [`Feed`](crate::ingest::Feed) with the number of their slice.
+/// The position of a slice for pairs that were given to a [`Feed`](crate::ingest::Feed) with a slice number.
 ///
-/// The slice that counts is the running one; while a slice is being closed, the one that runs
-/// afterwards.
+/// It is relative to the running slice or, while a slice is being closed, to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "pairs that are `TooLate` or of the `Future` were not ingested"]
+#[must_use = "pairs that are `TooLate` or in the `Future` were not ingested"]
 #[non_exhaustive]
 pub enum Arrival {
-    /// In the running slice: ingested.
+    /// The running slice. The pairs were ingested.
     Running,
-    /// In an earlier slice that is in the window still: ingested there. All reports to come count them.
+    /// An earlier slice in the window. The pairs were ingested, and all later reports count them.
     Late {
-        /// How many slices before the running one, at least 1.
+        /// Number of slices before the running one, at least 1.
         slices: u32,
     },
-    /// In a slice that has left the window: not ingested, since no report to come would count them.
-    /// Drop and count them.
+    /// A slice that has left the window. The pairs were not ingested, because no later report would count them. Drop
+    /// and count them.
     TooLate,
-    /// In a slice after the running one: not ingested. Keep them until their slice runs, and give them
-    /// again.
+    /// A slice after the running one. The pairs were not ingested. Keep them until their slice is running, then ingest
+    /// them again.
     Future,
 }
 
 impl Arrival {
-    /// Places `slice` while `running` is running and the last `window` slices are remembered.
+    /// Returns the position of `slice` if `running` is running and the window has `window` slices.
     fn of(slice: u64, running: u64, window: u32) -> Self {
         match running.checked_sub(slice) {
             None => Self::Future,
@@ -75,7 +75,7 @@ impl RunningSlice {
         self.slice.load(Relaxed)
     }
 
-    // What follows a close sees it by way of the locks of the slots.
+    // The locks of the slots make the value visible to threads that run after a close.
     pub(super) fn set(&self, slice: u64) {
         self.slice.store(slice, Relaxed);
     }
@@ -84,7 +84,7 @@ impl RunningSlice {
         &self.params
     }
 
-    /// Where pairs of `time` belong while `running` runs.
+    /// Returns the position of pairs of `time` while `running` is running.
     pub(super) fn arrival(&self, time: Time, running: u64) -> Arrival {
         match time {
             Time::Running => Arrival::Running,
@@ -92,7 +92,7 @@ impl RunningSlice {
         }
     }
 
-    /// How long ago pairs of `time` were in contact; of a slice that does not run yet, not at all.
+    /// Returns the age of contacts of `time`. It is 0 for a slice that is not running yet.
     pub(super) fn ages(&self, time: Time) -> Ages {
         match time {
             Time::Running => Ages::default(),

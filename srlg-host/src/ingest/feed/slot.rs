@@ -1,4 +1,4 @@
-//! [`FeedSlot`]: where one feed and the closing thread meet. [`feed`](super) explains the protocol.
+//! [`FeedSlot`]: the state shared by one feed and the closing thread. [`feed`](super) explains the protocol.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -17,17 +17,17 @@ use crate::ingest::pairs::PairSlice;
 /// Interval at which a waiting feed checks whether the slice is closed.
 const POLL: Duration = Duration::from_micros(200);
 
-/// The state that a feed and the [`LentBackend`](super::lent::LentBackend) share, in cache lines of its own.
+/// The state that a feed shares with the [`LentBackend`](super::lent::LentBackend), aligned to cache lines.
 #[repr(align(128))]
 pub(super) struct FeedSlot {
-    /// Whether the closer wants the share back. A hint: `share` decides.
+    /// Whether the closer wants the share back. This is a hint; `share` decides.
     wanted: AtomicBool,
-    /// Whether there is no detector any more. A hint, too.
+    /// Whether the detector was dropped. This is also a hint.
     ended: AtomicBool,
     share: Mutex<Share>,
-    /// Signalled when a feed that waited has its turn.
+    /// Signalled when a waiting feed has had its turn.
     turn: Condvar,
-    /// Pairs that came during a close.
+    /// Pairs that arrived during a close.
     buffer: Mutex<FeedBuffer>,
     few: FewPairs,
 }
@@ -39,18 +39,16 @@ pub(super) struct Share {
     is_awaited: bool,
 }
 
-/// What a feed may do.
 pub(super) enum FeedState {
-    /// Ingest.
+    /// The feed may ingest.
     Open(Arc<dyn Backend>),
-    /// Keep pairs, or wait: a slice is being closed.
+    /// A slice is being closed, so the feed buffers pairs or waits.
     Closed,
-    /// Nothing: there is no detector any more.
+    /// The detector was dropped, so the feed cannot ingest.
     Ended,
 }
 
 impl FeedSlot {
-    /// An open slot with room for the pairs of `buffer`.
     pub(super) fn new(backend: Arc<dyn Backend>, buffer: FeedBuffer) -> Self {
         let share = Share { state: FeedState::Open(backend), is_awaited: false };
         Self {
@@ -63,19 +61,21 @@ impl FeedSlot {
         }
     }
 
-    /// Lets the IPv4 `pairs` of a short call wait, as the feed, if there is room before `end`. Returns whether there was.
+    /// Stores the IPv4 `pairs` of a short call if there is room before `end`. Returns false otherwise. Called by the
+    /// feed only.
     #[inline]
     pub(super) fn append_few(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
         !self.ended.load(Relaxed) && self.few.append(pairs, end)
     }
 
-    /// Ingests the pairs of short calls that wait, as the feed, in the running slice, unless another thread does. Moves `end` to
-    /// where the room ends then.
+    /// Ingests the waiting pairs of short calls in the running slice, unless another thread does.
+    ///
+    /// Updates `end`. Called by the feed only.
     pub(super) fn ingest_few(&self, backend: &dyn Backend, end: &mut FewEnd) -> Result<(), Error> {
         self.few.try_take(end, |pairs| scan(backend, pairs))
     }
 
-    /// Ingests all pairs that wait or are in the buffer. Those that come from now on are buffered for the slice `next`.
+    /// Ingests all waiting and buffered pairs. Pairs that arrive later are buffered for the slice `next`.
     pub(super) fn settle(
         &self,
         backend: &dyn Backend,
@@ -89,7 +89,7 @@ impl FeedSlot {
         Ok(())
     }
 
-    /// Returns whether any pairs wait or are in the buffer.
+    /// Returns whether any pairs are waiting or buffered.
     pub(super) fn has_pairs(&self) -> bool {
         !self.few.is_empty() || !self.buffer().is_empty()
     }
@@ -102,35 +102,36 @@ impl FeedSlot {
         lock(&self.share)
     }
 
-    /// The share, for the feed to ingest with, unless it is wanted, taken back, or locked by the closer.
+    /// Returns the share for the feed, unless it is wanted, taken back, or locked by the closer.
     #[inline]
     pub(super) fn enter(&self) -> Option<MutexGuard<'_, Share>> {
         let share = if self.is_wanted() { None } else { try_lock(&self.share) };
         share.filter(|share| !matches!(share.state, FeedState::Closed))
     }
 
-    /// The pairs that came during a close.
+    /// Returns the pairs that arrived during a close.
     pub(super) fn buffer(&self) -> MutexGuard<'_, FeedBuffer> {
         lock(&self.buffer)
     }
 
-    /// The same, unless another thread ingests them.
+    /// Returns the buffered pairs, unless another thread is ingesting them.
     pub(super) fn try_buffer(&self) -> Option<MutexGuard<'_, FeedBuffer>> {
         try_lock(&self.buffer)
     }
 
-    /// Waits, as the feed, until the slot is open or has ended, and then has its turn, whether or
-    /// not another close has begun.
+    /// Waits until the slot is open or has ended, and then has its turn even if another close has started.
+    ///
+    /// Called by the feed only.
     pub(super) fn wait(&self) -> MutexGuard<'_, Share> {
         let mut share = self.share();
         if self.is_wanted() && matches!(share.state, FeedState::Open(_)) {
-            share.state = FeedState::Closed; // the closer need not come for it
+            share.state = FeedState::Closed; // The closer then does not need to take it.
         }
         share.is_awaited = true;
         while matches!(share.state, FeedState::Closed) {
             drop(share);
-            // No signal of the closer: where there are fewer cores than threads, a feed that it
-            // wakes takes its core for milliseconds before the close returns.
+            // The closer sends no signal. If there are fewer cores than threads, a woken feed would occupy the core of
+            // the closer for milliseconds before the close returns.
             thread::sleep(POLL);
             share = self.share();
         }
@@ -139,13 +140,15 @@ impl FeedSlot {
         share
     }
 
-    /// Asks for the share, as the closer.
+    /// Requests the share. Called by the closer only.
     pub(super) fn want(&self) {
         self.wanted.store(true, Relaxed);
     }
 
-    /// Takes the share back, as the closer: after the call that is under way, and after the turn
-    /// of a feed that has waited since an earlier close.
+    /// Takes the share back after the current call, and after the turn of a feed that has been waiting since an earlier
+    /// close.
+    ///
+    /// Called by the closer only.
     pub(super) fn take_back(&self) {
         let is_due =
             |share: &mut Share| share.is_awaited && matches!(share.state, FeedState::Open(_));
@@ -158,7 +161,7 @@ impl FeedSlot {
         let mut share = self.share();
         self.ended.store(matches!(state, FeedState::Ended), Relaxed);
         share.state = state;
-        // With the lock: a feed that waits must not take this close for another.
+        // The lock is still held, so that a waiting feed does not mistake this close for another.
         self.wanted.store(false, Relaxed);
     }
 }
@@ -167,12 +170,12 @@ fn scan(backend: &dyn Backend, pairs: &[IpPair]) -> Result<(), Error> {
     backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default())
 }
 
-/// Locks `mutex`. What it holds is whole whenever the lock is free, also after a panic.
+/// Locks `mutex`. Its data are consistent whenever the lock is free, even after a panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Does the same, unless another thread has it.
+/// Locks `mutex` unless another thread holds it.
 #[inline]
 pub(super) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {

@@ -30,15 +30,16 @@ fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
     [FINDER, COUNTER].map(|array| backend.export(array).unwrap())
 }
 
-/// Asserts that two detectors have seen the same, and that both say so.
+/// Asserts that two detectors have the same state and give the same report.
 fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
     let bytes = |detector: &SlidingDetector| detector.snapshot().unwrap().to_bytes().unwrap();
     assert!(bytes(fed) == bytes(plain));
     assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
 }
 
-/// A detector, one like it without feeds, and a feed with `peers` pairs of host 1 in its buffer,
-/// which the other detector has ingested.
+/// Returns a detector, an equal one without feeds, and a feed that has buffered `peers` pairs of host 1.
+///
+/// The other detector has ingested these pairs.
 fn kept(peers: u32) -> (SlidingDetector, SlidingDetector, Feed) {
     let (mut fed, plain) = (detector(), detector());
     let mut feed = fed.feed(peers as usize).unwrap();
@@ -105,7 +106,7 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
     let (mut fed, mut plain, feed) = kept(10_000);
     drop(feed);
     let shared = |detector: &mut SlidingDetector| words(detector.backend_mut().shared());
-    assert_eq!(shared(&mut fed), shared(&mut plain), "they wait for nobody");
+    assert_eq!(shared(&mut fed), shared(&mut plain), "the pairs are ingested at once");
     let mut feed = fed.feed(500).unwrap();
     let during = fed.backend_mut().exclusive().unwrap();
     feed.ingest(&pairs(2, 500)).unwrap();
@@ -115,7 +116,7 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// The work that a close leaves to a feed, however much that kept: some with each of its calls.
+// A close leaves buffered pairs to the feed, which ingests some of them with each call.
 #[test]
 fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let (mut fed, mut plain, mut feed) = kept(10_000);
@@ -130,7 +131,7 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// Were it to lock what the closer waits for, this would hang.
+// If the feed locked the share, this test would hang.
 #[test]
 fn a_feed_whose_share_is_wanted_leaves_the_lock_to_the_closer() {
     let (mut fed, mut plain) = (detector(), detector());
@@ -183,7 +184,7 @@ fn a_feed_that_waits_has_its_turn_before_the_next_close() {
     }
 }
 
-// While no slice ends, order does not matter: no pair may be lost, whatever the threads do.
+// No slice closes, so order does not matter and no pair may be lost.
 #[test]
 fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
     let (mut fed, mut plain) = (detector(), detector());
@@ -192,7 +193,7 @@ fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
             let (mut feed, pairs) = (fed.feed(capacity).unwrap(), pairs(capacity as u32, 60_000));
             plain.ingest(&pairs).unwrap();
             scope.spawn(move || {
-                // Calls of 1, 2, 4, ... pairs, some of which are of several pieces.
+                // Calls have 1, 2, 4, ... pairs, and some of them are split into pieces.
                 let mut rest = &pairs[..];
                 for bits in (0..14).cycle() {
                     let (now, later) = rest.split_at(rest.len().min(1 << bits));
@@ -211,7 +212,7 @@ fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// However far time moves, what is fed meanwhile is of the slice that runs in the end.
+// Pairs that arrive meanwhile belong to the slice that is running at the end.
 #[test]
 fn pairs_that_come_while_time_moves_on_are_of_the_slice_that_runs_then() {
     let mut fed = detector();
@@ -234,7 +235,7 @@ fn feeds_end_when_a_close_panics() {
     assert!(matches!(feed.ingest(&pairs(1, 500)), Err(Error::DetectorDropped)));
 }
 
-// The window is whole while code of the caller runs, between two slices and beside a `Closing`.
+// The window is consistent while the caller's code runs, between two slices and next to a `Closing`.
 #[test]
 fn feeds_outlive_a_panic_of_the_callers_code_during_a_close() {
     let mut fed = detector();
@@ -254,7 +255,7 @@ fn feeds_outlive_a_panic_of_the_callers_code_during_a_close() {
     assert_eq!((report.slice, report.super_points.len()), (1, 2));
 }
 
-/// Closes a slice when it is dropped.
+/// A guard that closes a slice when it is dropped.
 struct CloseOnDrop<'a>(&'a mut SlidingDetector);
 
 impl Drop for CloseOnDrop<'_> {
@@ -288,8 +289,7 @@ fn too_large_a_capacity_is_an_error() {
     assert!(matches!(detector().feed(usize::MAX), Err(Error::FeedMemory { .. })));
 }
 
-// What the clock shows beside the stages is what the system took the thread's core for, which it
-// does not do with every close.
+// Time outside the stages means that the system gave the core to another process, which does not happen in every close.
 #[test]
 fn stages_of_a_close_make_up_all_of_it() {
     let is_all = || {

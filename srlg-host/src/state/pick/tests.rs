@@ -1,11 +1,11 @@
-//! What is picked is what each recorder, asked alone, is, on all levels of vectors.
+//! Tests that the picked recorders are those that are individually recent, on all vector levels.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::vectors::{cut, on_all_levels};
 
-/// Words of an array, most of which are untouched, and in many lines all but those that look like echoes.
+/// Returns the words of an array. Most are untouched, and many lines have only words that look like echoes.
 fn words() -> impl Strategy<Value = Vec<u64>> {
     let stale = || prop_oneof![6 => Just(u64::MAX), 1 => 1000u64..1020];
     let any = prop_oneof![20 => stale(), 1 => 0u64..20, 1 => any::<u64>()];
@@ -19,7 +19,7 @@ fn words() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
-/// Asserts that all levels pick the same of `words`, made `W`s.
+/// Asserts that all levels pick the same recorders from `words`, converted to `W`.
 fn assert_equal_picks<W: Word>(words: &[u64], range: RecentRange) {
     let words = cut::<W>(words);
     on_all_levels!(pick as level => {

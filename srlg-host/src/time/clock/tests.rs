@@ -1,4 +1,4 @@
-//! What a clock makes of timestamps, with and without a grace.
+//! Tests of placements, with and without a grace period.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn the_system_clock_guards_the_first_timestamp_too() {
     let minute = Duration::from_secs(60);
     let now = system_time();
     let mut clock = clock().with_skew(minute);
-    // An hour after now, and what is later than any minute that the test can take.
+    // One timestamp is an hour ahead, which is more than the duration of this test.
     assert_eq!(clock.place(now + 3_600_000 * MS), Placement::Future);
     let slice = now / (500 * MS);
     assert_eq!(clock.place(now), Placement::Start { slice });
@@ -61,7 +61,7 @@ fn the_bound_for_timestamps_moves_with_the_system_clock() {
     let before = system_time();
     assert!(matches!(clock.place(before), Placement::Start { .. }));
     std::thread::sleep(Duration::from_millis(2));
-    // Later than the bound that the first one found, but not than the system clock.
+    // The time is beyond the limit computed for the first timestamp, but not beyond the system clock.
     let after = system_time();
     assert!(after > before && !matches!(clock.place(after), Placement::Future));
 }
@@ -84,7 +84,7 @@ fn slices_without_length_are_refused() {
 #[test]
 fn a_slice_runs_until_its_grace_is_over_whether_records_tell_or_the_time_of_day() {
     let mut clock = clock().with_grace(Duration::from_millis(1_200));
-    assert_eq!(clock.pass(u64::MAX), None, "nothing runs");
+    assert_eq!(clock.pass(u64::MAX), None, "no slice is running");
     assert_eq!(clock.place(10_100 * MS), Placement::Start { slice: 20 });
     assert_eq!(clock.place(10_500 * MS), Placement::Early { slice: 21 });
     assert_eq!(clock.place(11_699 * MS), Placement::Early { slice: 23 });
@@ -101,7 +101,7 @@ fn a_slice_runs_until_its_grace_is_over_whether_records_tell_or_the_time_of_day(
     assert_eq!((clock.too_late(), clock.future()), (0, 0));
 }
 
-// The same records, in order or up to the grace out of it.
+// The records arrive in order, or out of order by up to the grace period.
 #[test]
 fn with_a_grace_every_record_that_is_late_by_no_more_finds_its_slice_running() {
     let grace = 1_200;
@@ -133,7 +133,7 @@ fn with_a_grace_every_record_that_is_late_by_no_more_finds_its_slice_running() {
                     assert!(Some(slice) > running);
                     true
                 }
-                // Before the first record nothing was known of them.
+                // Before the first record, nothing was known about these slices.
                 Placement::Late { .. } | Placement::TooLate if running == Some(40) => false,
                 other => panic!("{other:?}"),
             });

@@ -1,4 +1,4 @@
-//! What a sink hears, whatever comes in which order.
+//! Tests of the calls that a sink receives for pairs in any order.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,13 +10,13 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Remembers of each slice the peers that had been ingested into it when it ended, and afterwards.
+/// A sink that records the peers of each slice, both before and after the slice closes.
 #[derive(Debug, Default)]
 struct SinkLog {
     running: Option<u64>,
-    /// Slice, peer.
+    /// Slice and peer of each pair.
     ingested: Vec<(u64, u32)>,
-    /// Slice, and what was in it at its end.
+    /// Closed slices and their peers at that time.
     ended: Vec<(u64, Vec<u32>)>,
     batches: usize,
 }
@@ -65,7 +65,7 @@ fn late_pairs_go_to_their_own_slice_in_one_batch_for_each() {
     for (time, peer) in [(100, 1), (99, 2), (98, 3), (99, 4), (100, 5)] {
         take(&mut slicer, &mut heard, time, peer);
     }
-    assert_eq!(heard.batches, 0, "they wait for each other");
+    assert_eq!(heard.batches, 0, "the pairs wait in a batch");
     assert_eq!(take(&mut slicer, &mut heard, 94, 6), Placement::TooLate);
     slicer.flush(&mut heard).unwrap();
     assert_eq!(heard.batches, 3);
@@ -83,7 +83,7 @@ fn early_pairs_are_the_first_of_their_slice() {
     assert_eq!(heard.ended, [(100, vec![1, 5])]);
     assert_eq!(take(&mut slicer, &mut heard, 100, 6), Placement::Late { slices: 1 });
     slicer.finish(&mut heard).unwrap();
-    assert_eq!(heard.running, Some(103), "the last that has pairs runs on");
+    assert_eq!(heard.running, Some(103), "the last slice with pairs remains running");
     assert_eq!(heard.ended, [(100, vec![1, 5]), (101, vec![3]), (102, vec![2])]);
     assert!(heard.ingested.contains(&(100, 6)) && heard.ingested.contains(&(103, 4)));
 }
@@ -113,7 +113,7 @@ fn pairs_are_handed_on_before_there_are_very_many() {
 }
 
 proptest! {
-    /// Each pair is in the slice of its time, once; each slice has at its end what had come by then.
+    /// Each pair is in the slice of its time once, and each slice contains at its close the pairs that had arrived.
     #[test]
     fn every_pair_is_in_its_slice_and_in_the_first_report_if_the_grace_allows(
         times in prop::collection::vec(0u64..40, 1..60),
@@ -123,7 +123,6 @@ proptest! {
     ) {
         let (mut slicer, mut heard) = (slicer(late, grace), SinkLog::default());
         let (mut expected, mut newest, mut in_time) = (Vec::new(), 0, Vec::new());
-        // The first slice runs at once.
         let first = 1_000 + times[0];
         for (peer, (time, passes)) in (0..).zip(times.iter().zip(passes)) {
             let time = 1_000 + time;

@@ -1,4 +1,4 @@
-//! What a line of a log comes to, and the values of its fields.
+//! Rows of logs and the parsing of their fields.
 
 use std::num::{NonZeroU8, NonZeroU64};
 
@@ -6,36 +6,36 @@ use crate::capture::csv::decimal_ns;
 use crate::contact::{Contact, Host};
 use crate::packet::Skip;
 
-/// Digits of a second in nanoseconds.
+/// Number of decimal digits of the nanoseconds in a second.
 const SECOND: usize = 9;
 
-/// One direction, or both of a conversation.
+/// One direction of a conversation, or both.
 pub(super) struct Row {
     pub(super) first: Result<Contact, Skip>,
     pub(super) second: Option<Result<Contact, Skip>>,
 }
 
-/// What one end of a conversation sent.
+/// Data that one end of a conversation sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SenderCounts {
     pub(super) packets: Option<u64>,
     pub(super) octets: Option<u64>,
     pub(super) tcp_flags: Option<u8>,
-    /// Port that it sent from.
+    /// Source port.
     pub(super) port: Option<u16>,
 }
 
-/// A conversation: who began it, who answered, and when its last packet went.
+/// A conversation: its initiator and responder, and the time of its last packet.
 pub(super) struct Conversation {
     pub(super) last_ns: u64,
     pub(super) hosts: [Host; 2],
     pub(super) protocol: Option<u8>,
-    /// Of the one who began it, and of the other.
+    /// Data from the initiator and from the responder.
     pub(super) sent: [SenderCounts; 2],
 }
 
 impl Row {
-    /// The row of a flow in one direction.
+    /// Returns the row of a flow in one direction.
     pub(super) fn one(contact: Contact, packets: Option<u64>, octets: Option<u64>) -> Self {
         Self { first: with_counts(contact, packets, octets), second: None }
     }
@@ -55,7 +55,7 @@ impl From<Conversation> for Row {
                 with_counts(contact, sent.packets, sent.octets)
             };
         let first = direction((began, answered), (there, back), true);
-        // Nobody knows of an answer that is not told.
+        // If the log does not state a reply, it is unknown whether there was one.
         let second = back.packets.map(|_| direction((answered, began), (back, there), false));
         Self { first, second }
     }
@@ -73,7 +73,7 @@ fn with_counts(
     Ok(Contact { packets, octets, ..contact })
 }
 
-/// The number of the IP protocol that `name` stands for: the names that logs use, and numbers.
+/// Returns the IP protocol number for `name`, which is a name used in logs or a number.
 pub(crate) fn protocol(name: &str) -> Option<u8> {
     Some(match name.to_ascii_lowercase().as_str() {
         "icmp" => 1,
@@ -88,7 +88,8 @@ pub(crate) fn protocol(name: &str) -> Option<u8> {
     })
 }
 
-/// The time in `field`: seconds since 1970, or a date with a time and an offset (ISO 8601), in nanoseconds since 1970.
+/// Parses a time into nanoseconds since 1970. `field` is seconds since 1970, or an ISO 8601 date and time with an
+/// offset.
 pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     match decimal_ns(field, SECOND) {
         Err(Skip::BadRow) => {
@@ -99,14 +100,14 @@ pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     }
 }
 
-/// The time `duration` after `start_ns`, in seconds, where that is told.
+/// Returns the time `duration` after `start_ns`; `duration` is in seconds and may be absent.
 pub(super) fn after(start_ns: u64, duration: Option<&str>) -> Result<u64, Skip> {
     let Some(duration) = duration else { return Ok(start_ns) };
     let duration = decimal_ns(duration, SECOND).map_err(|_| Skip::BadTime)?;
     start_ns.checked_add(duration).ok_or(Skip::BadTime)
 }
 
-/// The number in `field`, where there is one.
+/// Parses the number in `field`, if there is one.
 pub(super) fn number<T: std::str::FromStr>(field: Option<&str>) -> Result<Option<T>, Skip> {
     field.map(|field| field.parse().map_err(|_| Skip::BadRow)).transpose()
 }

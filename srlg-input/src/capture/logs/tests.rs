@@ -1,4 +1,4 @@
-//! Rows of every log: directions, times, and what is no contact.
+//! Tests of rows of every log: directions, times and skipped rows.
 
 use std::num::{NonZeroU8, NonZeroU64};
 
@@ -13,7 +13,7 @@ fn read(log: &str) -> (Format, Vec<Contact>, PacketCounts) {
     (reader.format(), contacts, reader.counts().clone())
 }
 
-/// `source destination`, packets and octets, protocol, flags, port, who began.
+/// Hosts as `source destination`, packets and octets, protocol, flags, port, and whether the source initiated.
 type Summary = (String, [u64; 2], Option<u8>, Option<u8>, Option<u16>, Option<bool>);
 
 fn summary(contact: &Contact) -> Summary {
@@ -72,7 +72,7 @@ fn zeek_says_in_its_head_what_separates_and_how_fields_are_called() {
     assert_eq!(summary(&contacts[0]).0, "10.0.0.1 10.0.0.2");
     let reasons = [Skip::NoHosts, Skip::NoTime, Skip::BadTime, Skip::BadRow];
     assert_eq!(reasons.map(|reason| counts.skipped(reason)), [1, 1, 1, 2]);
-    // A text that only begins like a log.
+    // These texts only start like a log.
     assert!(Reader::new("# Notes\n\n10.0.0.1\n".as_bytes()).is_err());
     assert!(Reader::new("#path\tconn\n1\t10.0.0.1\n".as_bytes()).is_err());
 }
@@ -136,7 +136,7 @@ fn flow_logs_of_a_vpc_name_their_fields_or_are_of_version_2() {
     ];
     assert_eq!(contacts.iter().map(summary).collect::<Vec<_>>(), expected);
     assert_eq!(counts.skipped(Skip::NoPackets), 1);
-    // With the head or without, and with one in the midst.
+    // The header is present, absent, or in the middle.
     let whole = format!("{}\n{bare}{}\n{bare}", super::vpc::VERSION_2, super::vpc::VERSION_2);
     assert_eq!(read(&whole).1.len(), 2);
 }
@@ -152,7 +152,7 @@ fn long_rows_are_bad_rows_and_the_next_is_read() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2_000))]
 
-    // Whatever a row says, it is read or counted, and the rows behind it are read.
+    // Whatever a row contains, it is parsed or counted, and the rows after it are parsed.
     #[test]
     fn damaged_rows_are_counted(
         which in 0_usize..3,
@@ -168,7 +168,7 @@ proptest::proptest! {
             let place = place % bad.len();
             bad[place] = byte;
         }
-        // A line that begins so may be a head.
+        // A line that starts like this may be a header.
         if !head.is_empty() && (bad[0] == b'#' || bad.windows(7).any(|word| word == b"srcaddr")) {
             bad[0] = b'x';
         }

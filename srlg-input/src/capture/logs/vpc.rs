@@ -1,4 +1,4 @@
-//! Flow logs of an AWS VPC: fields between spaces, in the order of the first line, or of version 2.
+//! AWS VPC flow logs: fields separated by spaces, in the order of the first line or of version 2.
 
 use std::num::NonZeroU8;
 
@@ -8,20 +8,20 @@ use super::row::{Row, number, protocol, time_ns};
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
-/// Fields of version 2, which logs without a first line of names have.
+/// Fields of version 2, for logs without field names in the first line.
 pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
 
 const NAMES: [&str; 9] =
     ["srcaddr", "dstaddr", "dstport", "protocol", "packets", "bytes", "end", "tcp-flags", "start"];
 
-/// Decoder of lines of a flow log.
+/// A decoder of the lines of a flow log.
 pub(super) struct Vpc {
-    /// Where each of [`NAMES`] stands.
+    /// Position of each of [`NAMES`] in a line.
     places: [Option<usize>; NAMES.len()],
 }
 
 impl Vpc {
-    /// The decoder of a log with this first `line`: names of fields, or a record of version 2.
+    /// Returns the decoder for a log whose first `line` contains field names or a record of version 2.
     pub(super) fn detect(line: &str) -> Option<Self> {
         if is_head(line) {
             return Some(Self::of(line));
@@ -37,7 +37,7 @@ impl Vpc {
     }
 
     pub(super) fn row(&mut self, line: &str) -> Option<Result<Row, Skip>> {
-        // Files of a log that were put together have a head each.
+        // Concatenated log files have a header line each.
         if is_head(line) {
             *self = Self::of(line);
             return None;
@@ -65,7 +65,7 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     contact.tcp_flags = number(flags)?.and_then(NonZeroU8::new);
     let has_port = !matches!(contact.protocol, Some(1 | 58));
     contact.destination_port = number(port)?.filter(|_| has_port);
-    // The log tells a SYN, and a SYN with its ACK, but no other ACK.
+    // The log reports a SYN and a SYN with an ACK, but no other ACK.
     contact.initiated = match contact.tcp_flags.map(|flags| flags.get() & 0x12) {
         Some(0x02) => Some(true),
         Some(0x12) => Some(false),

@@ -1,6 +1,6 @@
-//! Zeek's conn.log: lines of fields between separators that its head names, or of JSON.
+//! Zeek's conn.log, as JSON or as fields between separators that its header names.
 //!
-//! The fields are found by their names, those of Zeek and those that a map of names often gives them.
+//! Fields are found by name: the names of Zeek, and those that renaming often gives them.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::row::{Conversation, Row, SenderCounts, after, number, protocol, time_
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
-/// Fields of a conversation, each by the names that it goes by.
+/// The fields of a conversation, each with its possible names.
 const NAMES: [&[&str]; 13] = [
     &["ts"],
     &["duration"],
@@ -25,11 +25,11 @@ const NAMES: [&[&str]; 13] = [
     &["history"],
 ];
 
-/// Decoder of lines of fields.
+/// A decoder of separated fields.
 pub(super) struct Zeek {
     separator: char,
     unset: String,
-    /// Where each of [`NAMES`] stands, once the head has said.
+    /// Position of each of [`NAMES`] in a line, once the header is read.
     places: Option<[Option<usize>; NAMES.len()]>,
 }
 
@@ -52,7 +52,7 @@ impl Zeek {
         Some(row(places.map(field)))
     }
 
-    /// Takes a line about the log: `separator \x09`, then fields between such.
+    /// Reads a header line: `separator \x09`, or fields between separators.
     fn take_head(&mut self, head: &str) {
         if let Some(separator) = head.strip_prefix("separator ") {
             let byte = separator.strip_prefix("\\x").map(|hex| u8::from_str_radix(hex, 16));
@@ -72,7 +72,7 @@ impl Zeek {
     }
 }
 
-/// A line of JSON.
+/// Parses a JSON line.
 pub(super) fn json_row(record: &Value) -> Result<Row, Skip> {
     let texts = NAMES.map(|names| {
         let value = names.iter().find_map(|name| record.get(*name))?;
@@ -92,7 +92,7 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let hosts = [hosts[0]?, hosts[1]?];
     let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
     let protocol = protocol_number.or(name).and_then(protocol);
-    // Of ICMP these are type and code.
+    // ICMP has type and code in these fields.
     let has_ports = !matches!(protocol, Some(1 | 58));
     let port = |field| number(field).map(|port: Option<u16>| port.filter(|_| has_ports));
     let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
@@ -113,13 +113,13 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     Ok(Conversation { last_ns, hosts, protocol, sent }.into())
 }
 
-/// TCP flags that `history` tells of: capital letters are of the originator, small ones of the responder.
+/// Returns the TCP flags in `history`, where capital letters belong to the originator and small ones to the responder.
 fn flags(history: &str, is_originator: bool) -> u8 {
     let letters = history.bytes().filter(|byte| byte.is_ascii_uppercase() == is_originator);
     let flags = letters.map(|letter| match letter.to_ascii_uppercase() {
         b'S' => 0x02,
         b'H' => 0x12,
-        // Data come behind a handshake.
+        // Data follow a handshake.
         b'A' | b'D' => 0x10,
         b'F' => 0x11,
         b'R' => 0x04,

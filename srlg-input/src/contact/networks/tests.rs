@@ -1,4 +1,4 @@
-//! Longest matches, against a search through all networks, and networks as texts.
+//! Tests of longest matches against a linear search, and of networks in text form.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,13 +7,13 @@ use proptest::prelude::*;
 
 use super::{BadNetwork, Networks, parse_network};
 
-/// The value of the last of the longest networks that hold `host`.
+/// Returns the value of the last of the longest networks that contain `host`.
 fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
     let holding = networks.iter().filter(|(network, _)| network.contains(&host));
     holding.max_by_key(|(network, _)| network.prefix_len()).map(|(_, value)| value)
 }
 
-/// Networks that are often equal, nested or neighbours: few bits of them are set.
+/// Generates networks that are often equal, nested or adjacent, because few bits are set.
 fn v4() -> impl Strategy<Value = IpNet> {
     let bits =
         prop_oneof![any::<u32>(), Just(0), Just(u32::MAX), (0..32).prop_map(|bit| 1_u32 << bit)];
@@ -30,7 +30,7 @@ fn v6() -> impl Strategy<Value = IpNet> {
     (bits, 0..=128_u8).prop_map(|(bits, length)| Ipv6Net::new(bits.into(), length).unwrap().into())
 }
 
-/// The first and last address of every network, and the addresses beside those.
+/// Returns the first and last address of every network, and the addresses next to them.
 fn edges(networks: &[(IpNet, usize)]) -> impl Iterator<Item = IpAddr> {
     networks.iter().flat_map(|(network, _)| match (network.network(), network.broadcast()) {
         (IpAddr::V4(first), IpAddr::V4(last)) => [
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn the_longest_match_wins_and_of_equal_ones_the_last(
         networks in prop::collection::vec(prop_oneof![v4(), v6()], 0..60),
-        // Not IPv4-mapped: those a table takes for IPv4, and a plain search does not.
+        // IPv4-mapped hosts are excluded, because the table treats them as IPv4 and a linear search does not.
         hosts in prop::collection::vec(prop_oneof![
             any::<u32>().prop_map(|bits| IpAddr::V4(bits.into())),
             (1_u128 << 48..).prop_map(|bits| IpAddr::V6(bits.into())),
@@ -82,7 +82,7 @@ proptest! {
 
 #[test]
 fn many_networks_in_one_corner_and_one_far_away_are_told_apart() {
-    // So many that buckets are as small as they get, and so near that most share one.
+    // There are enough networks for the smallest buckets, and they are so close that most share a bucket.
     let mut networks: Vec<IpNet> =
         vec!["fd00::/8".parse().unwrap(), "255.0.0.0/8".parse().unwrap()];
     for number in 0..1_500_u32 {
@@ -135,7 +135,7 @@ fn networks_and_hosts_of_both_families_are_read() {
         ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
         ("::ffff:10.1.2.3", "10.1.2.3/32"),
         ("::ffff:0:0/96", "0.0.0.0/0"),
-        // Teredo, 6to4, NAT64: networks of IPv6 as others are.
+        // Teredo, 6to4 and NAT64 networks are ordinary IPv6 networks.
         ("2001::/32", "2001::/32"),
         ("2002:c000:201::/48", "2002:c000:201::/48"),
         ("64:ff9b::192.0.2.0/120", "64:ff9b::c000:200/120"),

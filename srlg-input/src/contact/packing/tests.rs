@@ -1,4 +1,4 @@
-//! Packing and names, there and back.
+//! Round-trip tests of packing and names.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ fn contact(source: IpAddr, destination: IpAddr, port: Port) -> Contact {
     contact
 }
 
-/// The names of the only pair of a contact from 192.0.2.1, or 2001:db8::1, to a port of another host.
+/// Returns the names of the only pair of a contact from 192.0.2.1 or 2001:db8::1 to a port of another host.
 fn names(options: &ViewOptions, source: &str, destination: &str, port: &str) -> [String; 2] {
     let [source, destination] = [source, destination].map(|text| text.parse().unwrap());
     let contact = contact(source, destination, port.parse().unwrap());
@@ -71,7 +71,7 @@ fn contacts_without_a_port_are_left_out_of_views_of_ports_alone() {
     let of_addresses =
         View::new(&view(HostKey::Address, PeerKey::Address, Role::Destination)).unwrap();
     assert_eq!((of_addresses.pairs(&icmp).count(), of_addresses.lacks_port(&icmp)), (1, false));
-    // What the view would not count anyway lacks nothing.
+    // The view would not count this contact anyway, so it lacks nothing.
     let elsewhere = ViewOptions { inside: vec!["10.0.0.0/8".parse().unwrap()], ..options };
     assert!(!View::new(&elsewhere).unwrap().lacks_port(&icmp));
 }
@@ -122,7 +122,7 @@ proptest! {
         let name = packing.name(packed);
         prop_assert_eq!(name.port(), Some(port));
         prop_assert_eq!(name.to_string().parse::<Name>(), Ok(name));
-        // A packed service is an address of IPv6 in a batch of pairs, and stays the same there.
+        // A packed service is an IPv6 address, and stays the same in a batch of pairs.
         prop_assert_eq!(packed.as_v4(), None);
         prop_assert_eq!(Host::from(IpAddr::from(packed)), packed);
     }

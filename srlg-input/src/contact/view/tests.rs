@@ -1,4 +1,4 @@
-//! Inside and opposite hosts of single contacts, and of floods.
+//! Tests of the pairs of single contacts and of floods.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;

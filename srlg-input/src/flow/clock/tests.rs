@@ -18,7 +18,7 @@ fn good(time_ns: u64) -> Last {
     Last { time_ns, is_future: false, is_reversed: false }
 }
 
-/// With the last packet at `told` alone.
+/// Returns the last packet's time for a record with only that time.
 fn last(clock: Clock, told: RecordTime) -> Last {
     clock.last(None, Some(told), None)
 }

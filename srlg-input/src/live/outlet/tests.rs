@@ -5,7 +5,7 @@ use crate::contact::Host;
 use crate::input::{Event, Next};
 use crate::live::Live;
 
-/// A sink that says what it has taken, and waits until it may return.
+/// A sink that reports what it accepted, and waits until it may return.
 struct Gate {
     taken: Sender<Contact>,
     may_return: Receiver<Result<(), SinkError>>,
@@ -18,7 +18,7 @@ impl ContactSink for Gate {
     }
 }
 
-/// An input with one thread, the other end of its gate.
+/// An input with one thread, and the other end of its gate.
 struct Gated {
     live: Live,
     taken: Receiver<Contact>,
@@ -30,7 +30,7 @@ fn contact(time_ns: u64) -> Contact {
     Contact::new(time_ns, host, host)
 }
 
-/// Starts an input whose thread does `work`.
+/// Starts an input whose thread runs `work`.
 fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'static) -> Gated {
     let ((taking, taken), (may_return, returning)) = (channel(), sync_channel(1 << 10));
     let mut gate = Some(Gate { taken: taking, may_return: returning });
@@ -41,7 +41,7 @@ fn start(work: impl FnOnce(&mut Outlet) -> Result<(), InputError> + Send + 'stat
 }
 
 impl Gated {
-    /// Passes some ticks.
+    /// Requests some ticks.
     fn pass(&mut self, ticks: usize) {
         for _ in 0..ticks {
             self.tick();
@@ -82,7 +82,7 @@ fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
     for _ in 0..20 {
         let tick = gated.tick();
         assert!(last_ns <= tick);
-        // What was read before the tick has been taken.
+        // Everything read before the tick has been accepted.
         for contact in gated.taken.try_iter() {
             assert!(contact.time_ns >= last_ns, "read before a tick, and taken after it");
         }
@@ -90,7 +90,7 @@ fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
         last_ns = tick;
         thread::sleep(Duration::from_millis(1));
         if ticks.len() == 10 {
-            // The block was in hand all along.
+            // The block was being delivered all the time.
             assert!(ticks[9] - ticks[3] < 1_000_000, "{ticks:?}");
             assert!(now_ns() - last_ns >= 20_000_000);
         }

@@ -12,7 +12,7 @@ const SECOND: u64 = 1_000_000_000;
 
 const NOW: u64 = 1_700_000_000 * SECOND;
 
-/// A message in the making.
+/// A builder of messages.
 #[derive(Clone, Default)]
 struct Message(Vec<u8>);
 
@@ -46,7 +46,7 @@ fn push(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// A flow as goflow2 writes it, with fields that are passed over.
+/// A flow of goflow2 with irrelevant fields.
 fn goflow2() -> Message {
     Message::default()
         .varint(1, 4)
@@ -72,7 +72,7 @@ fn reader() -> FlowReader {
     FlowReader::new(Format::Protobuf(Layout::goflow2()), &ExportOptions::default())
 }
 
-/// Returns the contact of a message that has one at most.
+/// Returns the contact of a message, which has at most one.
 fn read(reader: &mut FlowReader, message: &[u8], stored_ns: u64) -> Option<Contact> {
     let mut contacts = Vec::new();
     reader.read(message, stored_ns, NOW, |contact| contacts.push(contact));
@@ -104,7 +104,7 @@ fn the_length_in_front_makes_no_difference() {
     let mut reader = reader();
     let bare = read(&mut reader, &goflow2().0, NOW);
     assert_eq!(read(&mut reader, &goflow2().with_length(), NOW), bare);
-    // Its first byte, the tag of the source, is the number of bytes after it.
+    // Its first byte, the tag of the source, equals the number of bytes after it.
     let mut message = Message::default().bytes(6, &[192, 0, 2, 1]).bytes(7, &[198, 51, 100, 7]);
     let filler = 50 - (message.0.len() - 1) - 2;
     message = message.bytes(12, &vec![0; filler]);
@@ -168,7 +168,7 @@ fn times_are_those_of_the_receipt_unless_ends_are_trusted() {
     }
 }
 
-/// A flow as goflow2 writes it in JSON, with fields that are passed over.
+/// A flow of goflow2 in JSON with irrelevant fields.
 const GOFLOW2_JSON: &str = r#"{"type":"NETFLOW_V9","time_received_ns":1699999997000000000,"sequence_num":7,"sampling_rate":1000,"sampler_address":"203.0.113.1","time_flow_start_ns":1699999990000000000,"time_flow_end_ns":1699999991000000000,"bytes":4096,"packets":3,"src_addr":"192.0.2.1","dst_addr":"198.51.100.7","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":443,"in_if":1,"out_if":0,"src_mac":"00:00:00:00:00:00","tcp_flags":2,"next_hop":"","as_path":[]}"#;
 
 fn json_reader() -> FlowReader {
@@ -238,7 +238,7 @@ fn a_line_of_json_that_is_no_contact_is_counted() {
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","packets":-1}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":-1.5}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":"now"}"#, Reason::Malformed),
-        // Milliseconds are a time that no clock has in nanoseconds.
+        // Milliseconds are not a plausible time in nanoseconds.
         (
             r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":1700000000000}"#,
             Reason::Malformed,

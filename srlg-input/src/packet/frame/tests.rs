@@ -1,4 +1,4 @@
-//! Frames of every link type and IP headers, whole, cut and lying.
+//! Tests of frames of every link type and of complete, truncated and invalid IP headers.
 
 use crate::contact::Host;
 
@@ -13,7 +13,7 @@ fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
 
 const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 
-/// A family as link layers announce it, and a packet of it.
+/// The numbers of an IP version in link layers, and a packet.
 struct Family {
     ether_type: [u8; 2],
     ppp: [u8; 2],
@@ -49,7 +49,7 @@ fn families() -> [Family; 2] {
     ]
 }
 
-/// What stands before the IP header, per link type.
+/// Returns a header to put before the IP header, for each link type.
 fn prefixes(family: &Family) -> Vec<(u16, Vec<u8>)> {
     let Family { ether_type, ppp, address_family, link_type, .. } = family;
     let ethernet = |tags: &[u8]| (1, [&[0; 12], tags].concat());
@@ -99,7 +99,7 @@ fn what_is_announced_as_the_other_family_is_a_bad_header() {
     let [ipv4, ipv6] = families();
     for (announced, mut packet) in [(&ipv4, ipv6.packet.clone()), (&ipv6, ipv4.packet.clone())] {
         packet.resize(40, 0);
-        // All but MPLS and RAW, which announce nothing.
+        // MPLS and RAW are skipped, because they do not announce a version.
         for (link_type, prefix) in prefixes(announced) {
             let names = prefix.is_empty() || prefix.ends_with(&[0x01, 64]);
             if names && link_type != announced.link_type {
@@ -147,7 +147,7 @@ fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
     }
 }
 
-/// The hosts of the IPv4 packet with other bytes at these places.
+/// Returns the hosts of the IPv4 packet after changes to single bytes.
 fn ipv4_with(changes: &[(usize, u8)]) -> Hosts {
     let mut packet = IPV4;
     changes.iter().for_each(|&(at, byte)| packet[at] = byte);
@@ -164,10 +164,10 @@ fn fragments_and_what_is_cut_behind_the_fixed_header_have_hosts() {
 #[test]
 fn ipv6_has_hosts_whatever_follows_and_however_long_it_claims_to_be() {
     let [_, ipv6] = families();
-    // Hop by hop options, TCP, 6in6, routing, fragment, ESP, nothing, unassigned.
+    // These are hop-by-hop options, TCP, 6in4, routing, fragment, ESP, no next header and an unassigned number.
     for next_header in [0, 6, 41, 43, 44, 50, 59, 253] {
         for payload_length in [0, 1, u16::MAX] {
-            // An extension header of no sensible length or kind, cut at every byte.
+            // The packet has an extension header of an arbitrary length and kind, truncated at every byte.
             let mut packet = [&ipv6.packet[..], &[0xff; 9]].concat();
             packet[4..6].copy_from_slice(&payload_length.to_be_bytes());
             packet[6] = next_header;

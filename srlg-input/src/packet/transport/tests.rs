@@ -1,8 +1,8 @@
-//! Segments of whole, padded, cut and fragmented packets.
+//! Tests of complete, padded, truncated and fragmented packets.
 
 use super::*;
 
-/// An IPv4 packet of `protocol` with `options` words of options, and `fragment` as its field of that name.
+/// Returns an IPv4 packet with `options` words of options and the given fragment field.
 fn ipv4_packet(protocol: u8, options: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let header = 20 + 4 * usize::from(options);
     let mut packet = vec![0; header];
@@ -60,7 +60,7 @@ fn what_was_not_captured_is_not_told() {
         let packet = ipv4_packet(6, 0, 0, &TCP_HEADER);
         assert_eq!(ipv4(&packet[..length]).transport(), told(6, flags, port), "{length}");
     }
-    // The header claims options that are not there.
+    // The header claims options that are missing.
     assert_eq!(ipv4(&ipv4_packet(6, 10, 0, &TCP_HEADER)[..30]).transport(), told(6, None, None));
 }
 
@@ -95,9 +95,9 @@ fn extension_headers_are_walked_and_cut_ones_tell_nothing() {
     for length in 40..40 + 36 {
         assert!(ipv6(&packet[..length]).is_none_or(|segment| segment.bytes.is_empty()), "{length}");
     }
-    // Headers without end.
+    // The chain of headers never ends.
     assert!(ipv6(&ipv6_packet(0, &[0; 1024])).is_none());
-    // ESP hides what follows.
+    // ESP hides the rest of the packet.
     assert_eq!(ipv6(&ipv6_packet(50, &TCP_HEADER)).unwrap().transport(), told(50, None, None));
 }
 

@@ -1,4 +1,4 @@
-//! Frames that etherparse has written, whole, cut and changed, against the walk that it does.
+//! Tests that compare complete, truncated and changed frames of etherparse with its own parsing.
 
 use etherparse::{
     IpFragOffset, IpNumber, Ipv6Extensions, Ipv6FlowLabel, Ipv6FragmentHeader, Ipv6Header,
@@ -11,7 +11,7 @@ use srlg_input::contact::Contact;
 use crate::captures::oracle;
 use crate::reader::build::{self, MICROSECONDS};
 
-/// What the reader says of a pcap of one record.
+/// Returns the reader's result for a pcap with one record.
 fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
     let mut file = build::pcap(false, MICROSECONDS, link_type as u32);
     file.record(1, 0, frame);
@@ -38,7 +38,7 @@ fn ipv6(next: IpNumber, payload: u16) -> Ipv6Header {
     }
 }
 
-/// IP packets of either family, with what may stand between the header and the payload.
+/// Returns IPv4 and IPv6 packets with the possible headers before the payload.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut add = |write: &dyn Fn(&mut Vec<u8>)| {
@@ -52,7 +52,6 @@ fn packets() -> Vec<Vec<u8>> {
         builder.udp(53, 53).write(packet, &[1, 2, 3]).unwrap();
     });
     add(&|packet| {
-        // Options of 8 bytes.
         packet.extend([0x47, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         packet.extend([1; 8]);
     });
@@ -60,7 +59,7 @@ fn packets() -> Vec<Vec<u8>> {
         ipv6(IpNumber::UDP, 11).write(packet).unwrap();
         packet.extend(udp);
     });
-    // A jumbogram, and one whose payload has been cut off.
+    // These are a jumbogram and one whose payload was truncated.
     for payload in [0, 1_400] {
         add(&|packet| {
             ipv6(IpNumber::UDP, payload).write(packet).unwrap();
@@ -88,11 +87,11 @@ fn packets() -> Vec<Vec<u8>> {
         packet.extend(udp);
     });
     add(&|packet| {
-        // A hop-by-hop header that claims 2,048 bytes, as the second of its kind.
+        // The second hop-by-hop header claims 2,048 bytes.
         ipv6(IpNumber::IPV6_HEADER_HOP_BY_HOP, 16).write(packet).unwrap();
         packet.extend([0, 0, 0, 0, 0, 0, 0, 0, 17, 255, 0, 0, 0, 0, 0, 0]);
     });
-    // 6in4 and 4in6.
+    // These are 6in4 and 4in6.
     add(&|packet| {
         packet.extend([0x45, 0, 0, 71, 0, 0, 0, 0, 64, 41, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         ipv6(IpNumber::UDP, 11).write(packet).unwrap();
@@ -105,7 +104,7 @@ fn packets() -> Vec<Vec<u8>> {
     packets
 }
 
-/// Every packet behind every link header, and frames that etherparse has made as a whole.
+/// Returns every packet after every link header, and complete frames from etherparse.
 fn all() -> Vec<(i32, Vec<u8>)> {
     let mut all = Vec::new();
     for packet in packets() {
@@ -151,7 +150,7 @@ fn every_generated_frame_is_the_contact_that_etherparse_finds_at_every_length() 
     }
 }
 
-/// Bytes that mean something at the places where the walk looks.
+/// Generates bytes that are significant at the places that the reader examines.
 fn telling() -> impl Strategy<Value = u8> {
     prop_oneof![
         any::<u8>(),
@@ -168,7 +167,7 @@ proptest! {
     #[test]
     fn changed_frames_are_what_etherparse_finds(
         which in any::<prop::sample::Index>(),
-        // Mostly at the front, where the headers are.
+        // Most changes are at the start, where the headers are.
         changes in prop::collection::vec((0_usize..64, telling()), 1..6),
         cut in prop::option::of(0_usize..100),
     ) {

@@ -1,5 +1,5 @@
-//! The reader on captures and logs from other tools, compared with an independent reading and with what
-//! is known about each file.
+//! Tests of the reader with captures and logs of other tools, compared with an independent reader and with known facts
+//! about each file.
 
 mod generated;
 mod oracle;
@@ -15,7 +15,7 @@ use srlg_input::contact::Contact;
 
 use crate::folder;
 
-/// File, packets, contacts, skips by name.
+/// File, packets, contacts, and skips by name.
 type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
 
 fn drain(reader: &mut Reader) -> Vec<Contact> {
@@ -58,7 +58,7 @@ fn every_capture_reads_like_the_oracle_and_no_payload_but_of_ipfix_is_a_file() {
     }
 }
 
-/// Payloads of IPFIX are IPFIX files: one of them has three messages, the others one.
+/// Returns whether an IPFIX payload is a valid IPFIX file. One of them has three messages, the others have one.
 fn is_whole_messages(name: &str, file: &[u8]) {
     let mut reader = Reader::new(std::io::Cursor::new(file.to_vec())).unwrap();
     let mut read = Vec::new();
@@ -91,7 +91,7 @@ fn compare(name: &str, file: Vec<u8>) {
     println!("{name}: {}; pairs: {} IPv4, {} IPv6", reader.counts(), v4.len(), v6.len());
 }
 
-/// Distinct directed pairs of a family.
+/// Returns the distinct directed pairs of one IP version.
 fn pairs(contacts: &[Contact], family: fn(&IpAddr) -> bool) -> BTreeSet<(IpAddr, IpAddr)> {
     let pairs = contacts.iter().map(|contact| (contact.source.into(), contact.destination.into()));
     pairs.filter(|(source, destination)| family(source) && family(destination)).collect()
@@ -159,7 +159,7 @@ fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
     assert_eq!(sources.into_values().max(), Some(61), "sources of the busiest group");
 }
 
-/// Directed pairs of IPv4 and of IPv6 among `contacts`.
+/// Returns the number of directed IPv4 and IPv6 pairs among `contacts`.
 fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
     let contacts: Vec<_> = contacts.copied().collect();
     (pairs(&contacts, IpAddr::is_ipv4).len(), pairs(&contacts, IpAddr::is_ipv6).len())
@@ -167,7 +167,7 @@ fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
 
 fn read_log(name: &str) -> Option<(Vec<Contact>, PacketCounts)> {
     let text = fs::read_to_string(folder("flows/logs")?.join(name)).unwrap();
-    // These logs are baselines of tests, in which all times were made alike.
+    // These logs are test baselines in which all times were made equal.
     let text = text.replace("XXXXXXXXXX.XXXXXX", "1500000000.000000");
     let mut reader = Reader::new(std::io::Cursor::new(text)).unwrap();
     let contacts = drain(&mut reader);
@@ -177,8 +177,8 @@ fn read_log(name: &str) -> Option<(Vec<Contact>, PacketCounts)> {
 
 #[test]
 fn conversations_of_zeek_are_found_under_every_name_of_their_fields() {
-    // Rows; pairs of originators with their responders; pairs of both directions. Of the Teredo log a
-    // pair of IPv4 whose originator sent nothing is none.
+    // The columns are rows, pairs of originators and responders, and pairs of both directions. In the Teredo log, one
+    // IPv4 pair does not count because its originator sent nothing.
     for (name, rows, began, all) in [
         ("zeek_conn_mac.log", 1_333, (1, 0), (1, 0)),
         ("zeek_conn_fabric.log", 64, (15, 15), (15, 15)),

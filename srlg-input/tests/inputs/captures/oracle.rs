@@ -1,7 +1,7 @@
-//! An independent reading of capture files: pcap-parser walks the records, etherparse the frames.
+//! An independent reader of capture files: pcap-parser walks the records, and etherparse parses the frames.
 //!
-//! Shape: whole file in, headers or the name of a skip reason per packet out. It knows only
-//! what the test files hold, and panics on anything else.
+//! It turns a whole file into headers or the name of a skip reason for each packet. It supports only the content of the
+//! test files, and panics otherwise.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU64};
@@ -17,10 +17,10 @@ use pcap_parser::traits::PcapNGPacketBlock;
 use pcap_parser::{Block, PcapBlockOwned, PcapNGSlice};
 use srlg_input::contact::Contact;
 
-/// When a packet came and what is in it, or why it is no contact.
+/// The time and headers of a packet, or the reason why it is not a contact.
 pub(crate) type Packet = Result<(u64, Outer), &'static str>;
 
-/// All whole packets of a file, pcap or pcapng, and whether its last record is cut.
+/// Returns all complete packets of a pcap or pcapng file, and whether its last record is truncated.
 pub(crate) fn read(file: &[u8]) -> (Vec<Packet>, bool) {
     if file.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) { read_pcapng(file) } else { read_pcap(file) }
 }
@@ -28,7 +28,7 @@ pub(crate) fn read(file: &[u8]) -> (Vec<Packet>, bool) {
 fn read_pcap(file: &[u8]) -> (Vec<Packet>, bool) {
     let (mut rest, header) = pcap::parse_pcap_header(file).expect("a pcap header");
     let tick_ns = if header.is_nanosecond_precision() { 1 } else { 1_000 };
-    // Not LegacyPcapSlice: it takes every file for little-endian.
+    // LegacyPcapSlice is not used, because it treats every file as little-endian.
     let parse = if header.is_bigendian() { parse_pcap_frame_be } else { parse_pcap_frame };
     let mut packets = Vec::new();
     while !rest.is_empty() {
@@ -86,14 +86,14 @@ fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
 
 pub(crate) type Walked = Result<Outer, &'static str>;
 
-/// What a walk comes to.
+/// The result of parsing a frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Outer {
     source: IpAddr,
     destination: IpAddr,
-    /// Length of the packet, unless the header does not state it.
+    /// Length of the packet, if the header states it.
     octets: Option<NonZeroU64>,
-    /// Port of the receiver, and flags of TCP, where etherparse finds either header whole.
+    /// Destination port and TCP flags, if etherparse finds the header complete.
     transport: Option<(u16, Option<u8>)>,
 }
 
@@ -102,7 +102,7 @@ impl Outer {
         Contact::new(time_ns, self.source.into(), self.destination.into())
     }
 
-    /// Whether `contact` tells what etherparse finds behind IP.
+    /// Returns whether `contact` has the transport data that etherparse finds.
     pub(crate) fn agrees(self, contact: &Contact) -> bool {
         if contact.octets != self.octets {
             return false;
@@ -117,7 +117,7 @@ impl Outer {
     }
 }
 
-/// `contact` without what stands behind IP.
+/// Returns `contact` without its transport data.
 pub(crate) fn bare(contact: Contact) -> Contact {
     Contact::new(contact.time_ns, contact.source, contact.destination)
 }
@@ -130,8 +130,8 @@ fn transport(packet: &[u8]) -> Option<(u16, Option<u8>)> {
     }
 }
 
-/// The outermost IP header of a `frame` of a link type. What etherparse does not know (MPLS, PPP, cooked frames of version 2) is
-/// taken apart here, as its specification says.
+/// Returns the outermost IP header of a `frame` of a link type. Formats that etherparse does not support (MPLS, PPP,
+/// cooked frames of version 2) are parsed here from their specifications.
 pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
     match link {
         0 | 108 => match split(frame, 4)? {
@@ -169,7 +169,7 @@ fn split(bytes: &[u8], header: usize) -> Result<(&[u8], &[u8]), &'static str> {
 
 fn ether(kind: EtherType, payload: &[u8]) -> Walked {
     let packet = LaxSlicedPacket::from_ether_type(kind, payload);
-    // The reader does not enter MACsec, which mostly is encrypted.
+    // The reader does not parse MACsec, which is usually encrypted.
     let is_macsec = |ext: &LaxLinkExtSlice<'_>| matches!(ext, LaxLinkExtSlice::Macsec(_));
     if packet.link_exts.iter().any(is_macsec) {
         return Err("not-ip");
@@ -225,7 +225,7 @@ fn ipv4(packet: &[u8]) -> Walked {
             let octets = NonZeroU64::new(header.total_len().into());
             Ok(Outer { source, destination, octets, transport: transport(packet) })
         }
-        // etherparse wants all options. To the reader it does not matter what they are.
+        // etherparse needs all options, whose content does not matter to the reader.
         Err(Ipv4Error::Len(error)) if error.len >= 20 => {
             ipv4(&[packet, &vec![0; error.required_len - error.len]].concat())
         }
@@ -236,7 +236,7 @@ fn ipv4(packet: &[u8]) -> Walked {
 
 fn ipv6(packet: &[u8]) -> Walked {
     match LaxIpv6Slice::from_slice(packet) {
-        // What it finds wrong with extension headers, it tells beside the slice.
+        // Errors of extension headers are returned next to the slice.
         Ok((slice, _)) => {
             let header = slice.header();
             let [source, destination] =

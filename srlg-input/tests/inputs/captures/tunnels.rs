@@ -1,4 +1,4 @@
-//! Packets in tunnels that scapy made, with the hosts that scapy finds (tunnels/make.py).
+//! Tests of tunnelled packets that scapy generated, with the hosts that scapy finds (tunnels/make.py).
 
 use srlg_input::capture::{Reader, Skip};
 use srlg_input::contact::Host;
@@ -12,11 +12,11 @@ const HOSTS: &str = include_str!("tunnels/hosts.csv");
 
 type Pair = [Host; 2];
 
-/// What scapy finds in a frame.
+/// The result of scapy for a frame.
 struct Found {
-    /// The hosts of each packet of IP, from outside in.
+    /// Hosts of each IP packet, from the outside in.
     packets: Vec<Pair>,
-    /// The reason why there are no innermost hosts.
+    /// Reason why there are no innermost hosts.
     skip: Option<&'static str>,
 }
 
@@ -40,7 +40,7 @@ fn found() -> Vec<Found> {
     HOSTS.lines().map(row).collect()
 }
 
-/// The hosts of all contacts, and how many packets were left out for each of the reasons that there are.
+/// Returns the hosts of all contacts, and the number of skipped packets for each reason that occurred.
 fn read(tunnels: Tunnels) -> (Vec<Pair>, Vec<(&'static str, u64)>) {
     let mut reader = Reader::new(PACKETS).unwrap().with_tunnels(tunnels);
     let contacts = drain(&mut reader);

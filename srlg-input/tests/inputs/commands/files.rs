@@ -1,4 +1,4 @@
-//! Files, one after the other, and a file that goes on.
+//! Tests of consecutive files and of a growing file.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -19,7 +19,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// A named pipe in `folder`, and the input that follows it.
+/// Returns a named pipe in `folder` and the input that follows it.
 fn follow(folder: &Path) -> (String, Input) {
     let pipe = folder.join("pipe").to_str().unwrap().to_owned();
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -66,7 +66,7 @@ fn several_captures_are_one_export_in_their_order() {
     let (pairs, status) = read([&known, &records]);
     assert_eq!(pairs, (0..3).map(pair).collect::<Vec<_>>());
     let [exporter] = &status.exporters[..] else { panic!("{status}") };
-    // Data that come before their template wait for it; that is an order that was changed, too.
+    // Data that arrive before their template wait for it, as here with the files in reverse order.
     let (pairs, status) = read([&records, &known]);
     assert_eq!(pairs.len(), 3);
     insta::assert_snapshot!(format!("{exporter}\n{}", status.exporters[0]));
@@ -109,7 +109,7 @@ fn a_pipe_that_goes_on_yields_at_once_what_comes_and_the_time_meanwhile() {
     to.flush().unwrap();
     let come = Come::of(&mut input, |come| come.pairs.len() == 1 && come.times.len() > 10);
     assert!(come.times.is_sorted());
-    // A time stamp of the future is that of now.
+    // A time stamp in the future is replaced by the current time.
     to.write_all(b"9999999999999,192.0.2.1,192.0.2.3\n").unwrap();
     let come = Come::of(&mut input, |come| come.pairs.len() == 1);
     assert_eq!(come.pairs[0].1, "192.0.2.3");
@@ -131,7 +131,7 @@ fn a_pipe_that_says_nothing_can_be_left() {
 fn files_can_be_left_without_an_error_or_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["a.csv", "b.csv"].map(|name| folder.path().join(name));
-    // More than is read at once.
+    // The file is larger than one read.
     let text = "time_ms,src,dst\n".to_owned() + &"1,192.0.2.1,192.0.2.2\n".repeat(100_000);
     paths.iter().for_each(|path| fs::write(path, &text).unwrap());
     let [a, b] = paths.each_ref().map(|path| path.to_str().unwrap());
@@ -184,6 +184,6 @@ fn a_pipe_that_never_pauses_can_be_left() {
     assert!(!Come::of(&mut input, |come| come.pairs.len() > 100).pairs.is_empty());
     input.stop().stop();
     Come::to_end(&mut input);
-    // Nobody reads, so whoever writes ends.
+    // There is no reader any more, so the writer ends.
     assert!(writer.wait().is_ok());
 }

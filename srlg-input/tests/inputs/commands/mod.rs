@@ -1,4 +1,4 @@
-//! Files and sockets as inputs: what comes out, in which order, and what is told of the rest.
+//! Tests of files and sockets as inputs: the contacts and their order, and the counters and warnings.
 
 mod files;
 mod sockets;
@@ -14,7 +14,7 @@ use crate::reader::build::{self, MICROSECONDS, datagram};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Opens an input with the options that a command would be given.
+/// Opens an input with command line options.
 fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     #[derive(clap::Parser)]
     struct Command {
@@ -26,15 +26,15 @@ fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     Ok(Input::open(&command.options)?)
 }
 
-/// The error of an input that cannot be opened with these options.
+/// Returns the error of an input that cannot be opened with these options.
 fn refused(args: &[&str]) -> InputError {
     *open(args).unwrap_err().downcast().unwrap()
 }
 
-/// What comes of an input until `is_done` is told so of it, or until its end.
+/// The events of an input until `is_done` is true or the input ends.
 #[derive(Default)]
 struct Come {
-    /// Source and destination of contacts.
+    /// Source and destination of each contact.
     pairs: Vec<(String, String)>,
     times: Vec<u64>,
     log: Vec<String>,
@@ -63,23 +63,23 @@ impl Come {
     }
 }
 
-/// The template of all records here: source, destination, packets.
+/// Returns the template of all records here: source, destination and packets.
 fn template(number: u32) -> Vec<u8> {
     v9(number, 7, &[template9(256, &[(8, 4), (12, 4), (2, 4)])])
 }
 
-/// A datagram of records: hosts of these numbers to 10.0.0.1.
+/// Returns a datagram with records from these host numbers to 10.0.0.1.
 fn data(number: u32, hosts: std::ops::Range<u32>) -> Vec<u8> {
     let record = |host: u32| [0x0b00_0000 + host, 0x0a00_0001, 1].map(u32::to_be_bytes).concat();
     v9(number, 7, &[set(256, &hosts.flat_map(record).collect::<Vec<u8>>())])
 }
 
-/// The pair of such a record.
+/// Returns the pair of such a record.
 fn pair(host: u32) -> (String, String) {
     (Ipv4Addr::from_bits(0x0b00_0000 + host).to_string(), "10.0.0.1".to_owned())
 }
 
-/// A pcap of bare IP packets with these payloads, of 192.0.2.1.
+/// Returns a pcap of raw IP packets with these payloads from 192.0.2.1.
 fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut file = build::pcap(false, MICROSECONDS, 101);
     for payload in payloads {

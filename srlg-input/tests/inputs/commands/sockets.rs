@@ -1,4 +1,4 @@
-//! UDP sockets that exporters send to.
+//! Tests of UDP sockets that receive exports.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use srlg_input::{Input, InputError, InputOptions};
 
 use crate::commands::{Come, data, open, pair, refused, template};
 
-/// An input that receives at a port of its own with `more` options, and the address.
+/// Returns an input on a free port with `more` options, and its address.
 fn listen(more: &[&str]) -> (Input, SocketAddr) {
     let mut input = open(&[&["--listen", "127.0.0.1:0"], more].concat()).unwrap();
     let address = listens_at(&mut input);
@@ -28,7 +28,7 @@ fn listens_at(input: &mut Input) -> SocketAddr {
     address(&come).unwrap()
 }
 
-/// The sum of the first numbers in lines.
+/// Returns the sum of the first number of each line.
 fn counted(log: &[String]) -> u64 {
     log.iter().filter_map(|line| line.split(' ').find_map(|word| word.parse::<u64>().ok())).sum()
 }
@@ -39,7 +39,7 @@ fn exporter() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0").unwrap()
 }
 
-/// Waits until the input has read as many datagrams, those that it refused included.
+/// Waits until the input has received `datagrams` datagrams, including refused ones.
 fn wait_for(input: &mut Input, datagrams: u64) -> Come {
     let mut all = Come::default();
     loop {
@@ -85,7 +85,7 @@ fn nobody_else_is_read() {
     if log.is_empty() {
         log = Come::of(&mut input, |come| !come.log.is_empty()).log;
     }
-    // On a busy machine some are refused after the first line, and logged at the end.
+    // On a busy machine, some are refused after the first line, and logged at the end.
     input.stop().stop();
     log.extend(Come::to_end(&mut input).log);
     assert!(log.iter().all(|line| line.ends_with(" 127.0.0.1")), "{log:?}");
@@ -140,7 +140,7 @@ fn what_the_kernel_drops_is_counted_to_the_datagram() {
     let exporter = exporter();
     exporter.send_to(&template(0), to).unwrap();
     wait_for(&mut input, 1);
-    // Nobody takes contacts meanwhile: the belt is full, and then the buffer of the kernel.
+    // Meanwhile contacts are not taken, so the belt fills up, and then the buffer of the kernel.
     let sent = 20_000;
     for number in 1..sent {
         exporter.send_to(&data(number, 0..28), to).unwrap();
@@ -190,7 +190,7 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
         input.stop().stop();
         assert!(Come::to_end(&mut input).log.is_empty());
     }
-    // A file that is damaged costs its templates, and no more.
+    // A damaged file only loses its templates.
     let bytes = std::fs::read(&path).unwrap();
     let mut other_version = bytes.clone();
     other_version[4 + 7] += 1;
@@ -200,7 +200,7 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
         Come::of(&mut input, |come| come.log.len() >= 2).log[0].clone()
     });
     insta::assert_snapshot!(told.join("\n").replace(folder.path().to_str().unwrap(), "TMP"));
-    // A file of another program stays as it is.
+    // A file of another program stays unchanged.
     for text in ["{}", "a text of several words\n"] {
         std::fs::write(&path, text).unwrap();
         let error = refused(&[&["--listen", "127.0.0.1:0"], &kept[..]].concat());

@@ -1,22 +1,21 @@
-//! Exports that tests make.
+//! A builder of exports for tests.
 
 use std::net::IpAddr;
 
-/// Seconds of every export, unless a test says otherwise.
+/// Export time of all exports in seconds, unless a test changes it.
 pub(crate) const EXPORT_S: u32 = 1_700_000_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
-/// When they come.
+/// Time of receipt.
 pub(crate) const RECEIVED_NS: u64 = EXPORT_S as u64 * SECOND;
-/// Milliseconds for which the exporter has been up.
+/// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 1_000_000;
 
-/// A field of a template: number, length; the enterprise is that of reverse elements where the
-/// number's first bit is set.
+/// A field of a template, as number and length. If the first bit of the number is set, it is a reverse element.
 pub(crate) type Field = (u16, u16);
 
 pub(crate) const REVERSE: u16 = 0x8000;
 
-/// IPv4 addresses, octets, packets: enough for a contact.
+/// IPv4 addresses, octets and packets, which are enough for a contact.
 pub(crate) const PLAIN: [Field; 4] = [(8, 4), (12, 4), (1, 4), (2, 4)];
 
 fn words(words: &[u16]) -> Vec<u8> {
@@ -38,28 +37,28 @@ fn fields(fields: &[Field], has_enterprises: bool) -> Vec<u8> {
     fields.iter().flat_map(field).collect()
 }
 
-/// A set that defines `id`, of NetFlow v9.
+/// Returns a NetFlow v9 set that defines `id`.
 pub(crate) fn template9(id: u16, of: &[Field]) -> Vec<u8> {
     set(0, &[words(&[id, of.len() as u16]), fields(of, false)].concat())
 }
 
-/// A set that defines `id`, of IPFIX.
+/// Returns an IPFIX set that defines `id`.
 pub(crate) fn template10(id: u16, of: &[Field]) -> Vec<u8> {
     set(2, &[words(&[id, of.len() as u16]), fields(of, true)].concat())
 }
 
-/// A set that defines `id` for options, about the whole exporter, of NetFlow v9.
+/// Returns a NetFlow v9 set that defines options `id` for the whole exporter.
 pub(crate) fn options9(id: u16, of: &[Field]) -> Vec<u8> {
     let head = words(&[id, 4, of.len() as u16 * 4, 1, 4]);
     set(1, &[head, fields(of, false)].concat())
 }
 
-/// The same of IPFIX; the first field is the scope.
+/// Returns an IPFIX set that defines options `id`, whose first field is the scope.
 pub(crate) fn options10(id: u16, of: &[Field]) -> Vec<u8> {
     set(3, &[words(&[id, of.len() as u16, 1]), fields(of, true)].concat())
 }
 
-/// A message of NetFlow v9.
+/// Returns a NetFlow v9 message.
 pub(crate) fn v9(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     v9_at(UPTIME_MS, EXPORT_S, number, domain, sets)
 }
@@ -79,7 +78,7 @@ pub(crate) fn v9_at(
     bytes
 }
 
-/// A message of IPFIX.
+/// Returns an IPFIX message.
 pub(crate) fn ipfix(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     let sets = sets.concat();
     let mut bytes = words(&[10, sets.len() as u16 + 16]);
@@ -90,7 +89,7 @@ pub(crate) fn ipfix(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// A record of [`PLAIN`].
+/// Returns a record of [`PLAIN`].
 pub(crate) fn plain(source: &str, destination: &str, octets: u32, packets: u32) -> Vec<u8> {
     let counts = [octets.to_be_bytes(), packets.to_be_bytes()].concat();
     [address(source), address(destination), counts].concat()
@@ -103,25 +102,25 @@ pub(crate) fn address(text: &str) -> Vec<u8> {
     }
 }
 
-/// A record of NetFlow v5: from, to, packets, octets, first and last of uptime.
+/// Returns a NetFlow v5 record with source, destination, packets, octets, and first and last uptime.
 pub(crate) fn record5(hosts: [&str; 2], counts: [u32; 2], uptime_ms: [u32; 2]) -> Vec<u8> {
-    // The next hop is left out, and the interfaces are 7 and 8.
+    // There is no next hop, and the interfaces are 7 and 8.
     let between = vec![0, 0, 0, 0, 0, 7, 0, 8];
     let mut bytes = [address(hosts[0]), address(hosts[1]), between].concat();
     for word in [counts[0], counts[1], uptime_ms[0], uptime_ms[1]] {
         bytes.extend(word.to_be_bytes());
     }
-    // Ports, padding, flags, protocol, and what nobody reads.
+    // These are ports, padding, flags, protocol and unused fields.
     bytes.extend([0x30, 0x39, 0, 80, 0, 0x12, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes
 }
 
-/// A datagram of NetFlow v5, with its field on sampling.
+/// Returns a NetFlow v5 datagram with a sampling field.
 pub(crate) fn v5(number: u32, sampling: u16, records: &[Vec<u8>]) -> Vec<u8> {
     legacy(5, number, sampling, records)
 }
 
-/// A datagram of NetFlow v5 or v7.
+/// Returns a NetFlow v5 or v7 datagram.
 pub(crate) fn legacy(version: u16, number: u32, sampling: u16, records: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = words(&[version, records.len() as u16]);
     for word in [UPTIME_MS, EXPORT_S, 0, number] {

@@ -1,5 +1,5 @@
-//! Captures of other projects and of real exporters, against the pairs that other decoders found in
-//! them; and IPFIX files (RFC 5655), which tell what the captures of their messages tell.
+//! Tests that compare captures of other projects and of real exporters with the pairs that other decoders find in them.
+//! IPFIX files (RFC 5655) are compared with captures of the same messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use crate::exports::{
     Datagram, Pair, counted, datagrams, datagrams_of, decode, decoder, folder, pairs,
 };
 
-/// Exports in several files, in the order in which they are sent.
+/// Exports in several files, in the order of sending.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "akvorado_multiplesamplingrates",
@@ -40,11 +40,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("akvorado_icmp", &["akvorado_icmp-template", "akvorado_icmp-data"]),
 ];
 
-/// Malformed exports, of which nothing can be read.
+/// Malformed exports from which nothing can be decoded.
 const WITHOUT_PAIRS: [&str; 3] =
     ["exatel_malformed-OT", "exatel_malformed_1", "exatel_malformed_2"];
 
-/// Exports of the same 7,055 pairs, and of samples of them with so many pairs as other decoders count.
+/// Exports of the same 7,055 pairs or of samples of them. The numbers of pairs are those of other decoders.
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -65,7 +65,7 @@ fn truth(flows: &Path, name: &str) -> BTreeSet<Pair> {
     text.lines().map(pair).collect()
 }
 
-/// Datagrams of an export in one file or several.
+/// Returns the datagrams of an export in one or several files.
 fn export(flows: &Path, files: &[&str]) -> Vec<Datagram> {
     files.iter().flat_map(|file| datagrams(&flows.join(format!("{file}.pcap")))).collect()
 }
@@ -77,7 +77,7 @@ fn decoded(flows: &Path, files: &[&str]) -> (Decoder, Vec<Contact>) {
     (decoder, contacts)
 }
 
-/// Names of all captures.
+/// Returns the names of all captures.
 fn names(flows: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(flows).unwrap().map(|entry| entry.unwrap().path());
     let captures = entries.filter(|path| path.extension().is_some_and(|it| it == "pcap"));
@@ -114,7 +114,8 @@ fn every_capture_gives_exactly_the_pairs_that_are_in_it() {
 #[test]
 fn records_are_those_that_other_decoders_count() {
     let Some(flows) = folder("flows") else { return };
-    // Flows and samples, options; in graylog_netflow9 those included that came before their template.
+    // The numbers are flows and samples, then options. In graylog_netflow9 they include those that arrived before their
+    // template.
     for (files, flows_in_it, options) in [
         (&["akvorado_mpls"][..], 2, 1),
         (&["akvorado_nat"], 9, 0),
@@ -163,9 +164,10 @@ fn sampling_is_what_each_export_tells() {
         (&["akvorado_sflow_sflow-ipv4-data"], &[256]),
         (&["graylog_netflow5"], &[100]),
         (&["pmacct102_v9_cisco_sampling"], &[]),
-        // Its options record says a random 1 of 256 (elements 304, 309 and 310); 1 is its element 305.
+        // Its options record states random sampling of 1 in 256 (elements 304, 309 and 310), and element 305 has the
+        // value 1.
         (&["pmacct104_ipfix_ipv6_sampling_option"], &[256]),
-        // 1 in 12 says 192.168.100.10, and the flows are of 192.168.100.1.
+        // 192.168.100.10 states 1 in 12, but the flows come from 192.168.100.1.
         (&["scapy_netflowv9"], &[]),
         (&["tcpdump_sflow_expanded"], &[1000]),
         (GROUPS[0].1, multiple),
@@ -175,7 +177,7 @@ fn sampling_is_what_each_export_tells() {
         (&["softflowd_synack_v9_sampled10"], &[10]),
         (&["pmacctd_synack_sflow_1in4"], &[4]),
     ] {
-        // What options say behind the flows is known the second time.
+        // Options that follow the flows are known the second time.
         let (mut decoder, _) = decoded(&flows, files);
         let contacts = decode(&mut decoder, &export(&flows, files));
         let found =
@@ -208,7 +210,7 @@ fn nothing_is_missing_from_whole_exports() {
     }
 }
 
-/// Captures of IPFIX, with contacts in them.
+/// IPFIX captures with contacts.
 const IPFIX: [&str; 3] =
     ["softflowd_synack_ipfix", "softflowd_synack_ipfix_biflow", "pmacct100_ipfix_cisco"];
 
@@ -220,8 +222,8 @@ fn messages(file: Vec<u8>) -> Vec<Datagram> {
     messages
 }
 
-/// Contacts but for who exported them, which a file does not tell. The clocks of exporters are believed: a file does not tell either
-/// when a message was received, by which they would be corrected.
+/// Returns the contacts without their exporter, which a file does not name. The exporter's clock is trusted, because a
+/// file does not contain the times of receipt for a correction.
 fn trusted(datagrams: &[Datagram]) -> Vec<Contact> {
     let options = DecoderOptions { timestamps: Timestamps::Trusted, ..DecoderOptions::default() };
     let mut contacts = decode(&mut Decoder::new(options).unwrap(), datagrams);

@@ -1,4 +1,4 @@
-//! Which hosts a record names, in which directions, and what else of it a contact tells.
+//! Tests of the hosts, directions and other fields of records.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -10,7 +10,7 @@ use crate::exports::build::{
 };
 use crate::exports::{contacts, counted, decoder};
 
-/// Contacts of one IPFIX record of `fields`, and the decoder.
+/// Returns the decoder and the contacts of an IPFIX record with `fields`.
 fn of(options: DecoderOptions, fields: &[Field], record: &[Vec<u8>]) -> (Decoder, Vec<Contact>) {
     let mut decoder = Decoder::new(options).unwrap();
     let sets = [template10(256, fields), set(256, &record.concat())];
@@ -23,7 +23,7 @@ fn hosts(contacts: &[Contact]) -> Vec<String> {
     contacts.iter().map(|it| format!("{} {}", it.source, it.destination)).collect()
 }
 
-/// Packets and octets.
+/// Returns the packets and octets of `contact`.
 fn counts(contact: &Contact) -> [u64; 2] {
     [contact.packets, contact.octets].map(|count| count.map_or(0, NonZeroU64::get))
 }
@@ -111,7 +111,7 @@ fn a_translator_may_change_the_family() {
     }
 }
 
-/// An Ethernet frame of TCP from 192.0.2.1 to port 80 of 192.0.2.2, a SYN.
+/// Returns an Ethernet frame with a TCP SYN from 192.0.2.1 to port 80 of 192.0.2.2.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0; 54];
     frame[12..18].copy_from_slice(&[0x08, 0x00, 0x45, 0, 0, 40]);
@@ -143,7 +143,7 @@ fn a_record_may_hold_the_packet_itself() {
     }
 }
 
-/// Hosts with what they initiated, of a biflow with these forward and reverse packets.
+/// Returns the hosts of a biflow with these forward and reverse packets, and whether they initiated it.
 fn biflow(packets: [u32; 2], direction: Option<u8>) -> Vec<(String, Option<bool>, Option<u64>)> {
     let fields = [(8, 4), (12, 4), (2, 4), (2 | REVERSE, 4), (239, 1)];
     let mut record = ["192.0.2.1", "192.0.2.2"].map(address).to_vec();
@@ -181,7 +181,7 @@ fn octets_count_where_packets_are_not_told() {
         let record = [&["192.0.2.1", "192.0.2.2"].map(address)[..], &counts].concat();
         hosts_of(&fields, &record).len()
     };
-    // Initiator and responder, octets and packets.
+    // The values are those of the initiator and the responder, first as octets and then as packets.
     for (octets, expected) in [([7, 0], 1), ([0, 7], 1), ([7, 7], 2), ([0, 0], 0)] {
         assert_eq!(of(&[(231, 4), (232, 4)], &octets), expected);
         assert_eq!(of(&[(298, 4), (299, 4)], &octets), expected);
@@ -194,7 +194,7 @@ fn octets_count_where_packets_are_not_told() {
     assert_eq!(of(&[(2, 4), (86, 4)], &[0, 9]), 1, "none of late, but some in all");
 }
 
-// Open vSwitch sends both: a flow of an hour would be counted as a whole every minute.
+// Open vSwitch sends both counts. With totals, a flow of an hour would be counted as a whole every minute.
 #[test]
 fn totals_count_only_where_a_record_has_no_other_counts() {
     let of = |fields: &[Field], numbers: &[u32]| -> Vec<[u64; 2]> {

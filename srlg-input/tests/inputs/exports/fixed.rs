@@ -1,4 +1,4 @@
-//! Protocols without templates: samples of sFlow, datagrams of NetFlow v5 and v7.
+//! Tests of protocols without templates: sFlow, NetFlow v5 and v7.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -11,12 +11,12 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Something of a `format` with its length.
+/// Returns `content` with its `format` and its length.
 fn framed(format: u32, content: &[u8]) -> Vec<u8> {
     [&words(&[format, content.len() as u32])[..], content].concat()
 }
 
-/// A datagram of an agent.
+/// Returns a datagram of `agent`.
 fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     let agent = address(agent);
     let family = if agent.len() == 4 { 1 } else { 2 };
@@ -24,12 +24,12 @@ fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     [head.concat(), samples.concat()].concat()
 }
 
-/// A flow sample of a `rate` with these records.
+/// Returns a flow sample with the rate `rate` and these records.
 fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     sample_from(1, rate, records)
 }
 
-/// The same of packets that came in at `input`.
+/// Returns a flow sample of packets that arrived on interface `input`.
 fn sample_from(input: u32, rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     let head = words(&[1, 1, rate, 1_000, 0, input, 2, records.len() as u32]);
     framed(1, &[head, records.concat()].concat())
@@ -39,20 +39,20 @@ fn expanded(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     expanded_from([0, 1], rate, records)
 }
 
-/// The same of packets that came in at an interface of this format and value.
+/// Returns an expanded flow sample of packets that arrived on an interface of this format and value.
 fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     let head = words(&[1, 0, 1, rate, 1_000, 0, format, value, 0, 2, records.len() as u32]);
     framed(3, &[head, records.concat()].concat())
 }
 
-/// The first bytes of a packet of a header protocol.
+/// Returns the first bytes of a packet with a header protocol.
 fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
     let padding = vec![0; packet.len().next_multiple_of(4) - packet.len()];
     let head = words(&[protocol, 1_500, 4, packet.len() as u32]);
     framed(1, &[&head[..], packet, &padding].concat())
 }
 
-/// A TCP SYN from 192.0.2.1 to port 80 of 192.0.2.2.
+/// Returns a TCP SYN from 192.0.2.1 to port 80 of 192.0.2.2.
 fn ipv4() -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
     packet.extend([0x30, 0x39, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, 2, 0, 0, 0, 0, 0, 0]);
@@ -101,7 +101,7 @@ fn an_interface_is_an_index_of_snmp() {
         (7, Some(7)),
         (0x3fff_fffe, Some(0x3fff_fffe)),
         (0x3fff_ffff, None),
-        // A reason for a discard, and a number of interfaces.
+        // These are a reason for a discard, and a number of interfaces.
         (0x4000_0007, None),
         (0x8000_0007, None),
     ];

@@ -1,4 +1,4 @@
-//! The decoder on exports of other tools, on exports that are made here, and on damaged ones.
+//! Tests of the decoder with exports of other tools, generated exports and damaged exports.
 
 pub(crate) mod build;
 mod captures;
@@ -21,7 +21,7 @@ use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 
 use crate::folder;
 
-/// Source and destination.
+/// The source and the destination.
 type Pair = (IpAddr, IpAddr);
 
 /// A datagram of a capture.
@@ -52,14 +52,14 @@ fn exporter() -> SocketAddr {
     "192.0.2.1:2055".parse().unwrap()
 }
 
-/// Contacts of a payload of [`exporter`] that came at `received_ns`.
+/// Returns the contacts of a payload that [`exporter`] sent and that arrived at `received_ns`.
 fn contacts(decoder: &mut Decoder, received_ns: u64, payload: &[u8]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     decoder.decode(exporter(), received_ns, payload, |contact| contacts.push(contact));
     contacts
 }
 
-/// Contacts of datagrams, in order.
+/// Returns the contacts of datagrams, in order.
 fn decode(decoder: &mut Decoder, datagrams: &[Datagram]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     for it in datagrams {
@@ -72,7 +72,7 @@ fn pairs(contacts: &[Contact]) -> BTreeSet<Pair> {
     contacts.iter().map(|contact| (contact.source.into(), contact.destination.into())).collect()
 }
 
-/// How often `reasons` occurred.
+/// Returns how often each of `reasons` occurred.
 fn counted<const N: usize>(decoder: &Decoder, reasons: [Reason; N]) -> [u64; N] {
     reasons.map(|reason| decoder.counts().of(reason))
 }

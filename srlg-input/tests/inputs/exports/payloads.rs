@@ -1,4 +1,4 @@
-//! Bare payloads of many vendors' exporters, template files before data files.
+//! Tests with bare payloads of exporters from many vendors, where template files precede data files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,15 +9,14 @@ use srlg_input::flow::Reason;
 use crate::exports::build::RECEIVED_NS;
 use crate::exports::{contacts, decoder, folder};
 
-/// Name, what each of its files adds to that, flows, options, contacts.
+/// Name, suffixes of the file names, and numbers of flows, options and contacts.
 type Export = (&'static str, &'static [&'static str], u64, u64, usize);
 
-/// Files in their order: what defines templates, then data.
+/// Files in order, those with templates first.
 ///
-/// Records are those that logstash-codec-netflow, whose files they are, counts where it says so. Without
-/// contacts: flows of Barracuda's that tell of 0 packets and octets, an nProbe's between addresses of 0,
-/// the other directions of multicasts (in the file on 0 lengths), and
-/// one of two directions of an Ixia's.
+/// The files come from logstash-codec-netflow, whose numbers of records apply where it states them. Some records are
+/// not contacts: Barracuda flows without packets and octets, nProbe flows between zero addresses, reverse directions of
+/// multicasts, and one Ixia direction.
 const EXPORTS: &[Export] = &[
     ("ipfix_test_barracuda", &["_tpl", "_data256"], 8, 0, 8),
     ("ipfix_test_barracuda_extended_uniflow", &["_tpl256", "_data256"], 2, 0, 0),
@@ -47,7 +46,7 @@ const EXPORTS: &[Export] = &[
     ("netflow9_test_ubnt_edgerouter", &["_tpl", "_data1024", "_data1025"], 16, 0, 16),
 ];
 
-/// Those in the folder of captures: flows, options, contacts.
+/// Files in the folder of captures, with numbers of flows, options and contacts.
 const ELSEWHERE: &[Export] = &[
     ("payload_netflow5", &[""], 2, 0, 2),
     ("payload_netflow5_test_invalid01", &[""], 0, 0, 0),

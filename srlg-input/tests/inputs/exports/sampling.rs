@@ -1,4 +1,4 @@
-//! One packet in how many was looked at, and what is missing.
+//! Tests of sampling rates and losses.
 
 use std::num::NonZeroU32;
 
@@ -16,13 +16,13 @@ fn rate(contacts: &[Contact]) -> Option<u32> {
     contacts[0].sampling.map(NonZeroU32::get)
 }
 
-/// A flow of v9 in `domain` with these fields.
+/// Returns a v9 flow in `domain` with these fields.
 fn flow(number: u32, domain: u32, fields: &[Field], values: &[u8]) -> Vec<u8> {
     let record = [&plain("192.0.2.1", "192.0.2.2", 60, 1)[..], values].concat();
     v9(number, domain, &[template9(256, &[&PLAIN[..], fields].concat()), set(256, &record)])
 }
 
-/// An options record of v9 about a sampler, or about the whole domain.
+/// Returns a v9 options record about a sampler or about the whole domain.
 fn option(number: u32, domain: u32, sampler: Option<u8>, rate: u8) -> Vec<u8> {
     match sampler {
         Some(sampler) => {
@@ -99,7 +99,7 @@ fn a_rate_of_zero_is_unknown() {
     }
 }
 
-/// What is missing after these datagrams.
+/// Returns the losses after these datagrams.
 fn losses(payloads: &[Vec<u8>]) -> Losses {
     let mut decoder = decoder();
     payloads.iter().for_each(|it| _ = contacts(&mut decoder, RECEIVED_NS, it));
@@ -125,7 +125,7 @@ fn each_protocol_counts_in_its_unit() {
     assert_eq!(losses(&[of10(10, 256), of10(13, 256)]), lost(0), "records");
     assert_eq!(losses(&[of10(10, 256), of10(20, 256)]), lost(7));
     assert_eq!(losses(&[of10(10, 256), of10(13, 257), of10(99, 256)]), lost(0), "not known");
-    // Of sets that cannot be read, or not to their end, nobody knows how many records they have.
+    // The number of records is unknown if a set cannot be decoded, or not to its end.
     let bytes =
         |number, bytes: &[u8]| ipfix(number, 0, &[template10(256, &PLAIN), set(256, bytes)]);
     let next = bytes(99, &records);

@@ -1,4 +1,4 @@
-//! Templates: when they come, whose they are, when they go, and how they are saved.
+//! Tests of templates: their arrival, their scope, their removal, and saved state.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -151,7 +151,7 @@ fn a_damaged_set_does_not_spoil_those_before_it() {
     assert_eq!(counted(&decoder, [Reason::Malformed]), [2]);
 }
 
-/// A decoder that knows two templates and a rate of either version.
+/// Returns a decoder with two templates and a rate for each version.
 fn known() -> Decoder {
     let mut decoder = decoder();
     let option = [0, 0, 0, 0, 0, 0, 0, 10];

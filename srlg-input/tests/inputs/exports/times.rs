@@ -1,4 +1,4 @@
-//! When contacts were.
+//! Tests of the times of contacts.
 
 use srlg_input::contact::Contact;
 use srlg_input::flow::{Decoder, DecoderOptions, Reason, Timestamps};
@@ -11,7 +11,7 @@ use crate::exports::{contacts, counted, decoder, exporter};
 
 const HOSTS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 
-/// The time of one IPFIX record with these fields behind [`PLAIN`].
+/// Returns the time of an IPFIX record with these fields after [`PLAIN`].
 fn time(fields: &[Field], values: &[u64]) -> u64 {
     let mut record = plain(HOSTS[0], HOSTS[1], 60, 1);
     for ((_, length), value) in fields.iter().zip(values) {
@@ -96,7 +96,8 @@ fn what_is_odd_about_times_is_counted() {
     assert_eq!(counted(&decoder, [Reason::Future, Reason::Reversed]), [1, 1]);
 }
 
-/// Contacts of flows that ended a second before exports which come so many seconds after their time.
+/// Returns the decoder and the contacts of flows that ended a second before their exports. The exports arrive `after_s`
+/// seconds after their time.
 fn skewed(timestamps: Timestamps, after_s: &[i64]) -> (Decoder, Vec<Contact>) {
     let options = DecoderOptions { timestamps, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(options).unwrap();
@@ -132,7 +133,7 @@ fn clocks_of_exporters_are_corrected() {
     assert_eq!(last(Timestamps::Received, &[2]), (3, 2));
 }
 
-/// A decoder that hears one exporter, whose flows end a second before their export.
+/// A decoder with one exporter, whose flows end a second before their export.
 struct Heard {
     decoder: Decoder,
     now_ns: u64,
@@ -143,7 +144,7 @@ impl Heard {
         Self { decoder: decoder(), now_ns: RECEIVED_NS }
     }
 
-    /// Contacts of a datagram that says that it was exported so many seconds from now.
+    /// Returns the contacts of a datagram with an export time `ahead_s` seconds from now.
     fn hear(&mut self, ahead_s: i64, records: usize) -> Vec<Contact> {
         let record = record5(HOSTS, [1, 60], [UPTIME_MS - 2_000, UPTIME_MS - 1_000]);
         let mut payload = v5(0, 0, &vec![record; records]);
@@ -152,7 +153,7 @@ impl Heard {
         contacts(&mut self.decoder, self.now_ns, &payload)
     }
 
-    /// Hears so many datagrams, 100 a second, and checks that their contacts are where they belong.
+    /// Receives `datagrams` datagrams, 100 per second, and checks the times of their contacts.
     fn hear_all(&mut self, ahead_s: i64, datagrams: u64) {
         for number in 0..datagrams {
             let contacts = self.hear(ahead_s, 1);
@@ -174,7 +175,7 @@ fn wrong_times_of_export_do_not_move_the_clock_of_their_exporter() {
         let mut heard = Heard::new();
         heard.hear(wrong_s, 1);
         heard.hear_all(0, 500);
-        // One, a burst, and heads without a record for as long as there are right datagrams.
+        // These are a single datagram, a burst, and a long run of headers without records.
         for (times, records) in [(1, 1), (40, 1), (1_000, 0)] {
             (0..times).for_each(|_| drop(heard.hear(wrong_s, records)));
             heard.hear_all(0, 300);
@@ -220,7 +221,7 @@ fn garbage_moves_no_clock() {
     };
     for number in 0..50_000 {
         let mut payload: Vec<u8> = (0..random() % 400).map(|_| random() as u8).collect();
-        // Heads of every version, and what is of none.
+        // These are headers of every version, and of no version.
         let versions = [&[0, 5][..], &[0, 7], &[0, 9], &[0, 10], &[0, 0, 0, 5], &[]];
         let version = versions[number % versions.len()];
         payload.splice(..version.len().min(payload.len()), version.iter().copied());

@@ -1,6 +1,6 @@
-//! Capture files out of parts, written from the format specifications.
+//! A builder of capture files, written from the format specifications.
 
-/// Integer fields of a file, written in its byte order.
+/// Integer fields of a file, in its byte order.
 pub(crate) struct Fields {
     pub(crate) big_endian: bool,
     pub(crate) bytes: Vec<u8>,
@@ -27,18 +27,18 @@ impl Fields {
     }
 }
 
-/// An IPv4 packet from 10.0.0.`host` to 10.1.0.1 with three bytes of payload.
+/// Returns an IPv4 packet from 10.0.0.`host` to 10.1.0.1 with three bytes of payload.
 pub(crate) fn ipv4(host: u8) -> Vec<u8> {
     let head = [0x45, 0, 0, 23, 0, 0, 0, 0, 64, 17, 0, 0];
     [&head[..], &[10, 0, 0, host], &[10, 1, 0, 1], &[1, 2, 3]].concat()
 }
 
-/// The same packet in an Ethernet frame of 37 bytes.
+/// Returns the same packet in an Ethernet frame of 37 bytes.
 pub(crate) fn frame(host: u8) -> Vec<u8> {
     [&[2; 12][..], &[0x08, 0x00], &ipv4(host)].concat()
 }
 
-/// An IPv4 packet of `protocol` from 10.0.0.1 port 7 to 10.1.0.1 port 9 with `payload`, and the field of fragments.
+/// Returns an IPv4 packet of `protocol` from 10.0.0.1 port 7 to 10.1.0.1 port 9, with a fragment field and `payload`.
 pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u8> {
     let length = (28 + payload.len()) as u16;
     let [high, low] = length.to_be_bytes();
@@ -51,7 +51,7 @@ pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u
 pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
 pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// Header of a pcap file.
+/// Returns a pcap file with only its header.
 pub(crate) fn pcap(big_endian: bool, magic: u32, link_type: u32) -> Fields {
     let mut file = Fields::new(big_endian);
     file.u32(magic).u16(2).u16(4).u32(0).u32(0).u32(65_535).u32(link_type);
@@ -59,20 +59,20 @@ pub(crate) fn pcap(big_endian: bool, magic: u32, link_type: u32) -> Fields {
 }
 
 impl Fields {
-    /// A pcap record.
+    /// Adds a pcap record.
     pub(crate) fn record(&mut self, seconds: u32, fraction: u32, frame: &[u8]) -> &mut Self {
         let length = frame.len() as u32;
         self.u32(seconds).u32(fraction).u32(length).u32(length).raw(frame)
     }
 
-    /// A pcapng block around `body`, which is padded.
+    /// Adds a pcapng block around `body`, with padding.
     pub(crate) fn block(&mut self, kind: u32, body: &[u8]) -> &mut Self {
         let padded = body.len().next_multiple_of(4);
         let length = padded as u32 + 12;
         self.u32(kind).u32(length).raw(body).raw(&[0; 3][..padded - body.len()]).u32(length)
     }
 
-    /// A section header, in a byte order of its own.
+    /// Adds a section header with its own byte order.
     pub(crate) fn section(&mut self, big_endian: bool) -> &mut Self {
         self.big_endian = big_endian;
         let mut body = Fields::new(big_endian);
@@ -80,21 +80,21 @@ impl Fields {
         self.block(0x0a0d_0d0a, &body.bytes)
     }
 
-    /// An interface with the bytes of its options.
+    /// Adds an interface with the bytes of its options.
     pub(crate) fn interface(&mut self, link_type: u16, options: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u16(link_type).u16(0).u32(0).raw(options);
         self.block(1, &body.bytes)
     }
 
-    /// An enhanced packet.
+    /// Adds an enhanced packet block.
     pub(crate) fn packet(&mut self, interface: u32, ticks: u64, frame: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u32(interface);
         self.packet_block(6, body, ticks, frame)
     }
 
-    /// An obsolete packet block.
+    /// Adds an obsolete packet block.
     pub(crate) fn obsolete(&mut self, interface: u16, ticks: u64, frame: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u16(interface).u16(9);
@@ -108,7 +108,7 @@ impl Fields {
     }
 }
 
-/// A message of an IPFIX file around `sets`.
+/// Returns a message of an IPFIX file around `sets`.
 pub(crate) fn ipfix(export_s: u32, sets: &[u8]) -> Vec<u8> {
     let mut message = Fields::new(true);
     message.u16(10).u16(sets.len() as u16 + 16).u32(export_s).u32(1).u32(9).raw(sets);

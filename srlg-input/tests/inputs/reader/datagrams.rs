@@ -1,4 +1,4 @@
-//! Datagrams of a capture, whole ones and why others are none, and messages of IPFIX files, for which nothing else is taken.
+//! Tests of the datagrams of a capture and of the messages of IPFIX files, with the reasons for skipped packets.
 
 use std::io::Cursor;
 use std::net::SocketAddr;
@@ -50,7 +50,7 @@ fn a_contact_list_has_no_datagrams() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Times and bytes of the messages, and how reading ended. Reads to the end.
+/// Reads to the end, and returns the times and bytes of the messages and how reading ended.
 fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) {
     let mut reader = Reader::new(Cursor::new(bytes.into())).expect("an IPFIX file");
     assert_eq!(reader.format(), Format::IpfixFile);
@@ -67,7 +67,7 @@ fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) 
     (messages, reader.truncation().cloned())
 }
 
-/// A message of one set of data, or of none for no content.
+/// Returns a message with one data set, or without sets if there is no content.
 fn message(export_s: u32, content: &[u8]) -> Vec<u8> {
     if content.is_empty() {
         return build::ipfix(export_s, &[]);
@@ -76,7 +76,7 @@ fn message(export_s: u32, content: &[u8]) -> Vec<u8> {
     build::ipfix(export_s, &[&[1, 0][..], &length, content].concat())
 }
 
-/// Three messages with their times.
+/// Returns three messages with their times.
 fn three() -> [(u64, Vec<u8>); 3] {
     [(7, &b"first"[..]), (u32::MAX, b"second"), (0, b"")]
         .map(|(export_s, content)| (u64::from(export_s) * SECOND, message(export_s, content)))
@@ -123,7 +123,7 @@ fn a_file_cut_at_any_byte_gives_the_whole_messages() {
     let all = three();
     let file = file(&all);
     let ends = [all[0].1.len(), all[0].1.len() + all[1].1.len(), file.len()];
-    // 20 bytes tell what the file is.
+    // 20 bytes are enough to recognise the file.
     for length in 20..=file.len() {
         let (messages, truncation) = read(&file[..length]);
         let whole = ends.iter().filter(|end| **end <= length).count();
@@ -161,7 +161,7 @@ fn a_header_that_lies_ends_the_file() {
 
 #[test]
 fn content_whose_first_set_cannot_be_is_no_ipfix_file() {
-    // Length of the message, id and length of the set.
+    // The values are the length of the message, and the ID and the length of the set.
     let of = |length: u16, id: u16, set: u16| {
         let [length, id, set] = [length, id, set].map(u16::to_be_bytes);
         [&[0, 10], &length[..], &[0; 12], &id, &set, &[0; 100]].concat()
@@ -188,7 +188,7 @@ fn content_whose_first_set_cannot_be_is_no_ipfix_file() {
 fn other_formats_are_still_themselves() {
     let pcap = build::pcap(false, MICROSECONDS, 1).bytes;
     assert_eq!(Reader::new(Cursor::new(pcap)).unwrap().format(), Format::Pcap);
-    // A datagram of NetFlow v9 is no message of IPFIX.
+    // A NetFlow v9 datagram is not an IPFIX message.
     let v9 = [&[0, 9, 0, 1][..], &[0; 12], &[0, 0, 0, 20], &[0; 16]].concat();
     assert!(Reader::new(Cursor::new(v9)).is_err());
 }

@@ -1,4 +1,5 @@
-//! Framing that lies: reading ends at the record that does, and says how. Whatever the bytes, it ends, in order, without a panic.
+//! Tests of invalid framing, where reading ends at the affected record with a cause. Reading ends without a panic for
+//! any bytes.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ fn an_absurd_captured_length_ends_a_pcap() {
     }
 }
 
-/// A section and an interface, then whatever `write` adds: what does reading end with?
+/// Returns the cause with which reading ends after a section, an interface and the output of `write`.
 fn pcapng_ending_in(write: impl FnOnce(&mut Fields) -> &mut Fields) -> Option<Cause> {
     let mut file = Fields::new(false);
     file.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
@@ -67,7 +68,7 @@ fn sections_of_unknown_order_or_version_end_a_pcapng() {
     }
 }
 
-/// Fails for good after its bytes are read, with the error kind that inflaters use for damage.
+/// A source that fails permanently after its bytes, with the error kind that inflaters use for damage.
 struct Failing(io::Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -95,7 +96,7 @@ fn a_failing_source_is_an_error_after_the_whole_packets() {
     }
 }
 
-/// Gives its pieces, one for each read, and fails after the last one. It counts its reads.
+/// A source that returns one piece per read, fails after the last one, and counts the reads.
 struct Pieces(Vec<Vec<u8>>, Arc<AtomicUsize>);
 
 impl Read for Pieces {
@@ -110,7 +111,7 @@ impl Read for Pieces {
     }
 }
 
-/// A packet, then a block or a line that is passed over in parts, the second half of which does not come.
+/// Returns a packet and a block or line that is skipped in parts and whose second half is missing.
 fn passed_over_in_parts() -> [Vec<u8>; 2] {
     let mut pcapng = Fields::new(false);
     pcapng.section(false).interface(1, &[]).packet(0, 1, &build::frame(1)).block(5, &[0; 400]);
@@ -157,12 +158,12 @@ fn datagrams_may_follow_contacts() {
     rest.record(2, 0, &build::frame(2));
     let mut reader = Reader::new(Pieces(vec![file.bytes, rest.bytes], Arc::default())).unwrap();
     assert_eq!(reader.next_contacts().unwrap().map(<[_]>::len), Some(1));
-    // It holds no whole datagram, and the source fails after it.
+    // It contains no complete datagram, and the source fails after it.
     assert!(matches!(reader.next_datagram(), Err(CaptureError::Read(_))));
     assert_eq!(reader.counts().packets, 2);
 }
 
-/// Gives one byte at a time and is interrupted before each.
+/// A source that returns one byte at a time and is interrupted before each.
 struct Halting(io::Cursor<Vec<u8>>, bool);
 
 impl Read for Halting {
@@ -186,7 +187,7 @@ fn small_and_interrupted_reads_change_nothing() {
     }
 }
 
-/// Gives its bytes in two pieces.
+/// A source that returns its bytes in two pieces.
 struct Halves(Vec<io::Cursor<Vec<u8>>>);
 
 impl Read for Halves {
@@ -205,7 +206,7 @@ impl Read for Halves {
 fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
     let mut pcap = build::pcap(false, MICROSECONDS, 1);
     pcap.record(1, 0, &build::frame(1)).record(2, 0, &build::frame(2));
-    // Statistics, and a line that is too long, are not held.
+    // Statistics blocks and lines that are too long are not buffered.
     let mut pcapng = Fields::new(false);
     pcapng.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
     pcapng.block(5, &[0; 400]).packet(0, 2, &build::frame(2));
@@ -224,7 +225,7 @@ fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
     }
 }
 
-/// Reads the messages of an IPFIX file, none of which is shorter than its header.
+/// Reads the messages of an IPFIX file, each at least as long as its header.
 fn read_messages(mut reader: Reader, longest: Option<u64>) {
     let (mut messages, mut bytes) = (0, 0);
     while let Some(message) = reader.next_datagram().expect("memory does not fail") {
@@ -237,7 +238,7 @@ fn read_messages(mut reader: Reader, longest: Option<u64>) {
     assert!(reader.truncation().is_none_or(|truncation| truncation.offset == bytes));
 }
 
-/// Reads `bytes` if they are a capture at all; `drain` checks the counts.
+/// Reads `bytes` if they are a capture; `drain` checks the counters.
 fn read_any(bytes: Vec<u8>) {
     let length = bytes.len() as u64;
     let packed = bytes.starts_with(&[0x1f, 0x8b]);
@@ -246,7 +247,7 @@ fn read_any(bytes: Vec<u8>) {
         return read_messages(reader, (!packed).then_some(length));
     }
     let outcome = drain(reader);
-    // The smallest records: an empty pcap record, a simple packet, a CSV row of one byte.
+    // The smallest records are an empty pcap record, a simple packet and a CSV row of one byte.
     assert!(packed || outcome.counts.packets <= length);
     if let Some(truncation) = outcome.truncation {
         assert!(packed || truncation.offset <= length);
@@ -272,7 +273,7 @@ fn valid_files() -> [Vec<u8>; 5] {
     [pcap.bytes, pcapng.bytes, csv, packed, ipfix]
 }
 
-/// What makes a reader believe that it knows the format.
+/// Generates starts of files that a reader recognises as a known format.
 fn prefixes() -> impl Strategy<Value = Vec<u8>> {
     let mut section = Fields::new(false);
     section.section(false).interface(1, &[]);

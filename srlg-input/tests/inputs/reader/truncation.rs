@@ -1,5 +1,6 @@
-//! Files that end inside a record: at every single offset, the whole packets come out and the
-//! truncation names the first byte of the cut record. And gzip around any format, whole, cut and damaged.
+//! Tests of files that end inside a record. At every offset, the complete packets are delivered, and the truncation
+//! names the first byte of the truncated record. Other tests cover gzip around any format, complete, truncated and
+//! damaged.
 
 use std::io::Write;
 
@@ -9,7 +10,7 @@ use srlg_input::contact::Contact;
 use crate::reader::build::{self, Fields, MICROSECONDS};
 use crate::reader::{contact, drain, listed, read};
 
-/// A file and the records it consists of: start of each, and its contact if it has one.
+/// A file and its records, each with its offset and with its contact if it has one.
 struct Recorded {
     file: Fields,
     records: Vec<(usize, Option<Contact>)>,
@@ -21,7 +22,7 @@ impl Recorded {
         write(&mut self.file);
     }
 
-    /// What must come out of the first `length` bytes.
+    /// Returns the expected result for the first `length` bytes.
     fn expected(&self, length: usize) -> (Vec<Contact>, Option<u64>) {
         let ends = self.records.iter().skip(1).map(|(start, _)| *start);
         let ends: Vec<usize> = ends.chain([self.file.bytes.len()]).collect();
@@ -100,7 +101,7 @@ fn gzip_cut_at_any_byte_gives_a_prefix_and_blames_the_gzip_stream() {
 fn many_records(count: u32) -> Vec<u8> {
     let mut file = build::pcap(false, MICROSECONDS, 1);
     for second in 0..count {
-        // Varying bytes keep the packed file from collapsing into a few long matches.
+        // Varying bytes prevent the compressed file from collapsing into a few long matches.
         let noise = second.wrapping_mul(2_654_435_761).to_le_bytes();
         let frame = [&build::frame(second as u8)[..], &noise].concat();
         file.record(second, second % 1_000_000, &frame);
@@ -153,9 +154,9 @@ fn damage_inside_a_stream_ends_the_reading_soon_after_it() {
     let middle = packed.len() / 2;
     packed[middle..middle + 64].fill(0xff);
     let outcome = read(packed);
-    // Half of the stream is sound, less the 48 KiB that the inflater may lose, in records of 57
-    // bytes; 500 more as the halves need not pack equally well. What damaged bytes inflate to
-    // before they are found out may be any packets.
+    // Half of the stream is valid. The inflater may lose 48 KiB of it, in records of 57 bytes, and another 500 records
+    // account for halves that compress differently. Damaged bytes may decompress to any packets before the damage is
+    // detected.
     let sound = 50_000 - 48 * 1024 / 57 - 500;
     assert_eq!(outcome.contacts[..sound], read(file).contacts[..sound]);
     assert!(outcome.counts.packets < 60_000, "{}", outcome.counts);
@@ -196,7 +197,7 @@ fn gzip_without_content_is_an_error() {
 
 #[test]
 fn half_a_row_before_damage_is_no_contact() {
-    // Cut the content, not the packed bytes: the stream says that it goes on, and does not.
+    // The content is truncated, not the compressed bytes, so the stream announces more data than there are.
     let rows = b"time_ms,src,dst\n1,10.0.0.1,10.1.0.1\n2,10.0.0.2,10.1.0.11";
     let mut packed = build::gzip(rows);
     packed.truncate(packed.len() - 8);

@@ -1,4 +1,4 @@
-//! Sources of flows that are alone, or on top of model A.
+//! Sources of flows that are used alone or in addition to model A.
 
 use srlg_core::{Address, IpPair};
 
@@ -9,7 +9,7 @@ use crate::synthetic::hosts::Background;
 use crate::synthetic::peers::{Kind, Peers};
 use crate::synthetic::rng::Rng;
 
-/// Random streams, one for each period or purpose, from these numbers on.
+/// First numbers of the random streams, one stream for each period or purpose.
 const FLOOD_STREAM: u64 = 5 << 40;
 const SCAN_STREAM: u64 = 6 << 40;
 const SCANNERS_STREAM: u64 = SCAN_STREAM + (1 << 32);
@@ -17,9 +17,10 @@ const CROWD_STREAM: u64 = 7 << 40;
 
 const VICTIMS: u32 = 4;
 
-/// Victims of a flood whose sources are spoofed: single packets at random times of the period.
+/// Victims of a flood from spoofed sources, with single packets at random times of the period.
 ///
-/// Every victim has the same number of sources in a period, all distinct and, but for chance meetings, new in every period.
+/// Every victim has the same number of sources in a period. They are distinct, and, apart from chance, new in every
+/// period.
 pub(super) struct Flood {
     seed: u64,
     victims: Vec<Address>,
@@ -27,7 +28,7 @@ pub(super) struct Flood {
 }
 
 impl Flood {
-    /// A flood of about `pairs` pairs per period.
+    /// Creates a flood with about `pairs` pairs per period.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         Self { seed, victims: own_hosts(VICTIMS), sources_per_victim: pairs / VICTIMS }
     }
@@ -59,12 +60,13 @@ impl Source for Flood {
 
 const FEWEST_TARGETS: f64 = 800.0;
 const MOST_TARGETS: f64 = 1600.0;
-/// Mean of the two: the numbers of targets lie evenly between them.
+/// Mean number of targets. The numbers are spread evenly between the smallest and the largest.
 const MEAN_TARGETS: u32 = 1200;
 
-/// Scanners so slow that they need the whole window to reach the threshold: single packets at equal distances.
+/// Scanners that are so slow that they reach the threshold only in a whole window, with single packets at equal
+/// intervals.
 ///
-/// A scanner goes on from period to period at the same places, to new targets, so that every window of [`PERIOD`] slices has
+/// A scanner continues from period to period at the same times, with new targets. Every window of [`PERIOD`] slices has
 /// exactly its number of targets, and their ages are spread evenly over the window.
 pub(super) struct SlowScan {
     seed: u64,
@@ -73,14 +75,14 @@ pub(super) struct SlowScan {
 
 struct Scanner {
     host: Address,
-    /// Targets in a period.
+    /// Number of targets in a period.
     targets: u32,
-    /// Place of the first target, in parts of the distance between two.
+    /// Time of the first target, relative to the interval between two targets.
     phase: f64,
 }
 
 impl SlowScan {
-    /// Scanners with about `pairs` targets per period, within half a scanner's.
+    /// Creates scanners with about `pairs` targets per period. The error is at most half the targets of one scanner.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         let count = (pairs + MEAN_TARGETS / 2) / MEAN_TARGETS;
         let mut rng = Rng::new(seed, SCANNERS_STREAM);
@@ -124,34 +126,33 @@ impl Source for SlowScan {
 const FEWEST_CLIENTS: f64 = 1000.0;
 const MOST_CLIENTS: f64 = 3000.0;
 
-/// Packets of a client, and slices over which they are spread: one in every five.
+/// Packets per client, and slices over which they are spread, with one packet in every five slices.
 const PACKETS: u32 = 6;
 const VISIT: u32 = 30;
 
-/// Periods from a server's crowd to its next one.
+/// Periods from one crowd of a server to its next crowd.
 const REST: u32 = 3;
 
-/// Servers that a crowd rushes to.
+/// Servers with sudden crowds of clients.
 ///
-/// A crowd is a server, a moment, and clients that all begin at it and send a packet in each of six parts of half a minute:
-/// the first within five slices, the others as repeats. A period has the same number of crowds, evenly spread over it; a
-/// server rests for two periods before its next one.
+/// A crowd is a server, a moment and a number of clients. All clients start at this moment and send one packet in each
+/// of six parts of half a minute. The first packets arrive within five slices, and the others are repeats. A period has
+/// a fixed number of crowds, spread evenly. A server rests for two periods before its next crowd.
 pub(super) struct FlashCrowd {
     seed: u64,
-    /// Crowds in a period.
     crowds: u32,
     servers: Vec<Address>,
 }
 
 impl FlashCrowd {
-    /// Crowds with about `pairs` pairs per window, within half a crowd's.
+    /// Creates crowds with about `pairs` pairs per window. The error is at most half a crowd.
     pub(super) fn new(seed: u64, pairs: u32) -> Self {
         let crowds = (f64::from(pairs) / pairs_per_crowd() + 0.5) as u32;
         Self { seed, crowds, servers: own_hosts(crowds * REST) }
     }
 
-    /// The numbers of clients: one from each of as many equal parts as there are crowds, so
-    /// that their sum hardly varies, in random order.
+    /// Draws the numbers of clients in random order. There is one from each of `crowds` equal parts, so that their sum
+    /// hardly varies.
     fn sizes(&self, rng: &mut Rng) -> Vec<u32> {
         let size = |crowd| {
             let place = (f64::from(crowd) + rng.unit()) / f64::from(self.crowds);
@@ -163,11 +164,11 @@ impl FlashCrowd {
     }
 }
 
-/// Pairs that a crowd adds to a window, on the average over where the window begins.
+/// Returns the number of pairs that a crowd adds to a window, on average over the start of the window.
 ///
-/// A pair counts when its last packet is not before the window and its first not after it.
-/// From the first to the last packet are on average five of the six parts of the visit, by
-/// which the window is longer than a period, in which a crowd comes once.
+/// A pair counts if its last packet is not before the window and its first packet is not after it. On average, five of
+/// the six parts of the visit lie between the first and the last packet. The window is effectively longer than a period
+/// by this time, and a crowd comes once in a period.
 fn pairs_per_crowd() -> f64 {
     let visible = f64::from(VISIT) * f64::from(PACKETS - 1) / f64::from(PACKETS);
     (FEWEST_CLIENTS + MOST_CLIENTS) / 2.0 * (1.0 + visible / f64::from(PERIOD))
@@ -201,20 +202,20 @@ impl Source for FlashCrowd {
     }
 }
 
-/// Flows that never pause: the same pairs in every period, each with one packet per slice, so that no pair of the window is
-/// older than its newest slice.
+/// Flows without pauses. Every period has the same pairs, each with one packet per slice, so that all pairs of the
+/// window are in its newest slice.
 pub(super) struct Persistent(pub(super) Background);
 
 impl Source for Persistent {
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
-        // The flows of period 0 end when the stream begins.
+        // The flows of period 0 end when the stream starts.
         if number == 0 {
             return;
         }
         let first = ticks_of(number).start;
-        // Always the draws of one and the same period.
+        // All periods use the random draws of the same period.
         self.0.period(0, &mut |flow| {
-            // As many equal parts as slices: a packet in each of them.
+            // The flow has as many equal parts as there are slices, which puts one packet into each slice.
             begin(Flow::new(flow.pair, first, PERIOD * TICKS, PERIOD));
         });
     }

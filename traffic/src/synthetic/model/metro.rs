@@ -1,11 +1,12 @@
 //! Model B, a metro network.
 //!
-//! Hosts are drawn once, by [`CLASSES`] with lognormal numbers of contacts per period. Hosts of an on-off class make
-//! theirs in the on-times of a cycle of their own. The flows of a period are divided among the classes by their shares.
+//! Hosts are drawn once, by [`CLASSES`], with lognormal numbers of contacts per period. Hosts of an on-off class make
+//! their contacts in the on-times of their own cycles. The flows of a period are divided among the classes by their
+//! shares.
 //!
-//! The shares give 100 super points per million pairs: a class of share s, median m and
-//! deviation σ has s·10^6 / (m e^(σ²/2)) hosts, and the part Q(ln(1024/m) / σ) of them are
-//! super points. In the order of [`CLASSES`] that is 1, 46, 26, 14 and 13.
+//! The shares give 100 super points per million pairs. A class of share s, median m and deviation σ has s·10^6 / (m
+//! e^(σ²/2)) hosts. The part Q(ln(1024/m) / σ) of them are super points. In the order of [`CLASSES`] the numbers are 1,
+//! 46, 26, 14 and 13.
 
 use super::super::calendar::Source;
 use super::super::flow::{Flow, FlowModel, TICKS};
@@ -15,18 +16,18 @@ use super::super::rng::Rng;
 use super::{PACKETS_PER_PAIR, PERIOD, ticks_of};
 use srlg_core::{Address, IpPair};
 
-/// Hosts of one behaviour.
+/// A class of hosts with the same behaviour.
 pub(super) struct Class {
     kind: Kind,
-    /// Part of all pairs.
+    /// Share of all pairs.
     pub(super) share: f64,
-    /// Median of the contacts per period, and deviation of their logarithm.
+    /// Median number of contacts per period, and standard deviation of its logarithm.
     pub(super) median: f64,
     pub(super) sigma: f64,
     on_off: bool,
 }
 
-/// Clients, servers, NAT gateways, peer-to-peer hosts, scanners.
+/// The classes of clients, servers, NAT gateways, peer-to-peer hosts and scanners.
 #[rustfmt::skip]
 pub(super) const CLASSES: [Class; 5] = [
     Class { kind: Kind::Client,     share: 0.50, median:   8.0, sigma: 1.2, on_off: false },
@@ -36,10 +37,10 @@ pub(super) const CLASSES: [Class; 5] = [
     Class { kind: Kind::Scanner,    share: 0.05, median: 400.0, sigma: 1.2, on_off: true },
 ];
 
-/// Most contacts of a host per period.
+/// Largest number of contacts of a host per period.
 const MOST_CONTACTS: f64 = 200_000.0;
 
-/// Random streams of the flows, one per period; of the hosts; of their cycles, by address.
+/// Random streams of the flows (one per period), of the hosts, and of their cycles (by address).
 const STREAM: u64 = 4 << 40;
 const HOSTS_STREAM: u64 = STREAM + (1 << 32);
 const CYCLES_STREAM: u64 = STREAM + (2 << 32);
@@ -47,16 +48,16 @@ const CYCLES_STREAM: u64 = STREAM + (2 << 32);
 pub(super) struct Metro {
     seed: u64,
     flows: FlowModel,
-    /// Hosts of every class: their addresses and contacts per period.
+    /// Addresses and contacts per period of the hosts of every class.
     hosts: [Vec<(Address, u32)>; CLASSES.len()],
 }
 
 impl Metro {
-    /// Hosts that begin `begun` flows in every period.
+    /// Creates hosts that start `begun` flows in every period.
     pub(super) fn new(seed: u64, begun: u32) -> Self {
         let mut rng = Rng::new(seed, HOSTS_STREAM);
         let mut addresses = (0..INSIDE_HOSTS).map(inside_host);
-        // One host must not use up a small stream: at most an eighth of the pairs.
+        // A host gets at most an eighth of the pairs, so that it does not use up a small stream.
         let most = MOST_CONTACTS.min(f64::from(begun) / 8.0);
         let hosts = CLASSES.map(|class| {
             let mut left = (f64::from(begun) * class.share) as u32;
@@ -95,7 +96,7 @@ impl Source for Metro {
     }
 }
 
-/// When a host is on: for a part of a cycle that is shorter than a period. In ticks.
+/// The cycle of an on-off host, in ticks. The host is on for a part of the cycle, which is shorter than a period.
 #[derive(Clone, Copy)]
 struct Cycle {
     length: u32,
@@ -104,7 +105,7 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// The cycle of `host`: 30 to 150 slices, of which it is on for a fifth to four fifths.
+    /// Returns the cycle of `host`: 30 to 150 slices, of which it is on for a fifth to four fifths.
     fn of(seed: u64, host: Address) -> Self {
         let mut rng = Rng::new(seed, CYCLES_STREAM + u64::from(host));
         let length = TICKS * 30 + rng.below(TICKS * 120);
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(flows.len(), begun as usize);
         for mut flow in flows.into_iter().filter(|flow| on_off(flow.pair.inside)) {
             flow.send();
-            // A flow of one packet ends when it begins.
+            // A flow of one packet ends when it starts.
             if flow.next_slice().is_none() {
                 assert!(Cycle::of(seed, flow.pair.inside).is_on(flow.end()));
             }
@@ -149,7 +150,7 @@ mod tests {
             let cycle = Cycle::of(9, host);
             let on = (0..cycle.length).filter(|&tick| cycle.is_on(tick)).count() as f64;
             let part = on / f64::from(cycle.length);
-            // Rounded down to whole ticks.
+            // The on-time is rounded down to whole ticks.
             assert!((0.2 - 1.0 / f64::from(cycle.length)..=0.8).contains(&part), "{part}");
             assert!(cycle.length < PERIOD * TICKS);
         }

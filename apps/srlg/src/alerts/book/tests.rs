@@ -9,7 +9,7 @@ use crate::notify::notice::{Notice, SiteCount};
 /// Length of the window of the rule, in slices.
 const WINDOW: u32 = 3;
 
-/// A book with one rule, and a detector with a longer window.
+/// Returns a book with one rule, and a detector with a longer window.
 fn book() -> (Book, SlidingDetector) {
     let sizes = Sizes { window: 2 * WINDOW, ..Sizes::default() };
     let terms = Terms { threshold: 1_024.0, for_slices: 1, hold_ms: 0, ..Terms::default() };

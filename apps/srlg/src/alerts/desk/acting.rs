@@ -1,4 +1,4 @@
-//! What people do with alerts, as notices.
+//! Notifications of users' actions on alerts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,25 +11,26 @@ use crate::alerts::act::{Act, Refusal, Remark, Silencing};
 use crate::alerts::desk::Desk;
 use crate::notify::notice::Notice;
 
-/// An act of a person on an alert.
+/// A user's action on an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     /// Id of the alert.
     pub(crate) id: AlertId,
-    /// What to do.
+    /// Action of the user.
     pub(crate) act: Act,
-    /// Name of the person.
+    /// Name of the user.
     pub(crate) by: String,
 }
 
 impl Desk {
-    /// Returns whether the alert `id` goes on.
+    /// Returns whether the alert `id` is active.
     #[must_use]
     pub(crate) fn is_open(&self, id: AlertId) -> bool {
         self.open.contains_key(&id)
     }
 
-    /// Does what `order` says at `now_ms`, and returns the notice of it. If the alert is over, `ended` is its last notice.
+    /// Performs `order` at `now_ms`, and returns its notification. If the alert is over, `ended` is its last
+    /// notification.
     pub(crate) fn act(
         &mut self,
         order: &Order,
@@ -74,7 +75,7 @@ impl Desk {
         Ok(notice)
     }
 
-    /// Ends the alert of `last`, because of `remark`.
+    /// Closes the alert of `last`, with `remark` as the reason.
     fn close_by_hand(&mut self, last: &Notice, remark: Remark) -> Result<Notice, Refusal> {
         let view = self.books.iter().position(|book| book.name == last.view);
         let view = view.ok_or_else(|| Refusal::Unknown(last.id.to_string()))?;
@@ -84,8 +85,8 @@ impl Desk {
         Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
     }
 
-    /// Ends silences that are over, and returns the notices of alerts that go on and were silenced; those of `silenced` were
-    /// before this slice.
+    /// Removes expired silences, and returns the notifications of active alerts that are no longer silenced. `silenced`
+    /// lists the alerts that were silenced before this slice.
     pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
         let now_ms = self.now_ms();
         self.silences.end_at(now_ms);
@@ -114,7 +115,7 @@ mod tests {
         [[view]]\nname = 'fan-in'\nrole = 'destination'\npairs = 10_000\n\
         [[rule]]\nname = 'r'\nthresholds = { 2s = 1_024 }\nfor = 1\nof = 1\nhold = '0s'\nrepeat = '1h'\n";
 
-    /// A desk of one view, and its detector.
+    /// A desk with one view, and its detector.
     struct Site(Desk, SlidingDetector);
 
     impl Site {
@@ -124,7 +125,7 @@ mod tests {
             Self(Desk::new(&config), detector)
         }
 
-        /// Closes a slice in which the host is contacted by `peers`.
+        /// Closes a slice in which `peers` contact the host.
         fn close(&mut self, peers: std::ops::Range<u32>) -> Vec<Notice> {
             let Self(desk, detector) = self;
             let pairs = peers.map(|opposite| IpPair { inside: 0x0a00_0007, opposite });
@@ -159,7 +160,7 @@ mod tests {
         let id = site.close(0..3_000)[0].id;
         assert_eq!(site.act(id, silence(2), 1_000).status, Status::Update);
         assert_eq!(site.close(0..0), []);
-        // The silence is over in the slice in which the alert ends.
+        // The silence expires in the slice in which the alert ends.
         let ended = site.close(0..0);
         let told: Vec<_> = ended.iter().map(|notice| (notice.status, notice.why)).collect();
         assert_eq!((told, site.0.now_ms()), (vec![(Status::End, Why::Below)], 3_000));
@@ -171,7 +172,7 @@ mod tests {
         let mut site = Site::new();
         let id = site.close(0..2_000)[0].id;
         site.act(id, silence(9), 1_000);
-        // As by a person who ends it at another alert of the same host.
+        // This has the effect of a user who ends the silence at another alert of the same host.
         site.0.silences = Silences::default();
         let told = site.close(2_000..9_000);
         let told: Vec<_> =

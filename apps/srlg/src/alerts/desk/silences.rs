@@ -1,4 +1,4 @@
-//! Silences: hosts and networks of which no sink hears for a time.
+//! Silences: hosts and networks that are not reported to any sink for some time.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use crate::alerts::Silencing;
 use crate::alerts::act::{MOST_SILENCES, Refusal};
 use crate::notify::notice::Notice;
 
-/// The silences of all views.
+/// Silences of all views.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Silence>", into = "Vec<Silence>")]
 pub(crate) struct Silences(BTreeMap<Silenced, Silencing>);
 
-/// A silence of a host or a network.
+/// A silence of a host or network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Silence {
-    /// What is silenced.
+    /// Silenced host or network.
     #[serde(flatten)]
     pub of: Silenced,
-    /// Since when, until when, by whom and why.
+    /// Start, end, user and reason of the silence.
     #[serde(flatten)]
     pub silencing: Silencing,
 }
 
-/// A host or a network in a view.
+/// A host or network in a view.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Silenced {
     /// Name of the view.
     pub view: String,
-    /// The host or the network, as notices name it.
+    /// Host or network, as notifications name it.
     pub subject: String,
-    /// The network, if it is one: its hosts are silenced, too.
+    /// Prefix of a silenced network. All its hosts are silenced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpNet>,
 }
@@ -44,7 +44,7 @@ impl Silenced {
         Self { view: view.clone(), subject: notice.subject(), network: *network }
     }
 
-    /// Returns whether the host or the network of `notice`, which is `subject`, is part of this.
+    /// Returns whether this covers `notice`; `subject` is the name of its host or network.
     fn covers(&self, notice: &Notice, subject: &str) -> bool {
         let is_part =
             |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));
@@ -53,14 +53,14 @@ impl Silenced {
 }
 
 impl Silences {
-    /// Returns the silence that covers the host or the network of `notice`, and ends last.
+    /// Returns the silence that covers `notice` and ends last.
     pub(crate) fn of(&self, notice: &Notice) -> Option<&Silencing> {
         let subject = notice.subject();
         let covering = self.0.iter().filter(|(silenced, _)| silenced.covers(notice, &subject));
         covering.map(|(_, silencing)| silencing).max_by_key(|silencing| silencing.until_ms)
     }
 
-    /// Silences the host or the network of `notice`, in place of a silence of the same.
+    /// Silences the host or network of `notice`. An existing silence of the same subject is replaced.
     pub(crate) fn add(&mut self, notice: &Notice, silencing: Silencing) -> Result<(), Refusal> {
         let silenced = Silenced::by(notice);
         if self.0.len() >= MOST_SILENCES && !self.0.contains_key(&silenced) {
@@ -70,19 +70,19 @@ impl Silences {
         Ok(())
     }
 
-    /// Ends the silences that cover the host or the network of `notice`.
+    /// Removes the silences that cover `notice`.
     pub(crate) fn remove(&mut self, notice: &Notice) -> Result<(), Refusal> {
         let (before, subject) = (self.0.len(), notice.subject());
         self.0.retain(|silenced, _| !silenced.covers(notice, &subject));
         if self.0.len() == before { Err(Refusal::NotSilenced) } else { Ok(()) }
     }
 
-    /// Forgets the silences that are over at `now_ms`.
+    /// Removes the silences that have expired at `now_ms`.
     pub(crate) fn end_at(&mut self, now_ms: u64) {
         self.0.retain(|_, silencing| silencing.until_ms > now_ms);
     }
 
-    /// Returns the silences, those that end first first.
+    /// Returns the silences, sorted by their ends.
     pub(crate) fn all(&self) -> Vec<Silence> {
         let mut all: Vec<Silence> = self.clone().into();
         all.sort_by_key(|silence| silence.silencing.until_ms);
@@ -96,7 +96,7 @@ impl Silences {
 
     /// Reads a [`state`](Self::state).
     pub(crate) fn from_state(state: &[u8]) -> Result<Self> {
-        serde_json::from_slice(state).context("the silences in the database are damaged")
+        serde_json::from_slice(state).context("cannot read the silences in the database")
     }
 }
 

@@ -34,7 +34,7 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     take(&mut details, host(1), &contact(1, 445));
     details.look_at(&[host(0)], 5_000);
     assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
-    // Half of all, in order: the sample has some of both halves.
+    // The sample has peers from both halves.
     for peer in 1..=2_000 {
         let port = if peer % 4 == 0 { 80 } else { 445 };
         take(&mut details, host(peer), &contact(peer, port));
@@ -49,7 +49,7 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
         |interface, share| InterfaceShare { exporter: host(9), interface, name: None, share };
     assert_eq!(detail.interfaces, [interface(7, 0.75), interface(70, 0.25)]);
     let first = detail.peers.iter().filter(|peer| **peer <= host(1_000)).count();
-    // 32 of 2,000: 16 ± 3; five standard deviations.
+    // The sample holds 32 of 2,000 peers, so 16 ± 3 are expected; the bounds are five standard deviations.
     assert!((1..32).contains(&first), "{first}");
     let distinct: std::collections::HashSet<_> = detail.peers.iter().collect();
     assert_eq!(distinct.len(), MOST_PEERS);
@@ -68,7 +68,7 @@ fn hosts_beyond_the_bound_are_not_looked_at() {
     assert_eq!(details.hosts[&host(256)].since_ms, 1);
 }
 
-/// Returns what a site sends of `peers` of one host.
+/// Returns the details that a site sends about one host with `peers`.
 fn sent(peers: &[u32]) -> HostDetails {
     let mut details = Details::new(SEED);
     details.look_at(&[host(0)], 5_000);
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// Returns JSON with full lists, in which every address and number is as long as it can be.
+/// Returns JSON with full lists, in which every address and number has its maximum length.
 fn longest() -> Value {
     let address = |at: usize| format!("2001:1db8:1234:5678:9abc:def0:1234:{:x}", 0x1000 + at);
     let addresses = |count| (0..count).map(address).collect::<Vec<_>>();
@@ -192,7 +192,7 @@ fn rates_of_two_threads_are_those_of_all_their_contacts() {
     let mut details = Details::new(SEED);
     details.look_at(&[host(0)], 100_000);
     let mut of_threads = [details.clone(), details.clone()];
-    // The slice closed a second late.
+    // The slice closed one second late.
     for at in 0..200 {
         let mut contact = contact(2, 445);
         (contact.time_ns, contact.exporter) = ((101_000 + 10 * at) * 1_000_000, None);

@@ -1,9 +1,10 @@
-//! Packets and bytes of a host within the last minute, from its single contacts.
+//! Packets and bytes of a host within the last minute, taken from its contacts.
 //!
-//! Shape: sums of slots of 5 s since the Unix epoch, so that those of threads and hosts add up. A contact counts when it arrives,
-//! which is its own time or the end of the last closed slice, whichever is later: exporters report flows some seconds after their
-//! last packet, and by that time the last seconds would always lack some.
-//! Invariant: at most 16 slots, and no sum overflows.
+//! Counts are summed in slots of 5 s since the Unix epoch, so that the sums of threads and hosts can be added. A
+//! contact counts at its own time or at the end of the last closed slice, whichever is later. Exporters report flows
+//! some seconds after their last packet, so the newest seconds would otherwise always be incomplete.
+//!
+//! Invariant: there are at most 16 slots, and no sum overflows.
 
 use std::num::NonZeroU64;
 
@@ -16,24 +17,24 @@ use crate::notify::notice::Rates;
 /// Length of a slot.
 const SLOT_MS: u64 = 5_000;
 
-/// Slots of a mean, the last of which still runs.
+/// Number of slots in a mean. The last one is not complete yet.
 const MEAN: u64 = 12;
 
-/// The latest arrival after the time of a contact. One that was held up for longer says nothing of the last minute.
+/// Maximum delay of a contact. A contact that arrives later says nothing about the last minute.
 const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 
-/// Slots that are kept. Contacts may be ahead of the slice that closes.
+/// Maximum number of stored slots. Contacts may be ahead of the slice that closes.
 const SLOTS: usize = 16;
 
-/// The shortest time of a mean, and the time by which the starts of sources may differ.
+/// Shortest period of a mean, and largest accepted difference between the starts of sources.
 const LEAST_MS: u64 = 1_000;
 
-/// Packets and bytes of a host.
+/// Packets and bytes of a host in the last slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Volume {
-    /// The time from which on contacts were taken, milliseconds since the Unix epoch: the earliest one of all sums.
+    /// Earliest time from which any merged source counts contacts, in milliseconds since the Unix epoch.
     since_ms: Option<u64>,
-    /// The latest one of all sums.
+    /// Latest time from which a merged source counts contacts, in milliseconds since the Unix epoch.
     whole_since_ms: Option<u64>,
     #[serde(deserialize_with = "at_most::<SLOTS, _, _>")]
     slots: Vec<Slot>,
@@ -43,17 +44,17 @@ pub(crate) struct Volume {
     is_partial: bool,
 }
 
-/// The packets and bytes of a slot, each multiplied by the sampling of its contact.
+/// Packets and bytes of a slot. Each contact is multiplied by its sampling rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Slot {
-    /// Slots since the Unix epoch.
+    /// Number of the slot since the Unix epoch.
     number: u64,
     packets: u64,
     octets: u64,
 }
 
 impl Slot {
-    /// Returns this slot with the packets and bytes of `other` added.
+    /// Returns the slot with the packets and bytes of `other` added.
     fn plus(self, other: &Self) -> Self {
         let packets = self.packets.saturating_add(other.packets);
         let octets = self.octets.saturating_add(other.octets);
@@ -61,15 +62,15 @@ impl Slot {
     }
 }
 
-/// The times of the last contacts of some kinds, milliseconds since the Unix epoch; 0 if there is none.
+/// Times of the last contacts of several kinds, in milliseconds since the Unix epoch; 0 if there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct LastTimes {
     any_ms: u64,
-    /// A contact of one packet of several.
+    /// Time of the last sampled contact.
     sampled_ms: u64,
-    /// A contact without a size or of unknown sampling.
+    /// Time of the last contact with an unknown size or sampling rate.
     unknown_ms: u64,
-    /// A contact that may have lasted for a while.
+    /// Time of the last contact that may be a flow of several packets.
     flow_ms: u64,
 }
 
@@ -83,19 +84,19 @@ impl LastTimes {
 }
 
 impl Volume {
-    /// Makes a volume of no contact, for contacts from `since_ms` on.
+    /// Creates an empty volume for contacts from `since_ms` on.
     pub(crate) fn new(since_ms: u64) -> Self {
         Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
     }
 
-    /// Returns a volume of no contact, for those that follow the ones in this volume.
+    /// Returns an empty volume for the contacts after those of this volume.
     pub(crate) fn rest(&self) -> Self {
         let Self { since_ms, whole_since_ms, .. } = *self;
         let last = LastTimes { any_ms: self.last.any_ms, ..LastTimes::default() };
         Self { since_ms, whole_since_ms, last, ..Self::default() }
     }
 
-    /// Returns the sum of `volumes`; one that is missing makes it a lower bound.
+    /// Returns the sum of `volumes`. If one is missing, the sum is a lower bound.
     pub(crate) fn sum<'a>(volumes: impl IntoIterator<Item = Option<&'a Self>>) -> Self {
         let mut sum = Self::default();
         for volume in volumes {
@@ -107,12 +108,12 @@ impl Volume {
         sum
     }
 
-    /// Returns whether no contact was ever taken.
+    /// Returns whether no contact was added.
     pub(crate) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Takes a contact; `closed_ms` is the end of the last closed slice.
+    /// Adds a contact; `closed_ms` is the end of the last closed slice.
     pub(crate) fn add(&mut self, contact: &Contact, closed_ms: u64) {
         let own_ms = contact.time_ns / 1_000_000;
         let time_ms = own_ms.max(closed_ms);
@@ -123,7 +124,7 @@ impl Volume {
         if self.last.any_ms == 0 {
             self.start(time_ms);
         }
-        // Without an exporter, every packet was seen.
+        // A contact without an exporter was captured, so every packet was seen.
         let sampling = contact.sampling.map_or(1, |rate| u64::from(rate.get()));
         let is_sampling_known = contact.sampling.is_some() || contact.exporter.is_none();
         let is_known = contact.packets.is_some() && contact.octets.is_some() && is_sampling_known;
@@ -141,15 +142,15 @@ impl Volume {
         self.add_slot(Slot { number: time_ms / SLOT_MS, packets, octets });
     }
 
-    /// Takes the time of the first contact as the one from which on contacts are taken, unless that was known and is long before:
-    /// slices close a little after their end, and contacts in between were not taken.
+    /// Sets the start to the time of the first contact, unless a known start is more than one slot earlier. Slices
+    /// close shortly after their end, and the contacts in between were not counted.
     fn start(&mut self, time_ms: u64) {
         let is_long_before = |since_ms: &u64| time_ms.saturating_sub(*since_ms) > SLOT_MS;
         let since_ms = self.since_ms.filter(is_long_before).unwrap_or(time_ms);
         (self.since_ms, self.whole_since_ms) = (Some(since_ms), Some(since_ms));
     }
 
-    /// Takes in `other`, of another thread or host of the same site.
+    /// Merges `other`, which comes from another thread or host of the same site.
     pub(crate) fn merge(&mut self, other: &Self) {
         if self.last.any_ms == 0 {
             (self.since_ms, self.whole_since_ms) = (other.since_ms, other.whole_since_ms);
@@ -174,17 +175,17 @@ impl Volume {
         }
     }
 
-    /// Returns the mean of the minute before `now_ms`, or of the time since contacts were taken where that is shorter.
+    /// Returns the mean rates of the minute before `now_ms`, or of the time since the start if that is shorter.
     pub(crate) fn rates(&self, now_ms: u64) -> Rates {
         let current = now_ms.saturating_sub(1) / SLOT_MS;
         let first = (current + 1).saturating_sub(MEAN);
         let in_mean = self.slots.iter().filter(|slot| (first..=current).contains(&slot.number));
         let sums = in_mean.fold(Slot::default(), Slot::plus);
-        // Contacts come before their slice closes.
+        // Contacts arrive before their slice closes.
         let end_ms = now_ms.max(self.last.any_ms.min((current + 1).saturating_mul(SLOT_MS)));
         let first_ms = first.saturating_mul(SLOT_MS);
         let is_in_mean = |time_ms: u64| time_ms > 0 && time_ms >= first_ms;
-        // A flow that has just been reported may have lasted for a minute, so only a whole minute of flows has a mean.
+        // A flow that has just been reported may have lasted a minute, so flows need a whole minute for a mean.
         let is_of_flows = is_in_mean(self.last.flow_ms);
         let since_ms = self.since_ms.unwrap_or(now_ms);
         let start_ms = if is_of_flows { first_ms } else { first_ms.max(since_ms) };
@@ -192,7 +193,7 @@ impl Volume {
         let whole_since_ms = self.whole_since_ms.unwrap_or(now_ms);
         let is_one_later = whole_since_ms.saturating_sub(since_ms) > LEAST_MS;
         let is_incomplete = whole_since_ms > first_ms && (is_of_flows || is_one_later);
-        // Contacts that were far ahead took the places of the first slots of the mean.
+        // Contacts that were far ahead have replaced the first slots of the mean.
         let oldest = self.slots.iter().map(|slot| slot.number).min().unwrap_or(0);
         let is_cut = self.slots.len() == SLOTS && oldest > first;
         let rate = |sum: u64, per: f64| (sum as f64 * per / seconds).round() as u64;

@@ -69,7 +69,7 @@ fn what_is_allowed_does_not_count_and_is_counted() {
         (contact("192.0.2.7", "10.1.2.3", 80), false),
         (contact("10.1.2.3", "192.0.2.7", 80), true),
         (contact("198.51.100.1", "10.1.2.3", 443), false),
-        // The shorter network of the port 53 holds as well.
+        // The shorter network with port 53 applies too.
         (contact("198.51.100.1", "10.1.2.3", 53), false),
         (contact("198.51.100.1", "10.2.2.3", 443), true),
         (Contact::new(0, [198, 51, 100, 1].into(), [10, 1, 2, 3].into()), true),
@@ -89,11 +89,11 @@ fn what_is_allowed_does_not_count_and_is_counted() {
         rules.count_host(host(of), window, opposite, &mut hits);
     }
     assert_eq!(hits, [1, 1, 1, 1]);
-    // What a view has no pair of was not taken out of it.
+    // A contact without a pair in this view was not ignored by the allow list.
     let allowed = contact("192.0.2.7", "10.1.2.3", 80);
     assert_eq!(rules.counts(&allowed, [false; 2], &mut hits), [false; 2]);
     assert_eq!(hits, [1, 1, 1, 1]);
-    // The allowed host is opposite to one end alone.
+    // The allowed host is the peer of only one end.
     assert_eq!(rules.counts(&allowed, [true, true], &mut hits), [true, false]);
     let answer = contact("10.1.2.3", "192.0.2.7", 80);
     assert_eq!(rules.counts(&answer, [true, true], &mut hits), [false, true]);

@@ -1,8 +1,8 @@
-//! The times at which the exporters of one machine sent, and the silent ones among them.
+//! Times at which the exporters of one machine sent data, and the silent exporters among them.
 //!
-//! Invariant: an exporter that falls silent is remembered for a day, or for as long as it has an entry of its own among the
-//! exporters that may send. At most 16,384 are remembered. Those without such an entry are forgotten first, and of these the
-//! ones that have sent for less than a minute.
+//! Invariant: a silent exporter is remembered for a day. An exporter with its own entry among the permitted exporters
+//! is remembered for as long as the entry exists. At most 16,384 exporters are remembered. Exporters without an entry
+//! are forgotten first, and among these the ones that have sent for less than a minute.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -19,41 +19,42 @@ use crate::alerts::top::at_most;
 use crate::exporters::ExporterNames;
 use crate::show::troubles::EXPORTERS;
 
-/// The shortest time after which an exporter is silent.
+/// Shortest time after which an exporter is silent.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
-/// The multiple of its longest pause of the last hour after which an exporter is silent.
+/// Multiple of its longest pause in the last hour after which an exporter is silent.
 const PAUSES: u64 = 3;
 
-/// A pause of more than an hour is an outage.
+/// Limit of a pause. A longer pause is an outage.
 const HOUR_MS: u64 = 3_600_000;
 
-/// The time after its last datagram for which an exporter in a network is remembered.
+/// Time for which an exporter without its own entry is remembered after its last datagram.
 const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// An exporter that fell silent in this time before the exporters of a host were known may have seen it.
+/// Time before the exporters of a host became known, in milliseconds. An exporter that fell silent within it may have
+/// seen the host.
 const BEFORE_MS: u64 = 60_000;
 
-/// An exporter that has sent for less than this time is new: its address may be forged.
+/// Time for which an exporter counts as new. The address of a new exporter may be forged.
 const NEW_MS: u64 = 60_000;
 
-/// The most exporters and networks of a state.
+/// Maximum number of exporters and of networks in a state.
 const MOST_ROWS: usize = 1_024;
 
-/// Time between two lines of the log about silent exporters.
+/// Minimum time between two log lines about silent exporters.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// The times of one exporter, milliseconds since the Unix epoch.
+/// Times of one exporter, in milliseconds since the Unix epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ExporterTimes {
     pub(crate) exporter: IpAddr,
-    /// The last datagram.
+    /// Time of the last datagram.
     pub(crate) last_ms: u64,
-    /// The time for which the exporter has sent, without its silences.
+    /// Total time for which the exporter has sent, without its silences.
     active_ms: u64,
-    /// The first datagram after the last silence; 0 if there was none.
+    /// Time of the first datagram after the last silence; 0 if there was no silence.
     resumed_ms: u64,
-    /// The time without a datagram after which the exporter is silent.
+    /// Time without a datagram after which the exporter is silent.
     limit_ms: u64,
 }
 
@@ -63,84 +64,84 @@ impl ExporterTimes {
     }
 }
 
-/// The contents of a [`WitnessTable`], for a checkpoint or another machine.
+/// Contents of a [`WitnessTable`], for a checkpoint or for another machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TableState {
-    /// The time of the last look, milliseconds since the Unix epoch.
+    /// Time of the last update, in milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
-    /// Networks of the exporters that may send.
+    /// Networks of the permitted exporters.
     #[serde(deserialize_with = "at_most::<MOST_ROWS, _, _>")]
     permitted: Vec<IpNet>,
-    /// Silent exporters first.
+    /// Times of the exporters, the silent ones first.
     #[serde(deserialize_with = "at_most::<MOST_ROWS, _, _>")]
     exporters: Vec<ExporterTimes>,
 }
 
 impl TableState {
-    /// Whether the machine has no exporters.
+    /// Returns whether the machine has no exporters.
     pub(crate) fn is_empty(&self) -> bool {
         self.permitted.is_empty()
     }
 }
 
-/// The times of the exporters of one machine.
+/// The times of all exporters of one machine.
 #[derive(Clone, Debug)]
 pub(crate) struct WitnessTable {
-    /// Networks of the exporters that are waited for.
+    /// Networks of the permitted exporters.
     permitted: Vec<IpNet>,
     lookup: Networks<()>,
-    /// The exporters that have an entry of their own among those networks.
+    /// Exporters with their own entry among these networks.
     named: BTreeSet<IpAddr>,
-    /// The time after which any exporter is silent, instead of one by its pauses.
+    /// Time after which every exporter is silent. If absent, the limit depends on the pauses of each exporter.
     silent_after: Option<Duration>,
     slice_ms: u64,
     started_ms: u64,
     now_ms: u64,
-    /// The last step of the system clock.
+    /// Last step of the system clock.
     step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
     /// Names of exporters, which the log shows beside their addresses.
     names: ExporterNames,
     /// Times of the last datagrams, ascending.
     last: Vec<u64>,
-    /// Silent exporters with the same times, ascending.
+    /// Silent exporters with the times of their last datagrams, ascending.
     silent: Vec<(u64, IpAddr)>,
-    /// The last time at which an exporter that is not new sent again after a silence.
+    /// Last time at which an exporter that is not new sent again after a silence.
     resumed_ms: u64,
     log: Every,
-    /// Silent exporters that are in the log, and those that were never heard.
+    /// Exporters that were logged as silent or as never heard.
     logged: HashSet<IpAddr>,
 }
 
-/// A step forward of the system clock.
+/// A forward step of the system clock.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The time before the step, milliseconds since the Unix epoch.
+    /// Time before the step, in milliseconds since the Unix epoch.
     before_ms: u64,
     length_ms: u64,
 }
 
 impl Step {
-    /// Returns the time of a datagram by the clock as it is set now.
+    /// Returns the time of a datagram by the clock after the step.
     fn correct(self, ms: u64) -> u64 {
         if ms <= self.before_ms { ms + self.length_ms } else { ms }
     }
 }
 
-/// The datagrams of an exporter.
+/// Datagrams of an exporter.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     times: ExporterTimes,
-    /// The last time that the input gave, before the system clock was set.
+    /// Last time from the input, not corrected for steps of the system clock.
     given_ms: u64,
     pauses: Pauses,
 }
 
-/// The longest pauses between datagrams, by ten minutes, the newest first.
+/// Longest pauses between datagrams, in intervals of ten minutes, the newest first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pauses {
     longest_ms: [u64; 7],
-    /// Number of the newest ten minutes.
+    /// Number of the newest interval.
     newest: u64,
 }
 
@@ -180,7 +181,8 @@ impl Seen {
         Self { times, given_ms: times.last_ms, pauses }
     }
 
-    /// Takes the time of the newest datagram, which the input gives as `given_ms`.
+    /// Updates the time of the newest datagram. `given_ms` is the time from the input, and `ms` is corrected for steps
+    /// of the system clock.
     fn update(&mut self, given_ms: u64, ms: u64) {
         let times = &mut self.times;
         if std::mem::replace(&mut self.given_ms, given_ms) == given_ms {
@@ -193,7 +195,7 @@ impl Seen {
             }
             self.pauses.add(ms, pause_ms);
         }
-        // Earlier than before if the system clock was set back.
+        // The time may be earlier than before if the system clock was set back.
         times.last_ms = ms;
     }
 
@@ -203,8 +205,9 @@ impl Seen {
     }
 }
 
-/// Returns the exporters of `input` that have sent records, with the times of their last datagrams in milliseconds since the
-/// Unix epoch. While data sets wait for a template, datagrams without a record may hide what an exporter sees.
+/// Returns the exporters of `input` that have sent records, with the times of their last datagrams in milliseconds
+/// since the Unix epoch. While data sets wait for a template, only datagrams with a record count, because the others
+/// may hide contacts.
 pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u64)> {
     let exporters = input.exporters.iter().filter(|exporter| exporter.counts.records > 0);
     exporters.map(|exporter| {
@@ -216,14 +219,14 @@ pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u6
     })
 }
 
-/// Returns the hosts among `networks`.
+/// Returns the single hosts among `networks`.
 fn single_hosts(networks: &[IpNet]) -> BTreeSet<IpAddr> {
     let hosts = networks.iter().filter(|it| it.prefix_len() == it.max_prefix_len());
     hosts.map(|host| host.addr().to_canonical()).collect()
 }
 
 impl WitnessTable {
-    /// Makes the table of exporters within the networks `permitted`. None was seen until `started_ms`.
+    /// Creates the table of exporters within the networks `permitted`; `started_ms` is the current time.
     pub(crate) fn new(
         permitted: &[IpNet],
         silent_after: Option<Duration>,
@@ -249,24 +252,24 @@ impl WitnessTable {
         }
     }
 
-    /// Counts in slices of `slice_ms` milliseconds from now on.
+    /// Sets the length of a slice to `slice_ms` milliseconds.
     pub(crate) fn with_slices_of(self, slice_ms: u64) -> Self {
         Self { slice_ms, ..self }
     }
 
-    /// Calls exporters by `names` in the log from now on.
+    /// Sets the names of exporters in the log.
     pub(crate) fn set_names(&mut self, names: ExporterNames) {
         self.names = names;
     }
 
-    /// Takes the times of the last `datagrams` of exporters, as they are at `now_ms`, and logs which have fallen silent, or
-    /// send again. Exporters that are missing are remembered.
+    /// Updates the times of the last `datagrams` of exporters at `now_ms`, and logs which exporters have fallen silent
+    /// or send again. Exporters that are not in `datagrams` are still remembered.
     pub(crate) fn update(
         &mut self,
         now_ms: u64,
         datagrams: impl IntoIterator<Item = (IpAddr, u64)>,
     ) {
-        // A clock that was set back since then may give earlier times that are right.
+        // If the clock was set back after the step, earlier times are correct.
         self.step = self.step.filter(|step| now_ms >= step.before_ms + step.length_ms);
         for (exporter, given_ms) in datagrams {
             // The clock may have been set after `now_ms` was read.
@@ -279,7 +282,7 @@ impl WitnessTable {
         self.log_changes();
     }
 
-    /// Takes over the times of `state`, as far as they are newer.
+    /// Restores the times of `state` that are newer.
     pub(crate) fn restore(&mut self, state: &TableState) {
         for times in &state.exporters {
             let known = self.by_address.get(&times.exporter);
@@ -290,7 +293,7 @@ impl WitnessTable {
         self.sort(self.now_ms.max(state.now_ms));
     }
 
-    /// Follows `state`, which another machine has reported.
+    /// Applies `state`, which another machine has reported.
     pub(crate) fn follow(&mut self, state: &TableState) {
         if self.permitted != state.permitted {
             self.permitted.clone_from(&state.permitted);
@@ -315,7 +318,7 @@ impl WitnessTable {
         TableState { now_ms: self.now_ms, permitted, exporters }
     }
 
-    /// Notes that the system clock was set forward by `length_ms` to `now_ms`: that was no pause.
+    /// Adjusts all times after the system clock was set forward by `length_ms` to `now_ms`. The step is not a pause.
     pub(crate) fn set_forward(&mut self, length_ms: u64, now_ms: u64) {
         self.step = Some(Step { before_ms: now_ms.saturating_sub(length_ms), length_ms });
         self.started_ms += length_ms;
@@ -325,7 +328,7 @@ impl WitnessTable {
         self.sort(self.now_ms + length_ms);
     }
 
-    /// Forgets exporters that are too old or too many, and finds the silent exporters of `now_ms`.
+    /// Forgets exporters that are too old or too many, and finds the exporters that are silent at `now_ms`.
     fn sort(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         self.by_address.retain(|exporter, seen| {
@@ -367,32 +370,32 @@ impl WitnessTable {
             .partition(|exporter| self.by_address.contains_key(*exporter));
         let shown = |exporter: &IpAddr| self.names.named(*exporter);
         if let Some(names) = named(heard.into_iter().map(shown)) {
-            warn!("exporters that are silent now: {names}; alerts that they saw stay active");
+            warn!("exporters silent: {names}; alerts that depend on them stay active");
         }
         if let Some(names) = named(unheard.into_iter().map(shown)) {
-            warn!("exporters that have sent no flow record since the start: {names}");
+            warn!("exporters without a flow record since the start: {names}");
         }
         let sending = self.logged.difference(&silent).filter(|it| self.by_address.contains_key(it));
         if let Some(names) = named(sending.map(shown)) {
-            info!("exporters that are no longer silent: {names}");
+            info!("exporters no longer silent: {names}");
         }
         self.logged = silent;
     }
 
-    /// Returns the silent exporters that may send.
+    /// Returns the silent exporters that are permitted.
     pub(crate) fn silent(&self) -> impl Iterator<Item = &ExporterTimes> {
         let permitted =
             self.silent.iter().filter(|(_, it)| self.lookup.get((*it).into()).is_some());
         permitted.filter_map(|(_, exporter)| Some(&self.by_address.get(exporter)?.times))
     }
 
-    /// Returns the exporters that have an entry of their own among those that may send, and have not sent a record. They are no
-    /// witnesses of any host.
+    /// Returns the exporters with their own entry that have not sent a record. They are not witnesses of any host.
     pub(crate) fn unheard(&self) -> impl Iterator<Item = IpAddr> {
         self.named.iter().copied().filter(|host| !self.by_address.contains_key(host))
     }
 
-    /// Returns when an exporter was last seen, or waited for first, if it is silent.
+    /// Returns the time of the exporter's last datagram if it is silent. An exporter that was never
+    /// heard has the start time of the table.
     pub(crate) fn silent_since(&self, exporter: IpAddr) -> Option<u64> {
         let times = self.by_address.get(&exporter).map(|seen| seen.times).unwrap_or_else(|| {
             let mut never = Seen::new(exporter, self.started_ms);
@@ -403,15 +406,15 @@ impl WitnessTable {
         is_silent.then_some(times.last_ms)
     }
 
-    /// Returns the witnesses of `suspect`: the exporters that are `known` to have seen it from its start on and those that
-    /// fell silent just before, or all that have sent in its window.
+    /// Returns the witnesses of `suspect`. If exporters are `known` to have seen it since its start, these and the ones
+    /// that fell silent just before are returned. Otherwise, all exporters that have sent in its window are returned.
     pub(crate) fn witnesses(
         &self,
         known: Option<KnownExporters<'_>>,
         suspect: Suspect,
     ) -> Witnesses {
         let Suspect { start_ms, since_ms, now_ms, .. } = suspect;
-        // The exporters of a host that was forgotten meanwhile are not known.
+        // If a host was forgotten in between, its earlier exporters are not known.
         let known = known.filter(|known| known.since_ms <= start_ms.saturating_add(BEFORE_MS));
         let mut witnesses = Witnesses::default();
         let (from_ms, until_ms) = match known {

@@ -1,4 +1,4 @@
-//! The engine without a broker: what it merges, and how fast.
+//! Tests of the engine without a broker: its merges, and their speed.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,12 +12,12 @@ use super::*;
 use crate::collect::{Args, open};
 use crate::network::payload::{ViewDelta, pack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
-use crate::network::{NetworkVersion, VersionId};
+use crate::network::{Network, NetworkVersion, VersionId};
 use crate::notify::ledger::Ledger;
 
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// The network of a configuration in `folder`, with a window of so many seconds.
+/// Returns the network of a configuration in `folder`, with a window of `window` seconds.
 fn network(folder: &Path, probes: &[String], window: u32) -> Network {
     let text = format!(
         "state = '{0}/state'\ncheckpoint = '10s'\n[network]\nprobes = {probes:?}\nfolder = '{0}'\n\
@@ -67,7 +67,7 @@ fn sampled(probe: &str, delta: &Delta, sequence: u64, sampling: Option<&str>) ->
     })
 }
 
-/// A delta of some 55,000 recorders.
+/// Returns a delta of about 55,000 recorders.
 fn delta(config: Sizes, slice: u64, probe: u32) -> Delta {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     detector.skip_to(slice).unwrap();
@@ -111,7 +111,7 @@ fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
     let folder = tempfile::tempdir().unwrap();
     let config = network(folder.path(), &["p".to_owned()], 3).views[0].sizes;
     let mut number = 0;
-    // A restart after each of them; what is no sampling is refused with its delta, and comes again.
+    // Each run is followed by a restart. An invalid sampling is rejected with its delta, which arrives again.
     for run in [
         &[(1000, Some(r#"{"least":10,"most":10,"unknown":false}"#))][..],
         &[(1001, None), (1002, Some("1:10")), (1002, None)],

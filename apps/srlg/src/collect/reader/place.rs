@@ -1,7 +1,7 @@
-//! [`Place`]: how far the stream was read, and whether it still is the one that was read.
+//! Place of a reader in the stream, and the check whether the stream is still the same.
 //!
-//! Shape: [`resume`](Place::resume) before each consumer, [`advance`](Place::advance) with each of its messages.
-//! Invariant: no message is passed over without a [`Loss`] that says so, and none is taken twice.
+//! [`resume`](Place::resume) is called before each consumer, and [`advance`](Place::advance) with each of its messages.
+//! Invariant: every skipped message causes a [`Loss`], and no message is taken twice.
 
 use std::time::{Duration, Instant};
 
@@ -13,54 +13,54 @@ use tracing::warn;
 
 use crate::collect::stream::{Fate, Position, Witness, nanoseconds};
 
-/// The place of a reader in the stream.
+/// Place of a reader in the stream.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The last message that was read or need not be.
+    /// Last message that was read or need not be read.
     position: u64,
-    /// Messages of the running consumer.
+    /// Number of messages from the current consumer.
     delivered: u64,
     witness: Option<Witness>,
     losses: watch::Sender<Option<Loss>>,
-    /// How long the broker drops repetitions.
+    /// Time for which the broker drops repeated messages.
     duplicates: Duration,
 }
 
-/// Messages are gone from the stream that were not read.
+/// A loss: messages left the stream before they were read.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collect) struct Loss {
-    /// Sent again before then, the broker would take them for repetitions and drop them.
+    /// Time from which lost messages can be sent again. Before that, the broker would drop them as repetitions.
     pub(in crate::collect) curable: Instant,
 }
 
-/// A stream that is read further, or from its beginning.
+/// Result of [`Place::resume`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resumption {
-    /// When it was made.
+    /// Time at which the stream was created, in nanoseconds since 1970.
     pub(super) created: i64,
-    /// It is read from its beginning, with other numbers than before.
+    /// Whether the stream is read from its beginning, with other sequence numbers than before.
     pub(super) anew: bool,
 }
 
 impl Place {
-    /// After `position`.
+    /// Returns the place after `position`.
     pub(super) fn new(position: Position) -> Self {
         let (losses, duplicates) = (watch::Sender::new(None), Duration::ZERO);
         let Position { sequence: position, witness } = position;
         Self { position, delivered: 0, witness, losses, duplicates }
     }
 
-    /// Messages that are lost, whenever that is noticed.
+    /// Returns a channel that reports losses when they are noticed.
     pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
         self.losses.subscribe()
     }
 
-    /// The last message that was read or need not be.
+    /// Returns the last message that was read or need not be read.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
 
-    /// Goes on in `stream`, which a new consumer is to read after [`position`](Self::position).
+    /// Resumes reading of `stream`. A new consumer must then start after [`position`](Self::position).
     pub(super) async fn resume(&mut self, stream: &mut Stream) -> Result<Resumption> {
         let created = nanoseconds(stream.info().await?.created);
         self.duplicates = stream.cached_info().config.duplicate_window;
@@ -80,24 +80,24 @@ impl Place {
         let Some(witness) = self.witness else { return Ok(false) };
         match witness.check(stream).await? {
             Fate::Same => return Ok(false),
-            Fate::Recreated => warn!("the stream was made anew: it is read from its beginning"),
-            Fate::Truncated => warn!("the stream has lost messages: it is read from its beginning"),
+            Fate::Recreated => warn!("the stream was created again: reading it from the beginning"),
+            Fate::Truncated => warn!("the stream has lost messages: reading it from the beginning"),
         }
         Ok(true)
     }
 
-    /// Whether the stream that was made then is the one that was resumed.
+    /// Returns whether a stream created at `created` is the resumed one.
     pub(super) fn is_in(&self, created: i64) -> bool {
         self.witness.is_some_and(|witness| witness.created == created)
     }
 
-    /// Goes on to a message; false where it was read before.
+    /// Advances to a message. Returns `false` if it was read before.
     pub(super) fn advance(&mut self, info: &Info<'_>) -> Result<bool> {
         self.delivered += 1;
         let (delivered, expected) = (info.consumer_sequence, self.delivered);
         ensure!(
             delivered == expected,
-            "the broker delivered message {delivered} to this consumer where {expected} was due"
+            "the broker delivered message {delivered} to this consumer instead of message {expected}"
         );
         let (sequence, time) = (info.stream_sequence, nanoseconds(info.published));
         if sequence <= self.position {
@@ -111,11 +111,11 @@ impl Place {
         Ok(true)
     }
 
-    /// What the stream no longer has, up to `last`.
+    /// Skips messages up to `last`, which the stream no longer has.
     fn pass_over(&mut self, last: u64) {
         if last > self.position {
             let gone = self.position + 1;
-            warn!("messages {gone} to {last} are gone from the stream before they were read");
+            warn!("messages {gone} to {last} left the stream before they were read");
             self.lost();
             self.position = last;
         }
@@ -130,7 +130,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// A message by its numbers in the stream and of its consumer.
+    /// Returns a message by its numbers in the stream and at the consumer.
     fn info(stream_sequence: u64, consumer_sequence: u64) -> Info<'static> {
         Info {
             domain: None,

@@ -1,12 +1,12 @@
-//! How slices begin and close.
+//! Opening and closing of slices.
 //!
-//! Shape: [`CloseRule::step`], from one running slice to the next. Invariant: only here does a slice become
-//! the running one, and never a lower one than before.
+//! [`CloseRule::step`] moves from one running slice to the next. Invariant: only this module changes the running slice,
+//! and its number never decreases.
 
 use super::{Cause, Close, CloseRule, CollectorStep, Moment, Slot};
 
 impl<T> CloseRule<T> {
-    /// What happens next, if anything may; to be asked until nothing does.
+    /// Returns the next step, if one is possible. It is called until it returns `None`.
     pub(in super::super) fn step(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let Some(running) = self.running else { return self.begin(now) };
         self.advance_front(now);
@@ -18,14 +18,14 @@ impl<T> CloseRule<T> {
     }
 
     fn advance_front(&mut self, now: Moment) {
-        // Where nobody says any more where the network is, it is where it got to.
+        // If all probes are silent, the front is the last slice with a delta.
         let highest = || self.open.last_key_value().map(|(&slice, _)| slice);
         if let Some(front) = self.front.at(now).or_else(highest) {
             self.front.advance(front, now);
         }
     }
 
-    /// The first slice is known once every probe has spoken, or had the time to.
+    /// Starts with the first slice, which is known once every probe has sent a message or has had time to.
     fn begin(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let crowded = self.pending > self.limits.max_pending;
         let expired = now >= self.waiting_since? + self.limits.quiet;
@@ -34,7 +34,7 @@ impl<T> CloseRule<T> {
         }
         let front = self.front.at(now).or_else(|| self.front.of_all())?;
         let slices = self.waiting.iter().map(|arrival| arrival.slice);
-        // A probe far behind the others does not make them wait for slices that they never had.
+        // The others do not wait for slices that only a probe far behind them has sent.
         let near = slices.filter(|slice| slice.abs_diff(front) <= self.limits.max_skew);
         let first = near.min().unwrap_or(front);
         self.known_from.fill(first);
@@ -43,7 +43,7 @@ impl<T> CloseRule<T> {
         Some(CollectorStep::Begin { slice: first, waiting: std::mem::take(&mut self.waiting) })
     }
 
-    /// After a window without a word all is forgotten: what silence is left is skipped.
+    /// Returns the slice to skip to after a whole window of silence.
     fn end_of_silence(&self, running: u64) -> Option<u64> {
         let furthest = self.front.furthest()?;
         let next = self.open.first_key_value().map_or(furthest, |(&slice, _)| slice.min(furthest));
@@ -96,7 +96,7 @@ impl<T> CloseRule<T> {
         CollectorStep::Close { close, merge: self.release(slice + 1) }
     }
 
-    /// Returns the number of slices up to `slice` since the last one in which anything is owed.
+    /// Returns the number of slices up to `slice` since the last incomplete one.
     fn whole_slices(&self, slice: u64) -> u32 {
         let known_from = self.known_from.iter().copied().max().unwrap_or(0);
         let owed = self.owed.range(..(slice + 1, 0)).next_back();
@@ -107,7 +107,7 @@ impl<T> CloseRule<T> {
     fn run(&mut self, slice: u64) {
         self.running = Some(slice);
         self.front.forget_before(slice);
-        // What has left the window is not owed any more.
+        // Slices that have left the window are no longer owed.
         let oldest = (slice + 1).saturating_sub(self.limits.window);
         self.owed = self.owed.split_off(&(oldest, 0));
     }

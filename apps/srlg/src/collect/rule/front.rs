@@ -1,8 +1,7 @@
-//! [`Front`]: where the network is, whatever the clock of a single probe says.
+//! Front of the network: the slice that most probes have reached, whatever the clock of a single probe says.
 //!
-//! Shape: per probe the slice that it spoke of last. The front is their lower median, over the
-//! probes that are not silent. Invariant: less than half of the probes that speak cannot move it
-//! beyond where the others are.
+//! The front is the lower median of the probes' last slices, over all probes that are not silent. Invariant: a minority
+//! of these probes cannot move the front beyond the other probes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,11 +12,11 @@ use super::Moment;
 pub(super) struct Front {
     quiet: Duration,
     heard: Vec<Option<LastWord>>,
-    /// How far the front has been and since when, both ascending.
+    /// Slices that the front has reached and the times at which it did, both ascending.
     reached: VecDeque<(u64, Moment)>,
 }
 
-/// The slice that a probe spoke of last.
+/// Last slice that a probe sent.
 #[derive(Clone, Copy, Debug)]
 struct LastWord {
     slice: u64,
@@ -29,41 +28,41 @@ impl Front {
         Self { quiet, heard: vec![None; probes], reached: VecDeque::new() }
     }
 
-    /// `probe` spoke of `slice`. Its last word counts, not its highest: a clock may be put right.
+    /// Notes that `probe` has sent `slice`. The last slice counts, not the highest, because a clock may be corrected.
     pub(super) fn hear(&mut self, probe: usize, slice: u64, at: Moment) {
         self.heard[probe] = Some(LastWord { slice, at });
     }
 
-    /// The lower median; none where all are silent.
+    /// Returns the lower median, or `None` if all probes are silent.
     pub(super) fn at(&self, now: Moment) -> Option<u64> {
         let spoke = self.heard.iter().flatten().filter(|heard| heard.at + self.quiet > now);
         lower_median(spoke.map(|heard| heard.slice).collect())
     }
 
-    /// The same over all that ever spoke.
+    /// Returns the lower median over all probes that have ever sent a slice.
     pub(super) fn of_all(&self) -> Option<u64> {
         lower_median(self.heard.iter().flatten().map(|heard| heard.slice).collect())
     }
 
-    /// The front is at `slice` now; it never goes back.
+    /// Moves the front to `slice`, but never back.
     pub(super) fn advance(&mut self, slice: u64, now: Moment) {
         if self.furthest().is_none_or(|furthest| furthest < slice) {
             self.reached.push_back((slice, now));
         }
     }
 
-    /// How far it has been.
+    /// Returns the highest slice that the front has reached.
     pub(super) fn furthest(&self) -> Option<u64> {
         self.reached.back().map(|&(slice, _)| slice)
     }
 
-    /// When it first reached `slice`, or went beyond.
+    /// Returns the time at which the front first reached or passed `slice`.
     pub(super) fn reached(&self, slice: u64) -> Option<Moment> {
         let first = self.reached.iter().find(|(furthest, _)| *furthest >= slice)?;
         Some(first.1)
     }
 
-    /// Forgets what was reached before `slice`.
+    /// Forgets slices before `slice`.
     pub(super) fn forget_before(&mut self, slice: u64) {
         let kept = self.reached.partition_point(|&(furthest, _)| furthest < slice);
         self.reached.drain(..kept);
@@ -77,7 +76,7 @@ impl Front {
         self.heard[probe].is_none_or(|heard| heard.at + self.quiet <= now)
     }
 
-    /// Whether every probe has spoken.
+    /// Returns whether every probe has sent a slice.
     pub(super) fn is_whole(&self) -> bool {
         self.heard.iter().all(Option::is_some)
     }

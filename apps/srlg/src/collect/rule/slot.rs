@@ -1,4 +1,4 @@
-//! [`Slot`]: what was delivered of one open slice. [`Parts`]: of one probe.
+//! Delivered parts of an open slice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use crate::network::subjects::Part;
 
-/// Most parts of a delta: one of all recorders of a default detector has a tenth of them, at the
-/// smallest size of parts.
+/// Maximum number of parts of a delta. With the smallest parts, a delta of all recorders of a default detector has a
+/// tenth of this number.
 const MOST_PARTS: u32 = 1 << 16;
 
-/// The parts that a probe has delivered of a slice.
+/// Parts of a slice that a probe has delivered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parts {
     count: u32,
     numbers: BTreeSet<u32>,
 }
 
-/// A slice that is not closed.
+/// An open slice.
 #[derive(Debug)]
 pub(super) struct Slot<T> {
     parts: BTreeMap<usize, Parts>,
     held: Vec<T>,
     bytes: usize,
-    /// The first message of the slice.
+    /// First message of the slice.
     pub(super) lowest: u64,
 }
 
-/// Whether a delta can have so many parts.
+/// Checks the number of parts of a delta.
 pub(super) fn check(part: Part) -> Result<(), Refusal> {
     let (count, most) = (part.count, MOST_PARTS);
     if count > most { Err(Refusal::Parts { count, most }) } else { Ok(()) }
@@ -37,7 +37,7 @@ pub(super) fn check(part: Part) -> Result<(), Refusal> {
 impl Parts {
     /// Adds `part`, and returns whether it is new.
     pub(super) fn add(&mut self, part: Part) -> bool {
-        // The delta was cut anew, into parts of another size: all of them come again.
+        // If the delta was split again with another part size, all parts arrive again.
         if self.count != part.count {
             self.numbers.clear();
             self.count = part.count;
@@ -59,10 +59,10 @@ impl<T> Default for Slot<T> {
 impl<T> Slot<T> {
     /// Adds a part of `probe`, and returns whether it is new.
     pub(super) fn add(&mut self, probe: usize, part: Part, sequence: u64) -> bool {
-        // Also for what is repeated: it may be the first one of a stream that begins anew.
+        // A repeated part counts, too: it may be the first one of a stream that starts again.
         self.lowest = self.lowest.min(sequence);
         let parts = self.parts.entry(probe).or_default();
-        // What is complete stays so, however it is cut when it comes again.
+        // A complete delta stays complete, even if it arrives again in other parts.
         !parts.are_complete() && parts.add(part)
     }
 
@@ -71,22 +71,22 @@ impl<T> Slot<T> {
         self.bytes += bytes;
     }
 
-    /// What is held, and its bytes; nothing is held any longer.
+    /// Removes and returns the held deltas, with their bytes.
     pub(super) fn release(&mut self) -> (Vec<T>, usize) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes))
     }
 
-    /// How many probes have delivered all of their parts.
+    /// Returns the number of probes that have delivered all parts.
     pub(super) fn complete(&self) -> usize {
         self.parts.values().filter(|parts| parts.are_complete()).count()
     }
 
-    /// Nobody has delivered anything.
+    /// Returns whether no probe has delivered anything.
     pub(super) fn is_silent(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// The parts of `probe`.
+    /// Removes and returns the parts of `probe`.
     pub(super) fn take(&mut self, probe: usize) -> Parts {
         self.parts.remove(&probe).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The rule against a network that is simulated: what is merged, and how often each slice closes.
+//! Tests of the rule with a simulated network: which deltas are merged, and how often each slice closes.
 
 mod cases;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::network::subjects::Part;
 
-/// A delta is its probe, slice and part.
+/// Probe, slice and part of a delta.
 type Token = (usize, u64, u32);
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ fn part_of(probe: usize, slice: u64, part: Part, sequence: u64) -> DeltaArrival<
     DeltaArrival { probe, slice, part, sequence, bytes: 1, delta: (probe, slice, part.number) }
 }
 
-/// A collector without a detector: it remembers what it was told to merge.
+/// A collector without a detector, which records the deltas to merge.
 #[derive(Debug)]
 struct Collector {
     rule: CloseRule<Token>,
@@ -96,7 +96,7 @@ impl Collector {
     }
 }
 
-/// All parts of all deltas of so many slices, in any order; each probe cuts as it likes.
+/// Generates all parts of all deltas of some slices, in any order. Each probe splits its deltas differently.
 fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArrival<Token>>> {
     prop::collection::vec(1u32..4, probes * slices as usize)
         .prop_map(move |counts| {
@@ -113,7 +113,7 @@ fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArri
         })
 }
 
-/// The same for a network of any size, with the number of its probes.
+/// Generates the same for a network of any size, with the number of its probes.
 fn networks() -> impl Strategy<Value = (usize, Vec<DeltaArrival<Token>>)> {
     (1usize..5, 1u64..9)
         .prop_flat_map(|(probes, slices)| (Just(probes), deliveries(probes, slices)))
@@ -123,7 +123,7 @@ fn names(probes: usize) -> Vec<String> {
     (0..probes).map(|probe| format!("p{probe}")).collect()
 }
 
-/// A rule of so many probes at which slice 0 runs.
+/// Returns a rule for `probes` probes whose running slice is 0.
 fn begun(probes: usize) -> CloseRule<Token> {
     let mut rule = CloseRule::new(probes, LIMITS);
     rule.running = Some(0);
@@ -204,7 +204,7 @@ proptest! {
         let memory = killed.rule.state(&names(probes));
         let text = serde_json::to_string(&memory).unwrap();
         let rule = CloseRule::restore(&names(probes), LIMITS, &serde_json::from_str(&text).unwrap());
-        // A snapshot has what is merged; what is held is lost.
+        // A snapshot contains merged deltas, and held deltas are lost.
         let mut restored = Collector::of(rule, killed.merged.clone());
         restored.closed = killed.closed.clone();
         let replay = killed.rule.replay_after(killed.last);

@@ -1,4 +1,4 @@
-//! Tests of the reports that count, and of their evidence about a host.
+//! Tests of reports that count, and of their evidence about a host.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
@@ -16,7 +16,7 @@ fn host(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(0x0a00_0000 + number).into()
 }
 
-/// Two sites, which are asked about the first host of the second view.
+/// Returns two sites, whose watch list has the first host of the second view.
 fn sites() -> Sites {
     let sites = Sites::new(VERSION, &["oslo".to_owned(), "turin".to_owned()], SEED, 3, 1_000);
     let asked = WatchedView { windows: vec![8, 60], hosts: [host(1)].into() };
@@ -24,7 +24,7 @@ fn sites() -> Sites {
     sites
 }
 
-/// A report of `slice` about that host, of contacts with `peers`.
+/// Returns a report of `slice` about that host, with contacts with `peers`.
 fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let mut details = Details::new(SEED);
     details.look_at(&[host(1)], slice * 1000);
@@ -66,7 +66,7 @@ fn evidence_merges_the_details_of_all_sites_and_names_those_that_do_not_answer()
     assert_eq!((sites.spool(0), sites.rejected()), (Some(spool), 0));
 }
 
-/// A report of `slice`, in which the host received 1,000 packets of 125 bytes a second for the minute before.
+/// Returns a report of `slice`, in which the host received 1,000 packets of 125 bytes per second for the last minute.
 fn report_of_flood(slice: u64) -> SiteReport {
     let mut report = report(slice, 10..12);
     let mut details = Details::new(SEED);
@@ -107,7 +107,6 @@ fn rates_of_sites_are_summed_and_their_bounds_are_named() {
     hear(&sites, "oslo", &report_of_flood(97));
     let both = Rates { is_rate_upper_bound: true, ..known(2_000) };
     assert_eq!(rates(99), both, "each site within the minute before its report");
-    // A probe that does not count packets.
     let mut old = serde_json::to_value(report_of_flood(99)).unwrap();
     old["hosts"][0]["details"].as_object_mut().unwrap().remove("volume").unwrap();
     hear(&sites, "oslo", &serde_json::from_value(old).unwrap());
@@ -170,7 +169,7 @@ fn a_report_of_another_version_tells_of_the_spool_alone() {
     assert!(sites.evidence(1, &[host(1)], 8, 100).sites.is_empty());
 }
 
-/// A table of the exporters 192.0.2.1, which sends until the second 90, and 192.0.2.2, at the second `now`.
+/// Returns a table of two exporters: 192.0.2.1 sends until second 90, and 192.0.2.2 until second `now`.
 fn table(now: u64) -> TableState {
     let mut table = WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], None, 1_000, 0);
     for second in 1..=now {
@@ -196,16 +195,14 @@ fn a_silent_exporter_of_a_site_is_remembered_whatever_becomes_of_the_probe() {
     let silent = vec!["192.0.2.1 at oslo".to_owned()];
     hear(&sites, "oslo", &with(110, table(110)));
     assert_eq!(names(&sites, 110), (silent.clone(), 0));
-    // The probe was started again, and has not seen the exporter.
+    // The restarted probe has not seen the exporter.
     let mut anew = WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], None, 1_000, 111_000);
     anew.update(112_000, [([192, 0, 2, 2].into(), 112_000)]);
     hear(&sites, "oslo", &with(112, anew.state()));
     assert_eq!(names(&sites, 112), (silent.clone(), 0));
-    // So was the collector, from a checkpoint.
     let next = self::sites();
     next.restore(&sites.exporters());
     assert_eq!(names(&next, 113), (silent, 0));
-    // A report of another time confirms nothing.
     anew.update(130_000, [1, 2].map(|at| ([192, 0, 2, at].into(), 130_000)));
     hear(&sites, "oslo", &with(130, anew.state()));
     assert_eq!(names(&sites, 140), (vec![], 0));

@@ -11,21 +11,21 @@ use crate::mmdb::as_database;
 use crate::notify::sinks::Sinks;
 use crate::notify::store::Store;
 
-/// Subject of a mistake.
+/// The subject of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Values, which `run` and `collect` reject as well.
+    /// Values of the file, which `run` and `collect` reject as well.
     Values,
-    /// This machine.
+    /// State of this machine, such as missing files.
     Machine,
 }
 use Kind::{Machine, Values};
 
-/// A file with mistakes.
+/// A configuration file with mistakes.
 struct Wrong {
     kind: Kind,
     text: &'static str,
-    /// The lines with the mistakes.
+    /// Lines with mistakes.
     lines: &'static [usize],
 }
 
@@ -37,31 +37,31 @@ const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1'
 
 #[rustfmt::skip]
 const FILES: &[Wrong] = &[
-    // Keys that are unknown, in each table.
+    // Unknown keys in each table.
     wrong(Values, "thresold = 7\n[[view]]\nname = 'a'\npears = 5\n[[rule]]\nname = 'r'\nthresholds = { 60s = 1000 }\nuntil = 3\n\
         [[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\npeer = []\n[[label]]\nname = 'l'\nnetworks = ['192.0.2.1']\ncolor = 1\n\
         [[sink]]\ntype = 'webhook'\nurl = 'http://localhost'\ntimout = '5s'\nretries = 3\n[input]\nexporter = 1\nlistn = 2\n",
         &[1, 4, 8, 12, 16, 20, 21, 23, 24]),
-    // Values of another type.
+    // Values of a wrong type.
     wrong(Values, "slice = 1\ninside = '10.0.0.0/8'\nhttp = 80\n[[view]]\nname = 'a'\npairs = 'many'\n[[rule]]\nname = 'r'\nfor = 'ever'\n\
         thresholds = { 60s = 1000, 1h = 'x' }\n[[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\nports = ['http', 80]\n\
         [[sink]]\ntype = 'file'\npath = '-'\nqueue = -1\nkeep = 'all'\n",
         &[1, 2, 3, 6, 9, 10, 14, 18, 19]),
-    // Words that are not among those that a key can have.
+    // Unknown words as values.
     wrong(Values, "device = 'gpu'\n[[view]]\nname = 'a'\nrole = 'receiver'\nmeasure = 'both'\nonly = 'tcp'\n[[sink]]\ntype = 'pager'\n[input]\nnat = 'yes'\n\
         timestamps = 'now'\n", &[1, 4, 5, 6, 8, 10, 11]),
-    // Hosts and peers that are unknown, or do not go together.
+    // Hosts and peers that are unknown or cannot be combined.
     wrong(Values, "[[view]]\nname = 'a'\nhost = 'port'\n[[view]]\nname = 'b'\npeer = 'ports'\n", &[3, 6]),
     wrong(Values, "[[view]]\nname = 'a'\nhost = 'address+port'\n[[view]]\nname = 'b'\npeer = 'address+port'\npeer-prefix6 = 128\n[[view]]\nname = 'c'\n\
         role = 'source'\nhost = 'address+port'\n[[view]]\nname = 'd'\nhost = 'address+port'\npeer = 'port'\nrole = 'source'\n", &[2, 5, 9, 13]),
     // Text that is not TOML.
     wrong(Values, "slice = \n[[view]]\nname = 'a\n[[rule]\nname = 'r'\n", &[1, 3, 4]),
-    // Keys and tables that come twice.
+    // Keys and tables that occur twice.
     wrong(Values, "slice = '1s'\nslice = '2s'\n[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\n[input]\nlive = true\n", &[2, 6]),
     // Names of exporters.
     wrong(Values, "[[exporter]]\n[[exporter]]\nname = 'a'\nnetworks = ['router', '192.0.2.1']\ninterfaces = { 7 = '', eth0 = 'x', 4294967296 = 'y' }\n",
         &[1, 1, 4, 5, 5, 5]),
-    // Tables of another shape.
+    // Tables of a wrong form.
     wrong(Values, "view = 'x'\nrule = 7\n[sink]\ntype = 'file'\n[label]\n", &[1, 2, 3, 5]),
     // Zeros.
     wrong(Values, "slice = '0s'\ncheckpoint = '0s'\nkeep = '0s'\n[[view]]\nname = 'a'\npairs = 0\n[[rule]]\nname = 'r'\nthresholds = { 60s = 0 }\n\
@@ -71,21 +71,21 @@ const FILES: &[Wrong] = &[
     // Memory that is too small.
     wrong(Values, "[[view]]\nname = 'a'\nmemory = 10\n[[view]]\nname = 'b'\npairs = 1000000\nmemory = 10\n[[view]]\nname = 'c'\npairs = 100000000000\n",
         &[3, 7, 10]),
-    // Lists without anything in them.
+    // Empty lists.
     wrong(Values, "inside = []\n[[view]]\nname = 'a'\ninside = []\n[[rule]]\nname = 'r'\nviews = []\nnetworks = []\nthresholds = {}\n\
         [[allow]]\nwhy = 'w'\nviews = []\nhosts = []\npeers = ['192.0.2.1']\nports = []\n[[label]]\nname = 'l'\nnetworks = []\n\
         [[sink]]\ntype = 'exec'\ncommand = []\n[input]\nlisten = []\nexporters = []\n",
         &[1, 4, 7, 8, 9, 12, 13, 15, 18, 21, 23, 24]),
-    // Texts without anything in them.
+    // Empty texts.
     wrong(Values, "state = ''\n[[view]]\nname = ''\n[[rule]]\nname = ''\nthresholds = { 60s = 1000 }\n[[allow]]\nwhy = ''\nhosts = ['192.0.2.1']\n\
         [[label]]\nname = ''\nnetworks = ['192.0.2.1']\n[[sink]]\nname = ''\ntype = 'file'\npath = ''\n",
         &[1, 3, 5, 8, 11, 14, 16]),
-    // Keys that are missing.
+    // Missing keys.
     wrong(Values, "[[view]]\n[[rule]]\n[[allow]]\n[[label]]\n[[sink]]\nqueue = 3\n", &[1, 2, 2, 3, 3, 4, 4, 5]),
-    // Names of views that are not there, and a view without a rule.
+    // Names of missing views, and a view without a rule.
     wrong(Values, "[[view]]\nname = 'a'\n[[view]]\nname = 'b'\n[[rule]]\nname = 'r'\nviews = ['a', 'c']\nthresholds = { 60s = 1000 }\n\
         [[allow]]\nwhy = 'w'\nviews = ['d']\nhosts = ['192.0.2.1']\n", &[4, 7, 11]),
-    // Names and networks that come twice.
+    // Names and networks that occur twice.
     wrong(Values, "[[view]]\nname = 'a'\n[[view]]\nname = 'a'\n[[rule]]\nname = 'r'\nthresholds = { 60s = 1000, 1m = 2000 }\n\
         [[rule]]\nname = 's'\nthresholds = { 60s = 1000 }\n[[sink]]\nname = 'x'\ntype = 'file'\npath = '-'\n\
         [[sink]]\nname = 'x'\ntype = 'file'\npath = '-'\n", &[4, 7, 9, 16]),
@@ -114,7 +114,7 @@ const FILES: &[Wrong] = &[
     wrong(Machine, "[[sink]]\nname = 'a'\ntype = 'mail'\nserver = 'smtp://localhost:25'\nfrom = 'a@example.net'\nto = ['a@example.net']\n\
         credentials.basic-file = 'DIR/secret'\n[[sink]]\nname = 'b'\ntype = 'mail'\nserver = 'smtp://localhost:25'\nfrom = 'a@example.net'\n\
         to = ['a@example.net']\ntls.ca = 'DIR/none'\n", &[7, 14]),
-    // Options of an input that are out of range, or lack another.
+    // Options of an input that are out of range or need another option.
     wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nreceivers = 0\n", &[4]),
     wrong(Values, "[input]\nlisten = ['127.0.0.1:0']\n", &[2]),
     // An input and a network.
@@ -141,7 +141,7 @@ const FILES: &[Wrong] = &[
         [[sink]]\nname = 'c'\ntype = 'exec'\ncommand = ['no-such-program']\n", &[4, 8, 12]),
     // Addresses of other machines.
     wrong(Machine, "http = '192.0.2.1:8080'\nhttp-public = true\n[input]\nlisten = ['192.0.2.1:2055', '127.0.0.1:0']\nexporters = ['127.0.0.1']\n", &[1, 4]),
-    // Tokens of people.
+    // Tokens of users.
     wrong(Machine, "http-tokens = 'DIR/none'\n", &[1]),
     wrong(Machine, "http-tokens = 'DIR/open'\n", &[1]),
     wrong(Machine, "http-tokens = 'DIR/secret'\n", &[1]),
@@ -152,11 +152,11 @@ const FILES: &[Wrong] = &[
     wrong(Machine, "[network]\nprobes = ['a']\nfolder = 'DIR/none'\n", &[1, 3, 3]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/bad'\n", &[4, 4]),
     wrong(Machine, "state = 'DIR/state'\n[network]\nprobes = ['a']\nfolder = 'DIR/open-key'\n", &[4]),
-    // The problems are those of values and those of the machine.
+    // Problems of values together with problems of the machine.
     wrong(Values, "slice = '0s'\nstate = 'DIR/open'\n[[sink]]\ntype = 'exec'\ncommand = ['/none']\nqueue = 0\n", &[1, 2, 5, 6]),
 ];
 
-/// Makes the files that [`FILES`] name.
+/// Creates the files that [`FILES`] name.
 fn make(folder: &Path) {
     let write = |name: &str, text: &str, mode| {
         let path = folder.join(name);
@@ -188,7 +188,7 @@ fn make(folder: &Path) {
     write("open-key/collector.nk", "no key", 0o644);
 }
 
-/// Writes `text` to a file in `folder`, with an input if it has none.
+/// Writes `text` to a file in `folder`. An input is added if the text has none.
 fn write(folder: &Path, text: &str) -> PathBuf {
     let input = if text.contains("[input]") || text.contains("[network]") { "" } else { INPUT };
     let path = folder.join("srlg.toml");
@@ -197,7 +197,7 @@ fn write(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// The options of a check of the file `config` alone.
+/// Returns the options that check only the file `config`.
 fn args(config: &Path) -> Args {
     Args { config: config.to_owned(), source: InputOptions::default() }
 }
@@ -234,8 +234,8 @@ fn a_view_that_counts_ports_of_answers_is_warned_of() {
         [[view]]\nname = 'c'\nrole = 'destination'\nhost = 'address+port'\nhost-prefix6 = 64\n";
     let config = write(folder.path(), &format!("{input}{views}"));
     let text = check(&args(&config)).unwrap();
-    let warnings: Vec<_> = text.lines().filter(|line| line.contains("warning: in the")).collect();
-    let start = format!("{}:5: warning: in the view a: ports of answers", config.display());
+    let warnings: Vec<_> = text.lines().filter(|line| line.contains("warning: view")).collect();
+    let start = format!("{}:5: warning: view a: ports of replies", config.display());
     assert!(matches!(warnings[..], [line] if line.starts_with(&start)), "{text}");
 }
 
@@ -275,14 +275,14 @@ fn what_can_be_used_is_right_and_is_left_as_it_is() {
     let state = folder.path().join("state");
     let running = Store::open(Some(&state)).unwrap();
     let config = write(folder.path(), network);
-    check(&args(&config)).expect("a state that is in use can be checked");
+    check(&args(&config)).expect("a state in use must pass the check");
     drop(running);
     let files = || {
         let files = fs::read_dir(&state).unwrap().map(|file| file.unwrap().file_name());
         files.collect::<BTreeSet<_>>()
     };
     let before = files();
-    check(&args(&config)).expect("a state that was left can be checked");
+    check(&args(&config)).expect("a state that is no longer in use must pass the check");
     assert_eq!(files(), before);
 }
 

@@ -1,4 +1,4 @@
-//! Background traffic, and four attacks in it.
+//! Background traffic with four attacks.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,25 +7,25 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::IpNet;
 use srlg_input::contact::{TCP_ACK, TCP_SYN};
 
-/// Steps in a second.
+/// Number of steps per second.
 pub(super) const STEPS: u64 = 10;
 
-/// Seconds of a round: the attacks, the window and the time after which alerts end.
+/// Length of a round, in seconds. It contains the attacks, a window and the hold time of alerts.
 pub(super) const ROUND: u64 = 20;
 
-/// Seconds of a round in which attacks are active.
+/// Seconds of a round during which attacks are active.
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
-/// Peers of each attack in a step: 1,000 a second, twice the threshold.
+/// Number of peers of each attack per step. 1,000 per second are twice the threshold.
 const PEERS: u32 = 100;
 
-/// Peers of each host of the carpet in a step.
+/// Number of peers of each host of the attacked network per step.
 const CARPET: u32 = 25;
 
-/// Pairs of the background in a step.
+/// Number of pairs of background traffic per step.
 const BACKGROUND: u32 = 300;
 
-/// An attack, by the alert that it must raise.
+/// A planted attack, given by the alert that it must raise.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlantedAttack {
     pub(super) name: &'static str,
@@ -39,25 +39,25 @@ impl fmt::Display for PlantedAttack {
     }
 }
 
-/// A host by its address, a network with its length.
+/// Returns the address of a host, or a network with its prefix length.
 pub(super) fn name(subject: IpNet) -> String {
     let is_host = subject.prefix_len() == subject.max_prefix_len();
     if is_host { subject.addr().to_string() } else { subject.to_string() }
 }
 
-/// All that is exported, step by step.
+/// The flows that are exported, step by step.
 pub(super) struct Attacks {
     seed: u64,
-    /// Number of times that the attacks are played.
+    /// Number of times the attacks are played.
     pub(super) rounds: u64,
     flooded4: IpAddr,
     flooded6: IpAddr,
     scanner: IpAddr,
-    /// Its /24 is the carpet's.
+    /// First address of the attacked /24 network.
     carpet: u32,
 }
 
-/// A flow of TCP that is exported.
+/// An exported TCP flow.
 pub(super) struct Flow {
     pub(super) source: IpAddr,
     pub(super) destination: IpAddr,
@@ -66,7 +66,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Returns the exporter that sends flows of this pair, of `count`.
+    /// Returns the index of the exporter, out of `count`, that sends the flows of this pair.
     pub(super) fn exporter(&self, count: usize) -> usize {
         let mut hasher = DefaultHasher::new();
         (self.source, self.destination).hash(&mut hasher);
@@ -74,7 +74,7 @@ impl Flow {
     }
 }
 
-/// Numbers in no order: SplitMix64.
+/// Returns a pseudo-random number derived from `number` (SplitMix64).
 fn mixed(number: u64) -> u64 {
     let mut x = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -83,7 +83,7 @@ fn mixed(number: u64) -> u64 {
 }
 
 impl Attacks {
-    /// Makes the attacks of a demonstration of some `seconds`, which come again in each round.
+    /// Creates the attacks of a demonstration that lasts `seconds`. They are repeated in each round.
     pub(super) fn new(seed: u64, seconds: u64) -> Self {
         let host = |number: u64| mixed(seed << 8 | number) as u32;
         Self {
@@ -96,20 +96,20 @@ impl Attacks {
         }
     }
 
-    /// Returns the attacks, by the alerts that they must raise.
+    /// Returns the planted attacks.
     pub(super) fn planted(&self) -> Vec<PlantedAttack> {
         let carpet = IpNet::new_assert(Ipv4Addr::from_bits(self.carpet).into(), 24);
         [
             ("a flood of one host", "fan-in", self.flooded4.into()),
             ("a flood of one host", "fan-in", self.flooded6.into()),
             ("a scan", "outside", self.scanner.into()),
-            ("a flood of a whole network", "fan-in", carpet),
+            ("a flood of a network", "fan-in", carpet),
         ]
         .map(|(name, view, subject)| PlantedAttack { name, view, subject })
         .to_vec()
     }
 
-    /// The flows of a step.
+    /// Returns the flows of a step.
     pub(super) fn step(&self, step: u64) -> Vec<Flow> {
         let number =
             |at: u32, of: u64| mixed(mixed(self.seed << 40 | step << 8 | of) ^ u64::from(at));
@@ -141,7 +141,7 @@ impl Attacks {
             let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
             attempt(self.scanner, scanned.into(), 445);
         }
-        // Each of the sources to all hosts of the network, fewer than make a scan.
+        // Each source contacts all hosts of the network, which are too few for a scan alert.
         for at in 0..CARPET {
             let source = outside4(number(at, 4));
             for host in 0..256 {

@@ -1,4 +1,4 @@
-//! Exporters of NetFlow v9.
+//! NetFlow v9 exporters.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
@@ -9,11 +9,11 @@ use srlg_input::contact::TCP;
 
 use super::attacks::{Attacks, Flow, STEPS};
 
-/// Records of a datagram: 30 of IPv6 are 1,320 bytes.
+/// Maximum number of records per datagram. 30 IPv6 records have 1,320 bytes.
 const RECORDS: usize = 30;
 
-/// Fields of the templates 256 and 257: source, destination, packets, end of the flow, protocol, flags and port of the
-/// destination, in IPv4 and IPv6.
+/// Templates 256 for IPv4 and 257 for IPv6. The fields are source, destination, packets, end of the flow, protocol,
+/// TCP flags and destination port.
 const TEMPLATES: [[u16; 16]; 2] = [
     [256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
     [257, 7, 27, 16, 28, 16, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2],
@@ -26,8 +26,8 @@ struct Exporter {
     number: u32,
 }
 
-/// Starts a thread that exports all steps of `length` at their time, each flow by one of the exporters that send
-/// to `to`.
+/// Starts a thread that exports all steps of `length` in real time. Each flow is sent by one of the exporters, which
+/// send to the addresses `to`.
 pub(super) fn start(
     attacks: Attacks,
     to: &[SocketAddr],
@@ -35,8 +35,8 @@ pub(super) fn start(
 ) -> Result<JoinHandle<Result<()>>> {
     let started = Instant::now();
     let exporter = |&to: &SocketAddr| -> Result<Exporter> {
-        let socket = UdpSocket::bind("127.0.0.1:0")
-            .context("cannot open a socket of the exporter of the demonstration")?;
+        let socket =
+            UdpSocket::bind("127.0.0.1:0").context("cannot open a socket for the exporter")?;
         Ok(Exporter { socket, to, started, number: 0 })
     };
     let mut exporters = to.iter().map(exporter).collect::<Result<Vec<_>>>()?;
@@ -45,7 +45,7 @@ pub(super) fn start(
     thread::Builder::new().name("export".to_owned()).spawn(work).context("cannot start a thread")
 }
 
-/// Sends the flows of a step, when it is over.
+/// Sends the flows of a step at the end of the step.
 fn send(exporters: &mut [Exporter], attacks: &Attacks, step: u64) -> Result<()> {
     let (count, flows) = (exporters.len(), attacks.step(step));
     let due = Duration::from_millis((step + 1) * 1_000 / STEPS);
@@ -96,7 +96,7 @@ impl Exporter {
         }
         bytes.extend(sets);
         self.number += 1;
-        self.socket.send_to(&bytes, self.to).context("cannot send exports of the demonstration")?;
+        self.socket.send_to(&bytes, self.to).context("cannot send exports")?;
         Ok(())
     }
 }

@@ -1,7 +1,8 @@
 //! The demonstration of a network: three exporters, three probes, a broker and a collector on this machine.
 //!
-//! All but the exporters are processes in a temporary folder, which stop with the demonstration. Every site sees a third
-//! of the pairs of each attack. The collector writes its notifications to a file, which is read here.
+//! All parts except the exporters are processes in a temporary folder, which stop with the demonstration. Each site
+//! sees a third of the pairs of each attack. The collector writes its notifications to a file, which this module
+//! reads.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -22,20 +23,20 @@ const PROBES: [&str; 3] = ["lisbon", "oslo", "turin"];
 const CONFIG_FILE: &str = "srlg.toml";
 const ALERTS_FILE: &str = "alerts.ndjson";
 
-/// Longest start of a process on a slow machine.
+/// Longest time that a process may need to start on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Time between two looks at a file or a process.
+/// Interval at which files and processes are checked.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Plays `attacks` to three probes, whose collector has a page at `http`.
+/// Plays `attacks` to three probes. Their collector serves a web page at `http`.
 pub(super) fn play(
     attacks: Attacks,
     length: Duration,
     http: SocketAddr,
     verdict: &mut Verdict,
 ) -> Result<()> {
-    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let folder = folder.path();
     let broker = start_broker(folder, http)?;
     let mut collector = Node::start(folder, "collect", &["collect", "--config", CONFIG_FILE])?;
@@ -47,17 +48,17 @@ pub(super) fn play(
         args.extend([&broker, "--listen", "127.0.0.1:0", "--exporters", "127.0.0.1"]);
         args.extend(["--sampling", "1"]);
         let mut probe = Node::start(folder, name, &args)?;
-        to.push(probe.wait_for("receives exports of flows at ")?.parse()?);
+        to.push(probe.wait_for("receiving flow exports on ")?.parse()?);
         nodes.push(probe);
     }
-    announce("three exporters send NetFlow v9 to a probe each", &page, length, &attacks)?;
+    announce("three exporters send NetFlow v9 to one probe each", &page, length, &attacks)?;
     let exporter = exporter::start(attacks, &to, length)?;
     let (started, mut read) = (Instant::now(), 0);
     while verdict.may_change(started.elapsed(), length) {
         thread::sleep(PAUSE);
         nodes.iter_mut().try_for_each(Node::check)?;
         let text = fs::read_to_string(folder.join(ALERTS_FILE)).unwrap_or_default();
-        // A line without an end is still being written.
+        // A line without a line break is still being written.
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         for line in text[read..end].lines() {
             verdict.take(serde_json::from_str(line)?, started.elapsed())?;
@@ -69,8 +70,8 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Sets up the network in `folder`, and starts its broker. The slices before the first ones of the slowest probe close at
-/// the deadline, which has passed before the attacks start.
+/// Sets up the network in `folder`, and starts its broker. Slices before the start of the slowest probe close at the
+/// deadline, which is before the attacks start.
 fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
     let configure = |broker: &str| {
         let text = format!(
@@ -81,7 +82,7 @@ fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
         );
         fs::write(folder.join(CONFIG_FILE), text).context("cannot write into the temporary folder")
     };
-    // The address is known when the broker has started, which needs its keys.
+    // The broker needs its keys to start, and its address is known only after the start.
     configure("localhost")?;
     let mut setup = Node::start(folder, "setup", &["setup", "--config", CONFIG_FILE])?;
     let status = setup.child.wait()?;
@@ -93,7 +94,7 @@ fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
     Ok(broker)
 }
 
-/// A process, which dies with this value.
+/// A process that is killed when this value is dropped.
 struct Node {
     name: &'static str,
     child: Child,
@@ -103,19 +104,19 @@ struct Node {
 impl Node {
     fn start(folder: &Path, name: &'static str, args: &[&str]) -> Result<Self> {
         let log = folder.join(format!("{name}.log"));
-        let program = std::env::current_exe().context("cannot find the file of this program")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let mut command = Command::new(program);
         command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(File::create(&log)?).spawn();
         Ok(Self { name, child: child.with_context(|| format!("cannot start {name}"))?, log })
     }
 
-    /// Waits for a line of the log with `text`, and returns what follows it.
+    /// Waits for a log line with `text`, and returns the rest of the line.
     fn wait_for(&mut self, text: &str) -> Result<String> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
             let log = self.log();
-            // A line without an end is still being written.
+            // A line without a line break is still being written.
             let lines = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
             if let Some((_, rest)) = lines.filter_map(|line| line.split_once(text)).next() {
                 return Ok(rest.trim().to_owned());
@@ -123,16 +124,16 @@ impl Node {
             self.check()?;
             thread::sleep(PAUSE);
         }
-        bail!("{} has not started within {PATIENCE:?}: {}", self.name, self.last_line())
+        bail!("{} did not start within {PATIENCE:?}: {}", self.name, self.last_line())
     }
 
-    /// Fails if the process has ended.
+    /// Returns an error if the process has stopped.
     fn check(&mut self) -> Result<()> {
         self.child.try_wait()?.map_or(Ok(()), |status| Err(self.failure(status)))
     }
 
     fn failure(&self, status: ExitStatus) -> Error {
-        anyhow!("{} ended, {status}: {}", self.name, self.last_line())
+        anyhow!("{} stopped ({status}): {}", self.name, self.last_line())
     }
 
     fn last_line(&self) -> String {
@@ -146,7 +147,7 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // A process that has ended cannot be killed, and is gone as well.
+        // Killing fails if the process has already stopped.
         let _gone = self.child.kill();
         let _gone = self.child.wait();
     }

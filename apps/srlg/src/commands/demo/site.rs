@@ -1,4 +1,4 @@
-//! The demonstration of one site: an exporter, and a monitor in this process.
+//! The demonstration of one site: an exporter and a monitor in this process.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ use crate::show::web::{Visitors, Web};
 
 const INPUT: &str = "[input]\nlisten = ['127.0.0.1:0']\nexporters = ['127.0.0.1']\nsampling = 1\n";
 
-/// Plays `attacks` to a monitor with a page at `http`.
+/// Plays `attacks` to a monitor with a web page at `http`.
 pub(super) fn play(
     attacks: Attacks,
     length: Duration,
@@ -33,14 +33,13 @@ pub(super) fn play(
     let config = Config::parse(&[GENERAL, INPUT, RULE].concat())?;
     let mut monitor = Monitor::new(&config, random_seed()?)?;
     let mut input = Input::open(&config.source)?;
-    let to =
-        *input.addresses().first().context("the monitor of the demonstration listens nowhere")?;
+    let to = *input.addresses().first().context("the monitor has no listen address")?;
     let (boards, latest) = tokio::sync::watch::channel(Arc::new(Board::default()));
     let store = Store::open(None)?;
     let mut recorder = Recorder::start(store.clone(), config.general.keep)?;
     let web = Web::start(http, Visitors::default(), latest, &store)?;
     let memory = monitor.memory_bytes() as f64 / 1e6;
-    let what = format!("detectors take {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
+    let what = format!("the detectors need {memory:.1} MB; an exporter sends NetFlow v9 to {to}");
     announce(&what, &format!("http://{}/", web.address()), length, &attacks)?;
     let exporter = exporter::start(attacks, &[to], length)?;
     let (started, mut shown_ms, mut look) = (Instant::now(), 0, Every::new(LOOK));

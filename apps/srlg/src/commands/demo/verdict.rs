@@ -1,4 +1,5 @@
-//! Whether each attack raised one alert in each round, with one start and one end, and nothing else did.
+//! The verdict: each attack must raise one alert per round with one start and one end, and there must be no other
+//! alert.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -12,10 +13,10 @@ use super::attacks::{Attacks, PlantedAttack, name};
 use crate::alerts::Status;
 use crate::notify::notice::Notice;
 
-/// How long after the demonstration the last end may come.
+/// Longest time after the demonstration for the last end of an alert.
 const LATEST: Duration = Duration::from_secs(20);
 
-/// The planted attacks, and the notifications that came.
+/// The planted attacks and the received notifications.
 pub(super) struct Verdict {
     planted: Vec<(PlantedAttack, Vec<Notice>)>,
     rounds: usize,
@@ -24,7 +25,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Expects the alerts of `attacks`, and writes all that come to the file `alerts`.
+    /// Creates a verdict on the alerts of `attacks`. All notifications are written to the file `alerts`.
     pub(super) fn new(attacks: &Attacks, alerts: Option<&Path>) -> Result<Self> {
         let create = |path: &Path| {
             File::create(path).with_context(|| format!("cannot write to {}", path.display()))
@@ -35,7 +36,7 @@ impl Verdict {
         Ok(Self { planted, rounds, others: Vec::new(), file })
     }
 
-    /// Takes, prints and writes a notification that came `at` this time of the demonstration.
+    /// Records and prints a notification that was received `at` this time of the demonstration.
     pub(super) fn take(&mut self, notice: Notice, at: Duration) -> Result<()> {
         let Notice { status, severity, ref text, .. } = notice;
         writeln!(io::stdout(), "{:5.1} s  {status:<6} {severity:<8} {text}", at.as_secs_f64())?;
@@ -54,14 +55,15 @@ impl Verdict {
         Ok(())
     }
 
-    /// Returns whether more may come after `elapsed` of a demonstration of some `length`: a busy machine is late.
+    /// Returns whether more notifications are expected after `elapsed` of a demonstration of this `length`. They may
+    /// be late on a busy machine.
     pub(super) fn may_change(&self, elapsed: Duration, length: Duration) -> bool {
         let has_ended =
             |(_, alerts): &(PlantedAttack, Vec<Notice>)| count(alerts, Status::End) >= self.rounds;
         elapsed < length || elapsed < length + LATEST && !self.planted.iter().all(has_ended)
     }
 
-    /// Prints the verdict, and returns whether all is right.
+    /// Prints the verdict, and returns whether all alerts are as expected.
     pub(super) fn print(&self) -> io::Result<bool> {
         let mut out = io::stdout().lock();
         let mut is_right = self.others.is_empty();
@@ -70,14 +72,14 @@ impl Verdict {
             let ids: BTreeSet<_> = alerts.iter().map(|alert| alert.id).collect();
             let is_once = [starts, ends, ids.len()] == [self.rounds; 3];
             is_right &= is_once;
-            let word = if is_once { "right" } else { "WRONG" };
+            let word = if is_once { "ok" } else { "WRONG" };
             let subject = name(planted.subject);
             let plural = |count| if count == 1 { "" } else { "s" };
             let (of_starts, of_ends) = (plural(starts), plural(ends));
             writeln!(out, "{word}: {subject}: {starts} start{of_starts}, {ends} end{of_ends}")?;
         }
         for other in &self.others {
-            writeln!(out, "WRONG: {} of {} was not planted", other.status, other.subject())?;
+            writeln!(out, "WRONG: unexpected {} of {}", other.status, other.subject())?;
         }
         Ok(is_right)
     }

@@ -1,4 +1,4 @@
-//! The command line, and the detector that it asks for.
+//! Options of the command and the detector that they describe.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use srlg_host::config::{HashFamily, random_seed};
 use srlg_host::{Config, Device, SlidingDetector};
 use srlg_input::{InputOptions, ViewOptions};
 
-/// Several threads may hand on what came at one time, one after the other.
+/// Default grace time of live input. Reading threads may deliver contacts of the same time one after the other.
 const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Options of `srlg detect`.
 #[derive(Debug, clap::Args)]
 #[command(group(ArgGroup::new("source").required(true).args(["input", "listen", "interface", "kafka", "nats"])))]
 pub struct Args {
-    /// Where contacts come from.
+    /// Source of contacts.
     #[command(flatten)]
     pub source: InputOptions,
 
-    /// What is measured.
+    /// Hosts and peers to count.
     #[command(flatten)]
     pub view: ViewOptions,
 
-    /// Distinct opposite hosts that make a super point
+    /// Least number of distinct peers of a super point
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub threshold: u32,
 
@@ -31,27 +31,28 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_slice)]
     pub slice: Duration,
 
-    /// Slices in the window
+    /// Length of the window, in slices
     #[arg(long, value_name = "SLICES", default_value_t = 300)]
     pub window: u32,
 
-    /// Slices that a packet may be late and still count in its own [default: window - 1]
+    /// Largest delay with which a contact still counts in its own slice, in slices [default: window - 1]
     #[arg(long, value_name = "SLICES")]
     pub late: Option<u32>,
 
-    /// How long after its end a slice waits for contacts on their way [default: 100ms of what is live, else 0s]
+    /// Time that a slice waits after its end for late contacts [default: 100ms for live input, else 0s]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub grace: Option<Duration>,
 
-    /// A time stamp further ahead than this is rejected as broken [default: only those from later than tomorrow]
+    /// Ignore contacts further ahead of the running slice than this [default: only those more than a day ahead of the
+    /// system clock]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub max_gap: Option<Duration>,
 
-    /// Where to run: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
+    /// Device: auto (the first GPU, else the CPU), cpu, cuda or cuda:N
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Auto)]
     pub device: Device,
 
-    /// Scheme, sizes and sampling: tagged recorders, or the paper's as printed
+    /// Scheme, sizes and sampling: tagged recorders (default), or those of the paper
     #[arg(long, value_enum, default_value = "default")]
     pub preset: Preset,
 
@@ -59,19 +60,21 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
-    /// Somebody may send traffic to mislead: hash by HalfSipHash-1-3, with a seed from the system's randomness unless --seed gives a secret one
+    /// Protect against crafted traffic: hash with HalfSipHash-1-3 and a random seed, unless --seed gives a secret one
     #[arg(long)]
     pub hostile: bool,
 
-    /// table: a line per host, with its peak; ndjson, csv: a line per super point and slice
+    /// Output format: table has one line per host with its peak, ndjson and csv have one line per super point and
+    /// slice
     #[arg(long, value_enum, default_value = "table")]
     pub output: Format,
 
-    /// Opposite hosts to show below each super point: up to N out of a sample of 64, the last seen first, each with the slice in which that was; the preset paper has no sample
+    /// Number of sampled peers to show per super point, at most 64, most recent first; not available with the preset
+    /// paper
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub peers: usize,
 
-    /// In the table, too, a line per super point and slice
+    /// Show one line per super point and slice in the table as well
     #[arg(long)]
     pub every_slice: bool,
 }
@@ -90,13 +93,13 @@ pub enum Format {
 }
 
 impl Args {
-    /// How long after its end a slice waits.
+    /// Returns the time that a slice waits after its end for late contacts.
     pub fn grace(&self) -> Duration {
         let default = if self.source.is_live() { LIVE_GRACE } else { Duration::ZERO };
         self.grace.unwrap_or(default)
     }
 
-    /// The detector that the options describe.
+    /// Creates the detector that the options describe.
     pub fn detector(&self) -> Result<SlidingDetector> {
         let preset = match self.preset {
             Preset::Paper => Config::paper(),
@@ -105,15 +108,15 @@ impl Args {
         let config = Config {
             threshold: self.threshold,
             window: self.window,
-            // Very large thresholds need longer linear estimators than the presets', of whole lines.
+            // Very large thresholds need longer linear estimators than the presets have, in whole cache lines.
             linear_width: preset.linear_width.max(self.threshold.div_ceil(2).next_multiple_of(32)),
             ..self.hashing(preset)?
         };
         Ok(SlidingDetector::new(config, self.device)?)
     }
 
-    /// `preset` with the hashes that the options ask for. A seed from the system is told to
-    /// nobody: who knows it can choose traffic for it.
+    /// Returns `preset` with the hash family and seed of the options. A random seed is never shown, because anyone who
+    /// knows it can craft traffic.
     fn hashing(&self, preset: Config) -> Result<Config> {
         Ok(match (self.hostile, self.seed) {
             (false, seed) => Config { seed: seed.unwrap_or(0), ..preset },
@@ -126,7 +129,7 @@ impl Args {
 fn parse_slice(text: &str) -> Result<Duration> {
     let slice = humantime::parse_duration(text)?;
     if slice.is_zero() || !slice.subsec_nanos().is_multiple_of(1_000_000) {
-        bail!("give a whole number of milliseconds, at least 1");
+        bail!("must be a whole number of milliseconds and at least 1ms");
     }
     Ok(slice)
 }

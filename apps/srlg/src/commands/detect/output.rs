@@ -1,4 +1,4 @@
-//! Reports on standard output: a table, or a line for each super point and slice, as rows, ndjson or CSV.
+//! Reports on standard output, as a table of hosts, or as rows, NDJSON or CSV with one line per super point and slice.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Stdout, Write};
@@ -15,33 +15,33 @@ pub(super) struct Output {
     writer: BufWriter<Stdout>,
     style: Style,
     slice_ms: u64,
-    /// Until it is written.
+    /// Header line. `None` once it is written.
     header: Option<String>,
-    /// How hosts and peers are packed.
+    /// Packing of hosts and of peers.
     packings: [Packing; 2],
-    /// Sample peers of a super point, at most.
+    /// Maximum number of sampled peers per super point.
     most_peers: usize,
-    /// Whether exporters tell of contacts, which may sample them.
+    /// Whether the input consists of exports, which may be sampled.
     are_exports: bool,
 }
 
 enum Style {
-    /// One line per host, at the end.
+    /// One line per host at the end of the run.
     Peaks(BTreeMap<Name, Peak>),
-    /// One line per super point and slice, as they come.
+    /// One line per super point and slice, after each slice.
     Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>),
 }
 
-/// What is remembered of a host for the table.
+/// The line of a host in the table.
 struct Peak {
     cardinality: f64,
     slice: u64,
     first: u64,
     last: u64,
     slices: u64,
-    /// Those of the last slice.
+    /// Sampled peers in the last slice.
     peers: Vec<Peer>,
-    /// The count without sampling, as text; empty where no exporter tells.
+    /// Possible counts without sampling, as text. Empty if the input is not an export.
     unsampled: String,
 }
 
@@ -61,12 +61,12 @@ impl Output {
         Self { writer, style, slice_ms, header: Some(header), packings, most_peers, are_exports }
     }
 
-    /// Takes one report, and how the contacts were sampled that count in the report.
+    /// Writes a report. `sampling` is the sampling of its contacts.
     pub(super) fn report(&mut self, report: &SliceReport, sampling: Sampling) -> Result<()> {
         self.write(report, sampling).context("cannot write to standard output")
     }
 
-    /// Writes what waits for the end.
+    /// Writes the output that has to wait for the end of the run.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.write_end().context("cannot write to standard output")
     }
@@ -87,7 +87,7 @@ impl Output {
                 }
             }
         }
-        // Somebody may be reading along.
+        // A reader may be waiting for the next lines.
         self.writer.flush()
     }
 
@@ -143,7 +143,7 @@ fn remember(
     peak.peers = peers;
 }
 
-/// A super point, as it is written.
+/// A super point in the output.
 #[derive(Serialize)]
 struct Point {
     host: Name,
@@ -154,7 +154,7 @@ struct Point {
     peers: Vec<Peer>,
 }
 
-/// A sample peer, as it is written.
+/// A sampled peer in the output.
 #[derive(Clone, Serialize)]
 struct Peer {
     host: Name,
@@ -162,7 +162,7 @@ struct Peer {
 }
 
 impl Point {
-    /// Makes the line of `point`, with the names of its host and of at most `most_peers` of its sample peers, those seen last.
+    /// Creates the output of `point` with at most `most_peers` of its sampled peers, most recent first.
     fn new(point: &SuperPoint, [hosts, peers]: [Packing; 2], most_peers: usize) -> Self {
         let &SuperPoint { host, cardinality, std_error, range, .. } = point;
         let sample = point.peers.iter().take(most_peers);
@@ -172,7 +172,7 @@ impl Point {
     }
 }
 
-/// A line per peer, below that of its host.
+/// Writes one indented line per peer, below the line of its host.
 fn indented(to: &mut dyn Write, peers: &[Peer]) -> io::Result<()> {
     for peer in peers {
         let Peer { host, last_seen } = peer;
@@ -186,15 +186,15 @@ struct Line<'a> {
     pub(super) slice: u64,
     pub(super) start_ms: u64,
     pub(super) end_ms: u64,
-    /// With as many sample peers as are asked for.
+    /// Super point with the requested number of sampled peers.
     pub(super) point: &'a Point,
-    /// Whether sample peers are asked for.
+    /// Whether sampled peers are requested.
     pub(super) has_peers: bool,
-    /// Where exporters tell of contacts.
+    /// Sampling of the contacts, if the input consists of exports.
     pub(super) sampling: Option<Sampling>,
 }
 
-/// The line before all others.
+/// Returns the header line, which may be empty.
 fn header(args: &Args) -> String {
     let columns = match args.output {
         Format::Csv => "slice,start_ms,end_ms,host,cardinality,std_error,lower_bound",
@@ -217,12 +217,13 @@ fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
-/// The most opposite hosts that there may be without sampling; none of a lower bound.
+/// Returns the largest possible number of peers without sampling. `None` if the count is a lower bound or a rate is
+/// unknown.
 fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
 }
 
-/// A line of JSON: the super point with the keys of the library, and what `detect` knows besides.
+/// A line of JSON: the super point with the keys of the library, and further keys of `detect`.
 #[derive(Serialize)]
 struct Object<'a> {
     slice: u64,
@@ -232,7 +233,7 @@ struct Object<'a> {
     point: &'a Point,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
-    /// Between which counts that without sampling lies; without an upper one where a rate is unknown.
+    /// Bounds of the count without sampling. There is no upper bound if a rate is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
@@ -245,7 +246,8 @@ fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
-/// Peers are one column: each with the slice in which it was seen last, `192.0.2.1@7`, and spaces between.
+/// Writes a line of CSV. Peers are one column, separated by spaces. Each peer has the slice in which it was last seen,
+/// such as `192.0.2.1@7`.
 fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     let Line { slice, start_ms, end_ms, point, has_peers, sampling } = line;
     let Point { host, cardinality, std_error, .. } = point;
@@ -280,7 +282,7 @@ fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     indented(to, &point.peers)
 }
 
-/// The count without sampling, as a column of text.
+/// Returns the possible counts without sampling, as a column of text.
 fn unsampled(point: &Point, sampling: Sampling) -> String {
     let cardinality = point.cardinality;
     match unsampled_most(point, sampling) {

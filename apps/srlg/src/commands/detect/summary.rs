@@ -1,4 +1,4 @@
-//! The summary of a run on standard error.
+//! Summary of a run on standard error.
 
 use std::io::{self, Write};
 
@@ -6,12 +6,12 @@ use srlg_input::Status;
 
 use super::Totals;
 
-/// Background up to which the paper's estimate is clear: see docs/measurements.md.
+/// Largest background at which the paper's estimate is reliable; see `docs/measurements.md`.
 const CLEAR_BACKGROUND: f64 = 0.01;
 
-/// Prints what became of every packet, and what it cost.
+/// Prints the counters, the speed and the memory of the run.
 pub(super) fn print(totals: &Totals, status: &Status) {
-    // Nobody is left to tell where standard error is closed or full.
+    // Errors of standard error are ignored, because there is no other place to report them.
     let _nobody_listens = write(&mut io::stderr().lock(), totals, status);
 }
 
@@ -21,15 +21,18 @@ fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()
     write_status(to, status)?;
     writeln!(
         to,
-        "dropped    {} too late, {} from the future, {} with no measured endpoint",
+        "dropped    {} too late, {} from the future, {} outside of the view",
         totals.too_late, totals.future, totals.unmeasured
     )?;
     if totals.without_port > 0 {
-        writeln!(to, "ports      {} contacts without a port left out", totals.without_port)?;
+        writeln!(to, "ports      {} contacts without a port ignored", totals.without_port)?;
     }
     if totals.refused > 0 {
         let refused = totals.refused;
-        writeln!(to, "ipv6       {refused} contacts left out: the preset paper takes IPv4 alone")?;
+        writeln!(
+            to,
+            "ipv6       {refused} contacts ignored, because the preset paper supports only IPv4"
+        )?;
     }
     if !totals.sampled.is_empty() {
         let sampled = totals.sampled;
@@ -48,7 +51,7 @@ fn write(to: &mut impl Write, totals: &Totals, status: &Status) -> io::Result<()
     write_warnings(to, totals)
 }
 
-/// A line for each source of contacts, and for each exporter.
+/// Writes a line for each kind of input and for each exporter.
 fn write_status(to: &mut impl Write, status: &Status) -> io::Result<()> {
     let Status { packets, flows, sockets, drops, exporters, broker } = status;
     if let Some(packets) = packets {
@@ -73,8 +76,8 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
     if totals.background > CLEAR_BACKGROUND {
         writeln!(
             to,
-            "srlg: warning: other hosts' contacts set up to {:.1} % of an estimator; beyond {:.1} % \
-             the paper's estimate reports false super points: use --preset default",
+            "srlg: warning: contacts of other hosts filled {:.1} % of an estimator; above {:.1} %, \
+             the paper's estimate reports false super points; use --preset default",
             totals.background * 100.0,
             CLEAR_BACKGROUND * 100.0
         )?;
@@ -82,20 +85,20 @@ fn write_warnings(to: &mut impl Write, totals: &Totals) -> io::Result<()> {
     if totals.future > 0 {
         writeln!(
             to,
-            "srlg: warning: {} contacts have time stamps from the future and were dropped",
+            "srlg: warning: {} contacts with a time in the future were dropped",
             totals.future
         )?;
     }
     Ok(())
 }
 
-/// Peak memory of this process, where the system tells.
+/// Returns the peak memory of this process as text, if the system reports it.
 fn peak_memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     match kib {
         Some(kib) => format!("process peak {:.1} MB", kib as f64 * 1024.0 / 1e6),
-        None => "process peak unknown on this system".to_owned(),
+        None => "peak of the process unknown".to_owned(),
     }
 }

@@ -11,10 +11,10 @@ use crate::notify::notice::Notice;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The first second of a test.
+/// First second of a test.
 const START: u64 = 1_000_000;
 
-/// A monitor of two views, of addresses and of ports, whose slices have a grace.
+/// Returns a monitor of two views, one of addresses and one of ports, whose slices have a grace period.
 fn monitor(grace: &str) -> Monitor {
     Monitor::new(&config(grace), 1).unwrap()
 }
@@ -30,7 +30,7 @@ fn config(grace: &str) -> Config {
     Config::parse(&text).unwrap()
 }
 
-/// Numbers that look random.
+/// A generator of pseudorandom numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -50,7 +50,7 @@ impl Numbers {
             Host::v4(0xc633_0000 + peer)
         };
         let hosts = [[10, 0, 0, 1], [10, 0, 0, 2], [10, 0, 0, 3 + host as u8]];
-        // Some hosts have many peers for some seconds.
+        // Some hosts have many peers for a few seconds.
         let is_flood = (now_ns / SECOND) % 20 < 6 && self.below(2) == 0;
         let host = if is_flood { hosts[0] } else { hosts[2] };
         let mut contact = Contact::new(now_ns - self.below(early_ns), source, host.into());
@@ -61,7 +61,7 @@ impl Numbers {
     }
 }
 
-/// Returns the counts of each view: late, allowed, hits of the allowance, without a port, and too late.
+/// Returns the counts of each view: late, allowed, hits of the allow list, without a port, and too late.
 fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
     let board = monitor.board(&srlg_input::Status::default());
     let counts = board
@@ -71,13 +71,13 @@ fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
     counts.collect()
 }
 
-/// Returns `notice` without the shares of prefixes, of which there are too many for exact counts.
+/// Returns `notice` without the shares of prefixes, which are too many for exact counts.
 fn comparable(mut notice: Notice) -> Notice {
     notice.top_prefixes.clear();
     notice
 }
 
-/// Returns all that the detector of a view has seen.
+/// Returns the state of the detector of a view.
 fn detector(monitor: &mut Monitor, view: usize) -> Snapshot {
     monitor.snapshot(view).unwrap().with_attachment(Vec::new())
 }
@@ -89,7 +89,7 @@ fn a_tap_does_what_one_thread_does() {
         let (mut sink, mut numbers) = (other.tap().unwrap(), Numbers(7));
         let mut told = (Vec::new(), Vec::new());
         for step in 0..2_400_u64 {
-            // A long silence, and a pause of the main thread.
+            // These are a long silence and a pause of the main thread.
             let step = if step > 1_500 { step + 40_000 } else { step };
             let now_ns = (START * 20 + step) * SECOND / 20;
             let is_stalled = (700..760).contains(&step);
@@ -98,7 +98,7 @@ fn a_tap_does_what_one_thread_does() {
                 other.pass(now_ns).unwrap();
             }
             let block = 1 + numbers.below(if step % 50 == 0 { 9_000 } else { 60 });
-            // Contacts move the clock of one thread, and so none may be early.
+            // With one thread, contacts move the clock, so none may be early.
             let early_ns = if is_stalled { 1 } else { early_ns };
             let contacts: Vec<_> = (0..block).map(|_| numbers.contact(now_ns, early_ns)).collect();
             contacts.iter().for_each(|contact| one.take(contact).unwrap());
@@ -128,7 +128,6 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
     }
     let blocks = |thread| {
         let mut numbers = Numbers(thread);
-        // Ten blocks a second.
         (0..BLOCKS).map(move |block| {
             let now_ns = start_ns + block * SECOND / 10;
             (0..700).map(|_| numbers.contact(now_ns, SECOND)).collect::<Vec<_>>()
@@ -141,7 +140,7 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
             let (newest, ended) = (&newest, &ended);
             scope.spawn(move || {
                 for (number, block) in (0..).zip(blocks(thread)) {
-                    // No thread is two seconds behind another one, or contacts may be too late.
+                    // No thread may be two seconds behind another one, because contacts could be too late.
                     while number * THREADS > newest.load(Relaxed) + 20 {
                         thread::yield_now();
                     }
@@ -214,7 +213,7 @@ fn contacts_that_are_too_late_count_as_with_one_thread() {
     sink.take(&contacts).unwrap();
     assert_eq!(counts(one), counts(other));
     assert!(counts(other).iter().all(|[.., too_late]| *too_late == 99));
-    // Slices of long ago must not pile up while no slice closes.
+    // Slices of long ago must not accumulate while no slice closes.
     let [of_one, of_other] = [one, other].map(|monitor| {
         let snapshot = monitor.snapshot(0).unwrap();
         let attachment: serde_json::Value = serde_json::from_slice(snapshot.attachment()).unwrap();

@@ -1,12 +1,14 @@
-//! `nats.conf`: TLS for everybody, a key per client, and what each may do.
+//! `nats.conf`: TLS for all clients, and a key and permissions for each client.
 //!
-//! Shape: an account for the collector and the streams, and one for each probe, which shares with it the probe's own
-//! subjects, the watch list, and the subject by which it asks for the description of the network. Invariant: everything
-//! else is refused. A probe writes to its own subjects and hears its own notices; only the collector may use the streams.
+//! The collector and the streams share one account, and each probe has its own. A probe's account imports only the
+//! probe's own subjects, the watch list, and the subject of requests for the network description.
 //!
-//! Permissions alone would not do. They hold for what a client sends, not for the subject to which it wants the
-//! acknowledgement: the broker itself sends that one, to the API of streams for one, whatever the client may do. From
-//! another account it gets no further than into that.
+//! Invariant: everything else is refused. A probe publishes to its own subjects and receives only its own messages.
+//! Only the collector may use the streams.
+//!
+//! Permissions alone are not enough, because they do not apply to the subject at which a client requests an
+//! acknowledgement. The broker itself publishes the acknowledgement, even to the API of streams. With a separate
+//! account, it cannot leave that account.
 
 use super::PART_BYTES;
 use crate::network::bucket;
@@ -14,13 +16,13 @@ use crate::network::subjects::{
     ALL_REPORTS, COLLECTOR, WATCHLIST, delta, durable, inbox_prefix, report,
 };
 
-/// Bytes of a message beside a part of a delta: its headers, and room for a few more.
+/// Bytes of a message beside a part of a delta: its headers and a reserve.
 pub(super) const HEADROOM: usize = 4096;
 
-/// Account of the collector. Those of the probes have their names, which are lower case.
+/// Account of the collector. Accounts of probes have the names of the probes, which are in lower case.
 const ACCOUNT: &str = "SRLG";
 
-/// The configuration of a broker for `probes`, whose clients have `keys`.
+/// Returns the configuration of a broker for `probes`, whose clients have `keys`.
 pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> String {
     let max_payload = PART_BYTES + HEADROOM;
     let accounts = keys.iter().map(|(client, key)| match *client {
@@ -29,7 +31,7 @@ pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> Str
     });
     let accounts = accounts.collect::<String>();
     format!(
-        "# Made by srlg setup. Paths are relative to the folder that the broker is started in:\n\
+        "# Created by srlg setup. Paths are relative to the folder in which the broker is started:\n\
          #   cd FOLDER && nats-server -c nats.conf\n\
          server_name: srlg\n\
          host: 0.0.0.0\n\
@@ -42,7 +44,7 @@ pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> Str
     )
 }
 
-/// The account of the stream, which gives each probe its own subjects.
+/// Returns the account of the collector and the streams, which exports to each probe its own subjects.
 fn collector(probes: &[String], user: &str) -> String {
     let export = |probe: &String| {
         let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
@@ -61,7 +63,7 @@ fn collector(probes: &[String], user: &str) -> String {
     )
 }
 
-/// The account of a probe, which takes them.
+/// Returns the account of a probe, which imports these subjects.
 fn of_probe(probe: &str, user: &str) -> String {
     let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
     let question = bucket::QUESTION;
@@ -75,7 +77,7 @@ fn of_probe(probe: &str, user: &str) -> String {
     )
 }
 
-/// A client by its key, and what it may publish to and subscribe to.
+/// Returns a user with its key, and the subjects to which it may publish and subscribe.
 fn user(client: &str, key: &str) -> String {
     let inbox = format!("{}.>", inbox_prefix(client));
     let (publish, subscribe): (Vec<_>, _) = if client == COLLECTOR {

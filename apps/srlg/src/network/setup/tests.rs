@@ -1,4 +1,4 @@
-//! What setup writes, who may read it, and that it is written once.
+//! Tests of the files of `srlg setup`: their content, their permissions, and that they are written once.
 
 use std::os::unix::fs::PermissionsExt;
 

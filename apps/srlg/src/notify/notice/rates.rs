@@ -1,4 +1,4 @@
-//! Packets and bits per second of a host, and the interfaces at which its packets come in.
+//! Packet and bit rates of a host, and the interfaces on which its packets arrive.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,38 +6,39 @@ use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
-/// Packets and bits per second of the contacts of a host: means of a minute, or of the time since contacts were looked at.
+/// Packets and bits per second of a host's contacts, as means over the last minute or over the shorter time since the
+/// details started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Packets per second. Absent if they are not known.
+    /// Packets per second; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_second: Option<u64>,
-    /// Bits per second. Absent if they are not known.
+    /// Bits per second; absent if not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits_per_second: Option<u64>,
-    /// Whether samples were multiplied by their sampling rate.
+    /// Whether sampled counts were multiplied by their sampling rate.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_scaled: bool,
-    /// Whether there may be more, because a size, a sampling rate or a source is unknown, or flows were looked at for less than a
-    /// minute.
+    /// Whether the real rate may be higher. This is so if a size, a sampling rate or a source is not known, or if flows
+    /// were counted for less than a minute.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_lower_bound: bool,
-    /// Whether there may be fewer, because several sites may have seen the same packets.
+    /// Whether the real rate may be lower, because several sites may have seen the same packets.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_upper_bound: bool,
 }
 
-/// An interface of an exporter, with its share of contacts.
+/// An interface of an exporter with its share of contacts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InterfaceShare {
-    /// The exporter.
+    /// Address of the exporter.
     pub exporter: IpAddr,
-    /// Index of the interface in SNMP (ifIndex).
+    /// SNMP index of the interface (ifIndex).
     pub interface: u32,
-    /// Its name, if the configuration has one.
+    /// Name of the interface in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its share of the contacts whose interface is known.
+    /// Share of the contacts whose interface is known.
     pub share: f64,
 }
 
@@ -48,17 +49,17 @@ impl Rates {
         self.packets_per_second.is_some() || self.bits_per_second.is_some()
     }
 
-    /// Returns whether a rate is known and not 0.
+    /// Returns whether a rate is known and above 0.
     pub(crate) fn is_positive(&self) -> bool {
         self.packets_per_second.max(self.bits_per_second).is_some_and(|rate| rate > 0)
     }
 
-    /// Returns these rates without their bounds, if no rate is known.
+    /// Returns the rates, or the default if no rate is known.
     pub(crate) fn if_known(self) -> Self {
         if self.is_known() { self } else { Self::default() }
     }
 
-    /// Returns the rates of two sites together, which may have seen the same packets.
+    /// Returns the total rates of two sites, which may have seen the same packets.
     pub(crate) fn plus(self, other: Self) -> Self {
         let sum = |one: Option<u64>, other: Option<u64>| {
             one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))))
@@ -73,20 +74,21 @@ impl Rates {
         }
     }
 
-    /// Returns these rates of `some` hosts as those of `all`, which may be more.
+    /// Returns the rates of `some` hosts as a lower bound for `all` hosts, if there are more.
     pub(crate) fn of_some(self, some: usize, all: u32) -> Self {
         let is_rate_lower_bound = self.is_rate_lower_bound || some < all as usize;
         Self { is_rate_lower_bound, ..self }.if_known()
     }
 
-    /// Returns the rates with more bits per second, or with more packets where bits are not known or equal.
+    /// Returns the rates with more bits per second. If these are unknown or equal, the rates with more packets are
+    /// returned.
     pub(crate) fn max(self, other: Self) -> Self {
         let size = |rates: &Self| (rates.bits_per_second, rates.packets_per_second);
         if size(&other) > size(&self) { other } else { self }
     }
 }
 
-/// Writes the rates in the units of operators, as `1.2 Mpps, 9.8 Gbit/s`; nothing if none is known.
+/// Writes the rates in common units, such as `1.2 Mpps, 9.8 Gbit/s`, or nothing if no rate is known.
 impl fmt::Display for Rates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let packets = self.packets_per_second.map(|rate| quantity(rate, "pps"));
@@ -111,7 +113,7 @@ fn quantity(value: u64, unit: &str) -> String {
     const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
     let (mut scaled, mut prefixes) = (value as f64, PREFIXES.into_iter());
     let mut prefix = prefixes.next().unwrap_or_default();
-    // What would be rounded to 1000 has the next prefix.
+    // A value that would be rounded to 1000 gets the next prefix.
     while scaled >= 999.5
         && let Some(next) = prefixes.next()
     {

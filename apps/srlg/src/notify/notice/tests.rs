@@ -4,7 +4,7 @@ use srlg_input::contact::{HostKey, Prefixes, ViewOptions};
 
 use super::*;
 
-/// A start and an end of an alert of a host with 2,000 peers.
+/// Returns the start and the end of an alert of a host with 2,000 peers.
 fn alerts() -> Vec<Alert> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
     let rule = Rule { name: "r".to_owned(), networks: Vec::new(), windows: [(60, terms)].into() };
@@ -58,7 +58,7 @@ fn a_notice_has_the_sites_that_saw_the_host_the_largest_first() {
     assert_eq!(serde_json::from_str::<Notice>(&written).unwrap(), notice);
 }
 
-/// The start and the end of an alert in a view, as texts, and their kind.
+/// Returns the kind of an alert in a view, and the texts of its start and end.
 fn of_view(view: &ViewOptions, host: &str, peer: Option<&str>) -> (Kind, String) {
     let parse = |text: &str| text.parse::<IpAddr>().unwrap();
     let notices = alerts().into_iter().map(|mut alert| {
@@ -135,7 +135,7 @@ fn a_text_names_three_sites_and_counts_the_others() {
 #[test]
 fn shares_are_at_most_1_where_the_network_counts_fewer() {
     let mut start = alerts().remove(0);
-    // The count of a network is 0 below what is reported.
+    // A network counts 0 for a host that is too small to be reported.
     start.windows[0].cardinality = 0.0;
     let none = f64::NAN;
     let notice = notice(start, &[("fra", 400.0), ("ams", 100.0), ("cdg", none)]);
@@ -159,7 +159,7 @@ fn a_sample_has_every_field() {
     let sample = serde_json::to_value(Notice::sample()).unwrap();
     let written: serde_json::Value = serde_json::from_str(include_str!("sample.json")).unwrap();
     assert_eq!(sample, written);
-    // Without a struct update, a field that the sample leaves out would be named here.
+    // The sample must have all optional fields, which this pattern lists.
     let Notice { port, network, label, until_ms, opposite, detail_since_ms, syn_only, .. } =
         Notice::sample();
     let Notice { rates, peak_rates, .. } = Notice::sample();

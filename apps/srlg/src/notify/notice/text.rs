@@ -1,12 +1,12 @@
-//! The sentence of a notice.
+//! The sentence of a notification.
 
 use crate::alerts::{Alert, SilentSource, Status, Subject, Why, WindowCount};
 use crate::notify::notice::{Context, MOSTLY, SiteNotice, Unit};
 
-/// The most sites that the text names.
+/// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;
 
-/// Returns what has become of `alert`, with the `sites` that saw most of it.
+/// Returns a sentence about `alert`; `sites` are the sites that saw it, the largest count first.
 pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();
@@ -27,7 +27,7 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
         let rates =
             if rates.is_known() { format!(", with a peak of {rates}") } else { String::new() };
         return format!(
-            "{subject_name}{label}: over after {lasted} s{unconfirmed}, in which at most {peak:.0} {peers} were counted{rates}"
+            "{subject_name}{label}: ended after {lasted} s{unconfirmed}; at most {peak:.0} {peers} were counted{rates}"
         );
     }
     let whom = match subject {
@@ -48,14 +48,14 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
             silent.join(", ")
         );
     }
-    // Fewer peers than are reported, and the alert has not ended: in a window that is not whole.
+    // The count is too small to be reported, but the alert has not ended, because the window has a data gap.
     if cardinality == 0.0 && alert.status == Status::Update {
         return format!(
             "{whom}: below the threshold of {threshold} {peers} in the last {seconds} s; the end is not confirmed yet"
         );
     }
     let at_least = if is_lower_bound { "at least " } else { "" };
-    // Views of ports name them otherwise.
+    // In views of ports, the peers or hosts are the ports.
     let detail = context.evidence.detail.as_ref().filter(|_| context.kind_of_ports().is_none());
     let port = detail.and_then(|detail| detail.ports.first());
     let did = context.did();
@@ -69,7 +69,7 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
     )
 }
 
-/// Returns the end of the text, which names the sites with the largest counts.
+/// Returns the part of the text that names the sites with the largest counts.
 fn at(sites: &[SiteNotice]) -> String {
     let (named, others) = sites.split_at(sites.len().min(NAMED_SITES));
     let named: Vec<_> = named.iter().map(SiteNotice::to_string).collect();

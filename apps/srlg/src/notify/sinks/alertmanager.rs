@@ -1,9 +1,12 @@
-//! Alerts that go on, told again and again to an Alertmanager (API v2), which makes notices of them.
+//! A sink that sends active alerts repeatedly to an Alertmanager (API v2), which creates notifications from them.
 //!
-//! Shape: few labels, as they name an alert there; the rest are annotations. An alert that is not told for three times
-//! `resend` is over there, so a program that is gone leaves nothing behind.
-//! Invariant: an alert goes on there under one name. Routes ask for its severity, which is a label therefore; when it
-//! rises, the alert of the former severity is ended in the same request. A silenced alert is over there until it is told again.
+//! There are few labels, because labels identify an alert in Alertmanager; all other fields are annotations.
+//! Alertmanager ends an alert that is not sent again within three times `resend`, so a stopped program leaves no active
+//! alerts behind.
+//!
+//! Invariant: an active alert has one set of labels in Alertmanager. Routes match on the severity, so it is a label.
+//! When it rises, the alert with the former severity is ended in the same request. A silenced alert is over in
+//! Alertmanager until it is sent again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,14 +19,14 @@ use super::http::Client;
 use super::{Channel, Failure};
 use crate::notify::notice::{Direction, Notice};
 
-/// Alerts of one request.
+/// Maximum number of alerts in one request.
 const BATCH: usize = 512;
 
 pub(super) struct Alertmanager {
     client: Client,
     resend: Duration,
     told: Option<Instant>,
-    /// As which each alert that goes on was told.
+    /// Severity with which each active alert was sent.
     severities: HashMap<AlertId, Severity>,
 }
 
@@ -32,7 +35,7 @@ impl Alertmanager {
         Self { client, resend, told: None, severities: HashMap::new() }
     }
 
-    /// Posts `notices`; none is of the same alert as another.
+    /// Posts `notices`, which belong to different alerts.
     fn tell<'a>(
         &mut self,
         notices: impl Iterator<Item = &'a Notice> + Clone,
@@ -41,7 +44,7 @@ impl Alertmanager {
         let mut alerts = Vec::new();
         for notice in notices.clone() {
             let former = self.severities.get(&notice.id).copied().unwrap_or(notice.severity);
-            // What waited may be older than what was told.
+            // A waiting notification may be older than the last one that was sent.
             let severity = notice.severity.max(former);
             if severity != former {
                 alerts.push(alert(notice, former, now, now));
@@ -74,7 +77,8 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
         "host": notice.subject(),
         "severity": severity,
     });
-    // What programs that announce routes ask for. Not by the kind, which may change: another label is another alert.
+    // Programs that announce routes match on these labels. The kind is not one of them, because a changed label makes
+    // another alert.
     if notice.direction == Direction::FanIn && notice.is_inside && notice.network.is_none() {
         labels["victim_ip"] = notice.host.to_string().into();
         labels["vector"] = "flood".into();
@@ -104,7 +108,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
             "sites_without_details": join(&notice.sites_without_details),
             "acknowledged": notice.acknowledged.as_ref().map(|it| it.sentence("acknowledged")).unwrap_or_default(),
         },
-        // Of a replay the clock of the data may be ahead.
+        // In a replay, the clock of the data may be ahead.
         "startsAt": time(starts.min(now)),
         "endsAt": time(ends),
     });
@@ -123,7 +127,7 @@ impl Channel for Alertmanager {
         self.tell(std::iter::once(notice))
     }
 
-    /// The server has silences and groups for that.
+    /// Alertmanager has its own silences and groups, so suppressed notifications are not reported.
     fn tell_held(&mut self, _count: u64) -> Result<(), Failure> {
         Ok(())
     }
@@ -138,7 +142,7 @@ impl Channel for Alertmanager {
             self.tell(notices.iter())?;
         }
         let ids: HashSet<AlertId> = open.iter().map(|notice| notice.id).collect();
-        // Of ends that were refused or dropped.
+        // Alerts whose ends were rejected or dropped are removed here.
         self.severities.retain(|id, _| ids.contains(id));
         self.told = Some(Instant::now());
         Ok(ids.into_iter().collect())

@@ -1,4 +1,4 @@
-//! The bodies of a webhook: notices as JSON, or what a template makes of them.
+//! Bodies of webhook requests: notifications as JSON, or rendered by a template.
 
 use std::path::{Path, PathBuf};
 
@@ -9,35 +9,36 @@ use serde_json::{Value, json};
 
 use crate::notify::notice::Notice;
 
-/// A maker of bodies.
+/// A renderer of request bodies.
 pub(super) enum Body {
-    /// The notice as JSON on one line.
+    /// A notification as JSON on one line.
     Notice,
-    /// A template in the language of Jinja, whose variables are the fields of a notice.
+    /// A Jinja template, whose variables are the fields of a notification.
     Template { template: Box<Environment<'static>>, path: PathBuf },
 }
 
-/// The name of the only template.
+/// Name of the only template.
 const NAME: &str = "body";
 
 impl Body {
-    /// Reads the template at `path`, if there is one. It must make JSON of a notice and of a count of notices that were held.
+    /// Reads the template at `path`, if one is given. It must render JSON from a notification and from a number of
+    /// suppressed notifications.
     pub(super) fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::Notice) };
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-        // The name has no ending of HTML, so values are written as they are, and `tojson` makes strings of them.
+        // The name has no HTML extension, so values are not escaped. In templates, `tojson` makes strings of them.
         let mut template = Environment::new();
         template.set_undefined_behavior(UndefinedBehavior::Chainable);
         template
             .add_template_owned(NAME, text)
-            .with_context(|| format!("{}: cannot read the template", path.display()))?;
+            .with_context(|| format!("cannot read the template {}", path.display()))?;
         let complete = serde_json::to_value(Notice::sample())?;
         for name in template.get_template(NAME)?.undeclared_variables(false) {
             let is_known = complete.get(&name).is_some()
                 || held(1).get(&name).is_some()
                 || template.globals().any(|(global, _)| global == name);
-            ensure!(is_known, "{}: a notice has no field {name}", path.display());
+            ensure!(is_known, "{}: a notification has no field {name}", path.display());
         }
         let body = Self::Template { template: Box::new(template), path: path.to_owned() };
         Notice::samples().iter().try_for_each(|sample| body.of(sample).map(drop))?;
@@ -53,36 +54,40 @@ impl Body {
                 let place = || path.display().to_string();
                 let text = template.get_template(NAME)?.render(notice).with_context(place)?;
                 let value: Value = serde_json::from_str(&text)
-                    .with_context(|| format!("{}: the template makes no JSON", place()))?;
-                ensure!(value.is_object(), "{}: the template makes no object of JSON", place());
+                    .with_context(|| format!("{}: the template does not render JSON", place()))?;
+                ensure!(
+                    value.is_object(),
+                    "{}: the template does not render a JSON object",
+                    place()
+                );
                 Ok(serde_json::to_vec(&value)?)
             }
         }
     }
 }
 
-/// Returns the message about `count` notifications that were suppressed.
+/// Returns the message about `count` suppressed notifications.
 pub(super) fn held(count: u64) -> Value {
-    json!({ "held": count, "text": format!("and {count} more notices in the last minute") })
+    json!({ "held": count, "text": format!("and {count} more notifications in the last minute") })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A notice without any field that may be missing.
+    /// Returns a notification without optional fields.
     fn short() -> Notice {
         Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }
 
-    /// Returns the body that a template of this project makes of `notice`.
+    /// Returns the body that one of this project's templates renders from `notice`.
     fn made(template: &str, notice: &impl Serialize) -> Value {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();
         serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
     }
 
-    /// A template that cannot be used, as it is said.
+    /// Returns the error of a template that cannot be used.
     fn refusal(text: &str) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
@@ -111,7 +116,7 @@ mod tests {
             ]
         );
         let held = made("slack.json", &held(7));
-        assert_eq!(held["text"], "and 7 more notices in the last minute");
+        assert_eq!(held["text"], "and 7 more notifications in the last minute");
         assert_eq!(held["blocks"].as_array().unwrap().len(), 1);
     }
 
@@ -160,7 +165,8 @@ mod tests {
         assert_eq!(held["body"].as_array().unwrap().len(), 1);
     }
 
-    // https://github.com/lance0/prefixd, docs/detectors/generic-webhook.md: the fields are mapped by JSONPath.
+    // The fields are those of https://github.com/lance0/prefixd, docs/detectors/generic-webhook.md, which maps them by
+    // JSONPath.
     #[test]
     fn prefixd_has_a_signal_that_is_withdrawn_at_the_end() {
         let start = made("prefixd.json", &short());

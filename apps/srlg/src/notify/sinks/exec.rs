@@ -1,6 +1,6 @@
-//! A program for each notice, one at a time.
+//! A sink that runs a program for each notification, one at a time.
 //!
-//! Invariant: a program that runs too long is killed, with all that it has started in its group.
+//! Invariant: a program that exceeds the time limit is killed with its whole process group.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -23,7 +23,7 @@ pub(super) struct Exec {
 impl Exec {
     pub(super) fn new(command: &[String], timeout: Duration) -> Result<Self> {
         let is_program = command.first().is_some_and(|program| !program.is_empty());
-        ensure!(is_program, "the command is empty: give a program and its arguments");
+        ensure!(is_program, "command: must not be empty; give a program and its arguments");
         Ok(Self { command: command.to_vec(), timeout })
     }
 
@@ -38,13 +38,13 @@ impl Exec {
             .spawn()
             .with_context(|| format!("cannot start {program}"))?;
         let pipe = child.stdin.take();
-        // A program that does not read would hold this thread up.
+        // A program that does not read its input would block this thread.
         let writer = thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
         let done = self.wait(&mut child);
         if done.is_err() {
             kill(&mut child);
         }
-        // Whoever does not read all of it does not want it.
+        // A program that reads only part of its input is not an error.
         let _written = writer.join();
         done
     }
@@ -53,18 +53,18 @@ impl Exec {
         let (program, until) = (&self.command[0], Instant::now() + self.timeout);
         loop {
             if let Some(status) = child.try_wait()? {
-                ensure!(status.success(), "{program} ended with {status}");
+                ensure!(status.success(), "{program} failed: {status}");
                 return Ok(());
             }
             if Instant::now() >= until {
-                bail!("{program} ran for more than {:?}, and was killed", self.timeout);
+                bail!("{program} was killed because it ran longer than {:?}", self.timeout);
             }
             thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
-/// All processes of the group. What is gone already is no error.
+/// Kills all processes of the group. Processes that have already ended are not an error.
 fn kill(child: &mut Child) {
     let group = rustix::process::Pid::from_child(child);
     let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

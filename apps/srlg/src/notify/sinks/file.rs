@@ -1,7 +1,8 @@
-//! Lines of JSON in a file that is rotated by size.
+//! A sink that writes JSON lines to a file, which is rotated by size.
 //!
-//! Invariant: each notification is one line, once, whenever the program is killed. An incomplete line is cut off, and writing
-//! continues after the notification of the last line if that is in this database. A file with other content is left alone.
+//! Invariant: each notification is written as one line exactly once, even if the program is killed. An incomplete line
+//! is cut off. Writing continues after the notification of the last line, if it is in this database. A file with other
+//! contents is not changed.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,10 +17,10 @@ use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// The most bytes of a line; the last line is searched for within that distance of the end.
+/// Maximum length of a line, in bytes. The search for the last line reads twice this length.
 const LINE: u64 = 1 << 16;
 
-/// The size at which a file is rotated, and the number of former files that are kept.
+/// Size at which a file is rotated, and number of rotated files that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {
     pub(super) bytes: u64,
@@ -30,16 +31,16 @@ pub(super) struct File {
     path: PathBuf,
     rotation: Rotation,
     out: Out,
-    /// The number of the last notification in the file.
+    /// Number of the last notification in the file.
     last: i64,
 }
 
 enum Out {
     /// Standard output, a pipe or a device. It has no last line and is not rotated.
     Stream(Box<dyn Write + Send>),
-    /// A file, and its bytes.
+    /// A regular file and its size in bytes.
     Regular(fs::File, u64),
-    /// No file after a failure; it is opened again with the next line.
+    /// No open file, after a failure. The file is opened again for the next line.
     Closed,
 }
 
@@ -50,7 +51,7 @@ struct NoticeLine<'a> {
     notice: &'a Notice,
 }
 
-/// The part of a line that identifies its notification.
+/// The fields of a line that identify its notification.
 #[derive(Deserialize)]
 struct Mark {
     number: i64,
@@ -59,7 +60,7 @@ struct Mark {
 }
 
 impl File {
-    /// Opens the file at `path`, which has at least the notifications of `store` up to number `done`.
+    /// Opens the file at `path`, which contains at least the notifications of `store` up to number `done`.
     pub(super) fn open(path: &Path, rotation: Rotation, done: i64, store: &Store) -> Result<Self> {
         let path = path.to_owned();
         let mut it = Self { path, rotation, out: Out::Closed, last: done };
@@ -75,7 +76,7 @@ impl File {
         Ok(it)
     }
 
-    /// Checks that the file at `path`, if there is one, can be read and has no other content.
+    /// Checks that the file at `path`, if it exists, can be read and has no other contents.
     pub(super) fn check(path: &Path) -> Result<()> {
         if path.is_file() {
             let text = || cannot_append(path);
@@ -85,7 +86,7 @@ impl File {
         Ok(())
     }
 
-    /// Opens the file, cuts off a line that was begun, and returns what the last line is about.
+    /// Opens the file, cuts off an incomplete line, and returns the notification of the last line.
     fn reopen(&mut self) -> Result<Option<Mark>> {
         let path = &self.path;
         let open = fs::File::options().create(true).read(true).append(true).open(path);
@@ -97,9 +98,12 @@ impl File {
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
-                bail!("{} is written by another program: give another file", path.display())
+                bail!(
+                    "cannot write to {}: another program uses it; choose another file",
+                    path.display()
+                )
             }
-            // Some file systems have no locks.
+            // Some file systems do not support locks.
             Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(fs::TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));
@@ -111,7 +115,7 @@ impl File {
         });
         let (bytes, mut mark) = read.with_context(|| cannot_append(path))?;
         if bytes == 0 {
-            // Another file was just begun.
+            // The file was just rotated, so the last line is in the previous file.
             mark = fs::File::open(self.former(1))
                 .ok()
                 .and_then(|mut file| last_line(&mut file).ok()?.1);
@@ -126,7 +130,7 @@ impl File {
         path.into()
     }
 
-    /// Moves the file away, and keeps the former ones with numbers.
+    /// Rotates the file and renumbers the older ones.
     fn move_away(&self) -> Result<()> {
         for number in (1..self.rotation.keep).rev() {
             let former = self.former(number);
@@ -148,7 +152,7 @@ impl File {
             && *bytes >= self.rotation.bytes
         {
             let path = self.path.display();
-            self.move_away().with_context(|| format!("cannot make room for another {path}"))?;
+            self.move_away().with_context(|| format!("cannot rotate {path}"))?;
             self.out = Out::Closed;
         }
         if let Out::Closed = self.out {
@@ -158,7 +162,7 @@ impl File {
             Out::Stream(out) => out.write_all(&line).and_then(|()| out.flush()),
             Out::Regular(file, bytes) => {
                 *bytes += line.len() as u64;
-                // One call per line, so that readers see whole lines.
+                // A line is written by one call, so that readers see only whole lines.
                 file.write_all(&line)
             }
             Out::Closed => Err(io::Error::other("the file is not open")),
@@ -189,13 +193,13 @@ fn cannot_append(path: &Path) -> String {
     format!("cannot append to {}", path.display())
 }
 
-/// The beginnings of the lines of a file of alerts, each before and after its number.
+/// Starts of the lines that this sink writes, each before and after its number.
 const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
-/// The most bytes of a beginning, with a number of up to 20 digits.
+/// Maximum length of such a start, in bytes, with a number of up to 20 digits.
 const BEGINNING: u64 = 64;
 
-/// Returns whether `line` begins like one of a file of alerts. An incomplete line may be cut off anywhere.
+/// Returns whether `line` starts like a line of this sink. An incomplete line may be cut off anywhere.
 fn is_ours(line: &[u8], is_whole: bool) -> bool {
     let begins =
         |line: &[u8], text: &[u8]| line.starts_with(text) || !is_whole && text.starts_with(line);
@@ -207,7 +211,7 @@ fn is_ours(line: &[u8], is_whole: bool) -> bool {
     })
 }
 
-/// Returns the bytes of all whole lines, and the notification of the last one.
+/// Returns the total size of all complete lines, and the notification of the last one.
 fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -221,12 +225,12 @@ fn last_line(file: &mut fs::File) -> Result<(u64, Option<Mark>)> {
     let end = tail.iter().rposition(|byte| *byte == b'\n');
     let cut = &tail[end.map_or(0, |end| end + 1)..];
     let last = end.and_then(|end| tail[..end].rsplit(|byte| *byte == b'\n').next());
-    // A file of another program is left as it is.
+    // A file of another program must not be changed.
     ensure!(
         is_ours(first, first.len() < head.len())
             && last.map_or(from == 0, |last| is_ours(last, true))
             && is_ours(cut, false),
-        "the file holds something else; give another path"
+        "the file has other contents; choose another path"
     );
     let mark = last.and_then(|last| serde_json::from_slice(last).ok());
     Ok((bytes - cut.len() as u64, mark))
@@ -314,7 +318,7 @@ mod tests {
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         file.tell_held(1).unwrap();
-        // A folder takes the place of the file just after that was moved away.
+        // A folder takes the place of the file directly after the rotation.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();

@@ -1,7 +1,7 @@
-//! Which notices a sink is told of, and how many it is not.
+//! The filter of a sink, which applies silences and the rate limit.
 //!
-//! Invariant: the end of an alert passes, and does not count, if anything of that alert came through, before a restart
-//! too; so nobody waits for an end. The end of an alert of which nothing came through is counted as any notice.
+//! Invariant: if a notification of an alert was sent, even before a restart, its end is sent and does not count towards
+//! the rate limit. If no notification of the alert was sent, its end is treated like any other notification.
 
 use std::collections::HashSet;
 
@@ -13,18 +13,19 @@ use crate::notify::store::Store;
 
 pub(super) struct Hold {
     pub(super) gate: Gate,
-    /// Alerts that go on of which something came through.
+    /// Active alerts of which a notification was sent.
     passed: HashSet<AlertId>,
 }
 
 impl Hold {
-    /// Makes the hold of a sink that takes `most` notices a minute, and is done with those of `store` up to number `done`.
-    /// The ends of all alerts of these notices pass, because after a restart nobody knows which notices were held.
+    /// Creates the filter of a sink with a limit of `most` notifications per minute, which has processed `store` up to
+    /// number `done`. The ends of all alerts up to there are sent, because suppressed notifications are not known after
+    /// a restart.
     pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
         Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }
 
-    /// Asks whether `notice` may pass at `now_ms`.
+    /// Returns whether `notice` is to be sent at `now_ms`.
     pub(super) fn may_pass(&mut self, notice: &Notice, now_ms: u64) -> bool {
         let is_end = notice.status == Status::End;
         if is_end && self.passed.contains(&notice.id) {
@@ -40,8 +41,9 @@ impl Hold {
         passes
     }
 
-    /// Returns whether the sink is not told of `notice` because its host or network is silenced, or because it repeats what a
-    /// person has acknowledged. What people do about an active alert passes a silence if anything of the alert came through.
+    /// Returns whether `notice` is not sent because its host or network is silenced, or because it repeats an
+    /// acknowledged alert. Users' actions on an active alert are sent despite a silence, if a notification of the alert
+    /// was sent before.
     pub(super) fn is_silenced(&self, notice: &Notice) -> bool {
         let is_acknowledged = notice.why == Why::Repeat && notice.acknowledged.is_some();
         let is_known = notice.status == Status::End || self.passed.contains(&notice.id);
@@ -49,19 +51,19 @@ impl Hold {
         is_acknowledged || (notice.silence.is_some() && !passes_silence)
     }
 
-    /// Notes that `notice` is done.
+    /// Updates the filter after `notice` is done.
     pub(super) fn done(&mut self, notice: &Notice) {
         if notice.status == Status::End {
             self.passed.remove(&notice.id);
         }
     }
 
-    /// Notes that `alerts` were told by other means than notices.
+    /// Records that notifications of `alerts` were sent.
     pub(super) fn told(&mut self, alerts: Vec<AlertId>) {
         self.passed.extend(alerts);
     }
 
-    /// Notes that notices of `store` were dropped up to number `done`, ends among them.
+    /// Updates the filter after notifications of `store` up to number `done`, possibly with ends, were dropped.
     pub(super) fn dropped(&mut self, store: &Store, done: i64) -> Result<()> {
         let open = open_ids(store, done)?;
         self.passed.retain(|id| open.contains(id));
@@ -69,30 +71,31 @@ impl Hold {
     }
 }
 
-/// Alerts that had not ended at the notice `number`.
+/// Returns the alerts that were active at notification `number` and had been sent before.
 fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
     Ok(store.open_at(number)?.into_iter().collect())
 }
 
 const MINUTE_MS: u64 = 60_000;
 
-/// A rate limit that counts the notices beyond it.
+/// A rate limit that counts suppressed notifications.
 pub(super) struct Gate {
     most: u32,
     minute_ms: u64,
     passed: u32,
-    /// Notices that were held in this minute, and in those before.
+    /// Number of notifications suppressed in this minute; `held_before` counts those of earlier minutes.
     held: u64,
     held_before: u64,
 }
 
 impl Gate {
-    /// Makes a gate that lets `most` notices a minute pass.
+    /// Creates a rate limit of `most` notifications per minute.
     const fn new(most: u32) -> Self {
         Self { most, minute_ms: 0, passed: 0, held: 0, held_before: 0 }
     }
 
-    /// Returns whether a notice may pass at `now_ms`, milliseconds since the Unix epoch. One that may not is held.
+    /// Returns whether a notification may be sent at `now_ms`, in milliseconds since the Unix epoch. Otherwise it is
+    /// counted as suppressed.
     fn admit(&mut self, now_ms: u64) -> bool {
         self.held_until(now_ms);
         let passes = self.passed < self.most;
@@ -101,9 +104,10 @@ impl Gate {
         passes
     }
 
-    /// Returns how many notices were held in minutes that are over at `now_ms`, since [`forget_held`](Self::forget_held).
+    /// Returns the number of notifications suppressed in minutes that are over at `now_ms`, since
+    /// [`forget_held`](Self::forget_held).
     pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
-        // After a clock was set back the minute is one to come.
+        // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {
             (self.minute_ms, self.passed) = (now_ms, 0);
             self.held_before += std::mem::take(&mut self.held);
@@ -111,7 +115,7 @@ impl Gate {
         self.held_before
     }
 
-    /// Forgets the notices that were held in minutes that are over.
+    /// Resets the number of notifications suppressed in past minutes.
     pub(super) fn forget_held(&mut self) {
         self.held_before = 0;
     }
@@ -127,7 +131,7 @@ mod tests {
     #[test]
     fn an_end_passes_if_and_only_if_anything_before_it_came_through() {
         let store = Store::open(None).unwrap();
-        // The starts of three alerts, their updates, their ends.
+        // The list has the starts of three alerts, their updates and their ends.
         let told = notices(3);
         store.add(&told[..1], &[]).unwrap();
         let mut hold = Hold::new(1, &store, 1).unwrap();
@@ -136,10 +140,10 @@ mod tests {
             hold.done(&told[at]);
             passes
         };
-        // Of the first one nothing has come but before the restart; of the third nothing has come.
+        // The first alert was sent before the restart, and the third one was never sent.
         assert_eq!([1, 2, 4, 5].map(&mut may_pass), [true, false, false, false]);
         assert_eq!([6, 7, 8].map(&mut may_pass), [true, true, false]);
-        assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is told once");
+        assert_eq!([6, 7].map(&mut may_pass), [false, false], "an end is sent once");
         let held = [1_059_999, 1_060_000, 1_060_001].map(|now_ms| hold.gate.held_until(now_ms));
         assert_eq!(held, [0, 6, 6]);
         hold.gate.forget_held();
@@ -151,7 +155,7 @@ mod tests {
         let sample = Notice::sample();
         let remark = Remark { by: "ann".to_owned(), at_ms: 1, text: "ours".to_owned() };
         let silence = Some(Silencing { remark: remark.clone(), until_ms: 9, id: sample.id });
-        // Of a silenced host, and of another.
+        // Returns a notification of a silenced host or of another host.
         let of = |at: usize, is_silenced: bool| {
             let silence = silence.clone().filter(|_| is_silenced);
             Notice { silence, remark: None, acknowledged: None, ..notices(2)[at].clone() }
@@ -164,7 +168,7 @@ mod tests {
         let passes = |hold: &mut Hold, notice: &Notice| hold.may_pass(notice, 1_000_000);
         let passed: Vec<bool> = told.iter().map(|notice| passes(&mut hold, notice)).collect();
         assert_eq!(passed, [false, true, false, true]);
-        // Before a restart and after it.
+        // The result is the same before and after a restart.
         for hold in [&mut hold, &mut Hold::new(9, &store, 4).unwrap()] {
             let ends = [of(4, true), of(5, true)].map(|end| passes(hold, &end));
             assert_eq!(ends, [false, true]);

@@ -1,4 +1,4 @@
-//! The client of sinks that post over HTTP.
+//! The HTTP client of sinks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,20 +14,24 @@ use super::stream::after;
 use super::tls::{self, TlsFiles};
 use crate::network::read_secret;
 
-/// Bytes of an answer that are read.
+/// Maximum number of bytes of a response that are read.
 const ANSWER: u64 = 1 << 10;
 
 pub(super) type Header = (HeaderName, HeaderValue);
 
-/// The files with which a client of HTTP says who it is.
+/// The files with the credentials of an HTTP client.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Credentials {
-    /// A file with a token, sent as `Authorization: Bearer TOKEN`.
+    /// File with a token, sent as `Authorization: Bearer TOKEN`.
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub bearer_file: Option<PathBuf>,
-    /// A file with a line `USER:PASSWORD`, sent as `Authorization: Basic ...`.
+    /// File with a line `USER:PASSWORD`, sent as `Authorization: Basic ...`. Not with `bearer-file`.
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub basic_file: Option<PathBuf>,
-    /// A file of header lines, as `X-Api-Key: ...`.
+    /// File with header lines, such as `X-Api-Key: ...`.
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub headers_file: Option<PathBuf>,
 }
 
@@ -41,11 +45,11 @@ pub(super) struct Client {
 }
 
 impl Credentials {
-    /// Returns what is wrong with the choice of files.
+    /// Checks the choice of files.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.bearer_file.is_none() || self.basic_file.is_none(),
-            "give bearer-file or basic-file, not both"
+            "credentials: set either bearer-file or basic-file, not both"
         );
         Ok(())
     }
@@ -60,7 +64,11 @@ impl Credentials {
         let credentials = match (&self.bearer_file, &self.basic_file) {
             (Some(path), _) => {
                 let secret = read_secret(path)?;
-                ensure!(!secret.trim().is_empty(), "there is no token in {}", path.display());
+                ensure!(
+                    !secret.trim().is_empty(),
+                    "cannot read a token from {}: the file is empty",
+                    path.display()
+                );
                 Some((path, format!("Bearer {}", secret.trim())))
             }
             (_, Some(path)) => {
@@ -73,7 +81,7 @@ impl Credentials {
         if let Some((path, credentials)) = credentials {
             let value = HeaderValue::from_str(&credentials);
             let mut value =
-                value.with_context(|| format!("cannot send what is in {}", path.display()))?;
+                value.with_context(|| format!("cannot send {} as a header", path.display()))?;
             value.set_sensitive(true);
             headers.push((header::AUTHORIZATION, value));
         }
@@ -90,12 +98,12 @@ impl Client {
     ) -> Result<Self> {
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
-            // Nobody is sent elsewhere, and an answer is looked at here.
+            // Redirects are not followed, and the code below checks the status.
             .max_redirects(0)
             .http_status_as_error(false)
             .tls_config(tls.http()?)
             .user_agent(concat!("srlg/", env!("CARGO_PKG_VERSION")));
-        // The rest of an address, and what is before the host, may be secret.
+        // The other parts of the URL may contain secrets.
         let host = url.parse::<Uri>()?.host().map(ToOwned::to_owned).unwrap_or_default();
         Ok(Self {
             agent: config.build().into(),
@@ -106,8 +114,8 @@ impl Client {
         })
     }
 
-    /// Posts the JSON `body` with `headers`. If the server says that the body is wrong, it is a refusal. Everything else may
-    /// pass: a token that has expired, too.
+    /// Posts the JSON `body` with `headers`. If the server says that the body is wrong, the result is a refusal. All
+    /// other errors, such as an expired token, may be temporary.
     pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<(), Failure> {
         let mut request =
             self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");
@@ -124,44 +132,44 @@ impl Client {
         }
         let answer = response.body_mut().with_config().limit(ANSWER).read_to_string();
         let answer = answer.unwrap_or_default();
-        let error = anyhow!("{} answers {status} {:?}", self.host, answer.trim());
+        let error = anyhow!("{} responded with {status} {:?}", self.host, answer.trim());
         let is_for_good = matches!(status.as_u16(), 400 | 413 | 415 | 422);
         Err(if is_for_good { Failure::Refused(error) } else { Failure::Failed(error) })
     }
 }
 
-/// Returns what is wrong with `url`, without its text, which may be secret.
+/// Checks `url`. Errors do not contain its text, which may be secret.
 pub(super) fn check_url(url: &str) -> Result<()> {
     ensure!(
         url.starts_with("http://") || url.starts_with("https://"),
-        "the url does not begin with http:// or https://"
+        "url: must start with http:// or https://"
     );
-    let parsed = url.parse::<Uri>().context("the url cannot be read")?;
-    ensure!(parsed.host().is_some_and(|host| !host.is_empty()), "the url has no host");
+    let parsed = url.parse::<Uri>().context("url: cannot be parsed")?;
+    ensure!(parsed.host().is_some_and(|host| !host.is_empty()), "url: must have a host");
     Ok(())
 }
 
-/// The reason that an operator can act on.
+/// Returns the cause of an error in terms that an operator can act on.
 fn cause(error: &Error, timeout: Duration) -> String {
     match error {
         Error::Timeout(_) => after(timeout),
-        Error::HostNotFound => "there is no such host".to_owned(),
+        Error::HostNotFound => "host not found".to_owned(),
         Error::Io(error) => tls::io_cause(error),
         Error::Rustls(error) => tls::cause(error),
         error => error.to_string(),
     }
 }
 
-/// Reads a file with a line `USER:PASSWORD`.
+/// Reads a file with one line, `USER:PASSWORD`.
 pub(super) fn read_pair(path: &Path) -> Result<(String, String)> {
     let secret = read_secret(path)?;
     let pair = secret.trim_end_matches(['\r', '\n']).split_once(':');
     let (user, password) =
-        pair.with_context(|| format!("there is no line USER:PASSWORD in {}", path.display()))?;
+        pair.with_context(|| format!("{}: no line USER:PASSWORD found", path.display()))?;
     Ok((user.to_owned(), password.to_owned()))
 }
 
-/// Reads a file of header lines `NAME: VALUE`. Values are not told, as they may be secret.
+/// Reads a file of header lines `NAME: VALUE`. Errors do not contain the values, which may be secret.
 fn read_headers(path: &Path) -> Result<Vec<Header>> {
     let text = read_secret(path)?;
     let lines = text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty());
@@ -172,7 +180,7 @@ fn read_headers(path: &Path) -> Result<Vec<Header>> {
             Some((name.trim().parse().ok()?, value))
         });
         header.with_context(|| {
-            format!("{}:{}: this is no header: give lines as NAME: VALUE", path.display(), at + 1)
+            format!("{}:{}: not a header; use lines such as NAME: VALUE", path.display(), at + 1)
         })
     };
     lines.map(split).collect()

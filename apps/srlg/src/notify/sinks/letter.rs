@@ -1,7 +1,8 @@
-//! Mails about notices, as `lettre` writes them.
+//! Mails about notifications, in the format of `lettre`.
 //!
-//! Shape: the newest state of each alert once, and all that people did; the active ones first. The mails of an alert refer
-//! to one that never was, with the number of the alert in its name, so that programs show them as one thread.
+//! A mail has the newest state of each alert and all users' actions, active alerts first. All mails about an alert
+//! refer to the same message id, which is never sent. It contains the alert's id, so that mail programs show the mails
+//! as one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -23,19 +24,19 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(from: &str, to: &[String]) -> Result<Self> {
-        ensure!(!to.is_empty(), "there is no recipient");
+        ensure!(!to.is_empty(), "to: needs at least one address");
         Ok(Self {
             from: mailbox(from)?,
             to: to.iter().map(|to| mailbox(to)).collect::<Result<_>>()?,
         })
     }
 
-    /// Writes a mail about `notices`, of which there is one at least.
+    /// Writes a mail about `notices`, which must not be empty.
     pub(super) fn digest(&self, notices: &[NumberedNotice]) -> Result<Message> {
         let ids: BTreeSet<AlertId> = notices.iter().map(|(_, notice)| notice.id).collect();
         let ends = notices.iter().filter(|(_, notice)| notice.status == Status::End);
         let ended: BTreeSet<AlertId> = ends.map(|(_, notice)| notice.id).collect();
-        // What a person did says nothing of the state.
+        // A user's action does not change the state of the alert.
         let states = notices.iter().filter(|(_, notice)| notice.remark.is_none());
         let last: BTreeMap<AlertId, i64> =
             states.map(|(number, notice)| (notice.id, *number)).collect();
@@ -45,9 +46,10 @@ impl Writer {
         let shown = notices.iter().filter(is_shown).map(|(_, notice)| notice);
         let is_over = |notice: &&Notice| ended.contains(&notice.id);
         let (over, active): (Vec<&Notice>, Vec<&Notice>) = shown.partition(is_over);
-        // Of several that are as severe the first one.
+        // Among equally severe alerts, the first one is chosen.
         let worst = active.iter().rev().max_by_key(|notice| notice.severity);
-        let first = *worst.or(over.first()).context("a mail is about nothing")?;
+        let first =
+            *worst.or(over.first()).context("cannot write a mail without a notification")?;
         let state = match worst {
             None => "ended".to_owned(),
             Some(worst) => worst.severity.to_string(),
@@ -66,15 +68,15 @@ impl Writer {
         self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
     }
 
-    /// Writes a mail that says that `count` notices were suppressed.
+    /// Writes a mail that reports `count` suppressed notifications.
     pub(super) fn held(&self, count: u64, now: SystemTime) -> Result<Message> {
-        let text = format!("{count} more notices");
+        let text = format!("{count} more notifications");
         let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
         let name = format!("{}.{time}", std::process::id());
-        self.write(&text, format!("{text}, beyond most-per-minute\n"), "held", &name)
+        self.write(&text, format!("{text}, suppressed by most-per-minute\n"), "held", &name)
     }
 
-    /// Writes a mail of the thread `thread` with a name of its own within that.
+    /// Writes a mail in the thread `thread`. `name` must be unique within the thread.
     fn write(&self, subject: &str, body: String, thread: &str, name: &str) -> Result<Message> {
         let domain = self.from.email.domain();
         let thread_id = format!("<{thread}@{domain}>");
@@ -94,16 +96,16 @@ impl Writer {
     }
 }
 
-/// Reads an address, with a name before it or not.
+/// Parses a mail address, with or without a name in front.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     let parsed =
         text.parse::<Mailbox>().ok().filter(|mailbox| mailbox.email.to_string().is_ascii());
     parsed.with_context(|| {
-        format!("{text:?} is not an address: give one in ASCII, as noc@example.net or NOC <noc@example.net>")
+        format!("{text:?} is not a mail address; use ASCII, such as noc@example.net or NOC <noc@example.net>")
     })
 }
 
-/// Returns the lines about `notice`, which no text in it can make more of.
+/// Returns the lines about `notice`. Control characters in its texts cannot add lines.
 fn entry(notice: &Notice) -> String {
     let time = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.now_ms);
     let time = humantime::format_rfc3339_seconds(time);
@@ -123,12 +125,12 @@ mod tests {
         Writer::new("srlg <srlg@example.org>", &to).unwrap()
     }
 
-    /// Returns `notices` with numbers from 1 on.
+    /// Returns `notices` with numbers from 1.
     fn numbered(notices: Vec<Notice>) -> Vec<NumberedNotice> {
         (1..).zip(notices).collect()
     }
 
-    /// Returns the text of `mail` without its time.
+    /// Returns the text of `mail` without its date.
     fn text(mail: &Message) -> String {
         let text = String::from_utf8(mail.formatted()).unwrap();
         let lines = text.split("\r\n").filter(|line| !line.starts_with("Date: "));
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_mail_has_the_newest_state_of_each_alert_once_and_what_people_said() {
-        // The starts of three alerts, their updates, their ends.
+        // The list has the starts of three alerts, their updates and their ends.
         let mut told = notices(3);
         told[2].severity = Severity::Critical;
         told[5].severity = Severity::Critical;

@@ -1,4 +1,4 @@
-//! Notices as mails, several in one.
+//! A sink that sends mails, each with several notifications.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -15,41 +15,47 @@ use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 use crate::notify::store::NumberedNotice;
 
-/// Options of a sink of mails.
+/// Options of a mail sink.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct MailOptions {
-    /// `smtp://HOST:PORT`, which must offer STARTTLS, or `smtps://HOST:PORT`.
+    /// Mail server: `smtp://HOST:PORT`, which must offer STARTTLS, or `smtps://HOST:PORT`.
     #[serde(default)]
+    #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
     server: String,
-    /// Whether mails go to `smtp://HOST:PORT` without encryption.
+    /// Whether mails are sent to `smtp://HOST:PORT` without encryption. Excludes `credentials` and `tls`.
     #[serde(default)]
     plain: bool,
-    /// The address of the sender.
+    /// Address of the sender.
     #[serde(default)]
     from: String,
-    /// The addresses of the recipients.
+    /// Addresses of the recipients.
     #[serde(default)]
     to: Vec<String>,
-    /// The file with which the client says who it is.
+    /// File with credentials.
     #[serde(default)]
     credentials: Option<MailCredentials>,
-    /// Files by which server and client know each other.
+    /// Files for TLS.
     #[serde(default)]
     tls: TlsFiles,
-    /// The shortest time between two mails. Notices of this time go into one, unless they are too many.
+    /// Time between two mails, at least. Notifications of this time are sent in one mail.
     #[serde(default = "digest", with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub(super) digest: Duration,
-    /// The longest that a mail may take, from the connection on. A mail that takes longer is sent again.
+    /// Time limit for a mail, from the connection on. If it is exceeded, the mail is sent again.
     #[serde(default = "digest", with = "humantime_serde")]
+    #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     timeout: Duration,
 }
 
-/// The file with which a client of SMTP says who it is.
+/// The file with the credentials of an SMTP client.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct MailCredentials {
-    /// A file with a line `USER:PASSWORD`.
+    /// File with a line `USER:PASSWORD`.
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     basic_file: PathBuf,
 }
 
@@ -58,7 +64,7 @@ const fn digest() -> Duration {
 }
 
 impl MailOptions {
-    /// Returns the problems by key that can be found without a server or a file.
+    /// Returns the problems that can be found without a server or a file, by key.
     pub(super) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |key, is_right: bool, text: &str| {
@@ -66,15 +72,15 @@ impl MailOptions {
                 problems.push((key, text.to_owned()));
             }
         };
-        check("timeout", !self.timeout.is_zero(), "timeout is 0: give a time, as 1m");
-        let text = "there is no recipient: give addresses, as [\"noc@example.net\"]";
+        check("timeout", !self.timeout.is_zero(), "timeout: must be above 0, such as 1m");
+        let text = "to: needs at least one address, such as [\"noc@example.net\"]";
         check("to", !self.to.is_empty(), text);
         let is_tls = self.server.starts_with("smtps://");
-        check("plain", !(self.plain && is_tls), "plain is for smtp://HOST:PORT alone");
+        check("plain", !(self.plain && is_tls), "plain: only allowed with smtp://HOST:PORT");
         if self.plain {
-            let text = "credentials need TLS: leave out plain";
+            let text = "credentials: need TLS; remove plain";
             check("credentials", self.credentials.is_none(), text);
-            let text = "there are files of TLS, and plain is without it: leave out one of the two";
+            let text = "tls: not allowed with plain; remove one of the two";
             check("tls", self.tls == TlsFiles::default(), text);
         }
         let server = split(&self.server).map(drop).map_err(|error| ("server", error));
@@ -87,7 +93,7 @@ impl MailOptions {
         problems
     }
 
-    /// Tries the files, as the options of a sink do.
+    /// Tries the files without a connection, as [`SinkOptions::try_out`](super::SinkOptions::try_out) does.
     pub(super) fn try_out(&self) -> Result<(), (&'static str, Error)> {
         let login = self.login().map_err(|error| ("credentials", error))?;
         if split(&self.server).is_err() {
@@ -119,7 +125,10 @@ impl Mail {
     fn deliver(&self, mail: Result<Message>) -> Result<(), Failure> {
         let mail = mail.map_err(Failure::Refused)?;
         for Refusal { address, answer } in self.server.send(&mail)? {
-            warn!("{} refuses the recipient {address}, but no other: {answer}", self.server.host());
+            warn!(
+                "{} rejected the recipient {address} but accepted others: {answer}",
+                self.server.host()
+            );
         }
         Ok(())
     }

@@ -22,16 +22,19 @@ use crate::notify::store::Store;
 
 /// Options of a sink.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct SinkOptions {
-    /// Name in logs and metrics; the type by default.
+    /// Name of the sink in logs and metrics. [default: the type]
     #[serde(default)]
     pub name: Option<String>,
-    /// The most notifications that wait; beyond, the oldest are dropped.
+    /// Number of notifications that may wait. Above it, the oldest are dropped.
     #[serde(default = "queue")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub queue: u32,
-    /// The most notifications per minute, ends excluded; above, they are summarised in one. File sinks have no limit.
+    /// Number of notifications per minute, ends excluded. Above it, they are summarised in one. File sinks have no limit.
     #[serde(default = "most_per_minute")]
+    #[cfg_attr(test, schemars(range(min = 1)))]
     pub most_per_minute: u32,
     /// Type of the sink, with its own options.
     #[serde(flatten)]
@@ -40,6 +43,7 @@ pub struct SinkOptions {
 
 /// A type of sink, with its own options.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
     tag = "type",
     deny_unknown_fields,
@@ -47,75 +51,86 @@ pub struct SinkOptions {
     rename_all_fields = "kebab-case"
 )]
 pub enum SinkKind {
-    /// A file with lines of JSON.
+    /// A file with one JSON object per line.
     File {
-        /// Path of the file; `-` is standard output.
+        /// Path of the file. `-` is standard output.
         #[serde(default)]
+        #[cfg_attr(test, schemars(extend("x-form" = "file")))]
         path: PathBuf,
         /// Size at which the file is rotated, in bytes.
         #[serde(default = "rotate_bytes")]
+        #[cfg_attr(test, schemars(range(min = 1)))]
         rotate_bytes: u64,
-        /// Number of former files that are kept.
+        /// Number of rotated files that are kept.
         #[serde(default = "keep")]
         keep: u32,
     },
     /// A URL to which notifications are posted as JSON.
     Webhook {
-        /// The address.
+        /// URL of the webhook, with `http://` or `https://`.
         #[serde(default)]
+        #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
         url: String,
-        /// Files with which the client says who it is.
+        /// Files with credentials.
         #[serde(default)]
         credentials: Credentials,
-        /// Files by which server and client know each other.
+        /// Files for TLS.
         #[serde(default)]
         tls: TlsFiles,
-        /// A template that makes JSON of a notice, which is the body without one.
+        /// Template that renders a notification as a JSON object. [default: the notification itself]
         #[serde(default)]
+        #[cfg_attr(test, schemars(extend("x-form" = "file")))]
         body_file: Option<PathBuf>,
-        /// A file with a secret. The header `X-Signature-SHA256` has the HMAC-SHA256 of the body by this secret.
+        /// File with a secret. The header `X-Signature-SHA256` carries the HMAC-SHA256 of the body.
         #[serde(default)]
+        #[cfg_attr(test, schemars(extend("x-form" = "file")))]
         signature_file: Option<PathBuf>,
-        /// The longest that an answer may take.
+        /// Time limit for a response.
         #[serde(default = "timeout", with = "humantime_serde")]
+        #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         timeout: Duration,
     },
-    /// An Alertmanager of Prometheus, by its API v2.
+    /// A Prometheus Alertmanager, addressed by its API v2.
     Alertmanager {
-        /// The address of the server, without the path of the API.
+        /// URL of the server, without the path of the API.
         #[serde(default)]
+        #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
         url: String,
-        /// Files with which the client says who it is.
+        /// Files with credentials.
         #[serde(default)]
         credentials: Credentials,
-        /// Files by which server and client know each other.
+        /// Files for TLS.
         #[serde(default)]
         tls: TlsFiles,
-        /// Time after which active alerts are sent again. Alertmanager ends them after three times that.
+        /// Time after which active alerts are sent again, at least 1s. Alertmanager ends them after three times that.
         #[serde(default = "resend", with = "humantime_serde")]
+        #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         resend: Duration,
-        /// The longest that an answer may take.
+        /// Time limit for a response.
         #[serde(default = "timeout", with = "humantime_serde")]
+        #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         timeout: Duration,
     },
-    /// A collector of syslog, in the form of RFC 5424.
+    /// A syslog server, which gets messages of RFC 5424.
     Syslog {
-        /// `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT` or `unix:///dev/log`.
+        /// Address of the server: `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT` or `unix:///dev/log`.
         #[serde(default)]
+        #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
         address: String,
-        /// Files by which collector and client know each other.
+        /// Files for TLS.
         #[serde(default)]
         tls: TlsFiles,
     },
-    /// A server of mail, by SMTP.
+    /// A mail server, which gets mails by SMTP.
     Mail(MailOptions),
     /// A program that is started for each notification and reads it as JSON from its standard input.
     Exec {
-        /// The program and its arguments. No shell comes in between.
+        /// Program and its arguments. They are not passed through a shell.
         #[serde(default)]
         command: Vec<String>,
-        /// The longest that the program may run.
+        /// Time limit for the program.
         #[serde(default = "timeout", with = "humantime_serde")]
+        #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         timeout: Duration,
     },
 }
@@ -204,27 +219,27 @@ impl SinkOptions {
                 problems.push((key, text.to_owned()));
             }
         };
-        let text = "queue is 0: give the number of notices that may wait, as 32768";
+        let text = "queue: must be at least 1 waiting notification, got 0";
         check(self.queue > 0, "queue", text);
-        let text = "most-per-minute is 0: give a number of notices, as 60";
+        let text = "most-per-minute: must be at least 1, got 0";
         check(self.most_per_minute > 0, "most-per-minute", text);
         if let SinkKind::Webhook { timeout, .. }
         | SinkKind::Alertmanager { timeout, .. }
         | SinkKind::Exec { timeout, .. } = &self.kind
         {
-            check(!timeout.is_zero(), "timeout", "timeout is 0: give a time, as 10s");
+            check(!timeout.is_zero(), "timeout", "timeout: must be longer than 0, for example 10s");
         }
         let checked = match &self.kind {
             SinkKind::File { path, rotate_bytes, .. } => {
                 let is_path = !path.as_os_str().is_empty();
-                check(is_path, "path", "there is no path: give one, or - for standard output");
-                let text = "rotate-bytes is 0: give a size, as 64000000";
+                check(is_path, "path", "path: must not be empty; use - for standard output");
+                let text = "rotate-bytes: must be at least 1, got 0";
                 check(*rotate_bytes > 0, "rotate-bytes", text);
                 Ok(())
             }
             SinkKind::Webhook { url, .. } => check_url(url).map_err(|error| ("url", error)),
             SinkKind::Alertmanager { url, resend, .. } => {
-                let text = format!("resend is {resend:?}: give a second at least, as 30s");
+                let text = format!("resend: must be at least 1s, got {resend:?}");
                 check(*resend >= SECOND, "resend", &text);
                 check_url(url).map_err(|error| ("url", error))
             }

@@ -1,8 +1,10 @@
-//! The client's side of SMTP, RFC 5321: a connection for each mail.
+//! An SMTP client (RFC 5321), which opens a connection for each mail.
 //!
-//! The client of the crate `lettre` takes no configuration of TLS, reads what came before TLS as answers within TLS, and gives
-//! a mail up when one of its recipients is refused. So the crate writes the mails, and they are sent here.
-//! Invariant: credentials and mails go over TLS unless the server is to be used without it.
+//! The crate `lettre` writes the mails, but its client is not used. That client cannot be configured for TLS, and it
+//! takes data from before the TLS handshake as encrypted responses. It also gives up a mail if one recipient is
+//! rejected.
+//!
+//! Invariant: credentials and mails are sent over TLS, unless the server is configured without it.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -19,56 +21,56 @@ use super::http::read_pair;
 use super::stream::{Connection, after, open};
 use super::tls::{TlsClient, TlsFiles, io_cause, is_timeout};
 
-/// The most bytes of an answer.
+/// Maximum size of a response, in bytes.
 const MOST: usize = 1 << 14;
 
-/// What a server answers besides commands.
+/// Names of the responses that do not follow a command.
 const GREETING: &str = "the connection";
 const MAIL: &str = "the mail";
 
-/// A server of mail.
+/// A mail server.
 pub(super) struct Server {
-    /// `HOST:PORT`.
+    /// Address of the server, as `HOST:PORT`.
     host: String,
     security: Security,
     login: Option<Login>,
-    /// The longest that a mail may take. A program that ends waits for it.
+    /// Time limit for a mail. A stopping program waits for it.
     timeout: Duration,
 }
 
 enum Security {
-    /// No encryption at all.
+    /// No encryption.
     Plain,
-    /// TLS that is asked for.
+    /// TLS after the command STARTTLS.
     StartTls(TlsClient),
     /// TLS from the start.
     Tls(TlsClient),
 }
 
-/// The user and the password of a login.
+/// User and password of a login.
 pub(super) struct Login {
     user: String,
     password: String,
 }
 
 impl Login {
-    /// Reads a file with a line `USER:PASSWORD`.
+    /// Reads a file with one line, `USER:PASSWORD`.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let (user, password) = read_pair(path)?;
         Ok(Self { user, password })
     }
 }
 
-/// A recipient that the server refused, while it took the mail for others.
+/// A recipient that the server rejected, although it accepted the mail for others.
 pub(super) struct Refusal {
-    /// The address of the recipient.
+    /// Address of the recipient.
     pub(super) address: String,
-    /// What the server answered.
+    /// Response of the server.
     pub(super) answer: Answer,
 }
 
 impl Server {
-    /// Makes a server at `url`, without encryption if it `is_plain`.
+    /// Creates a server for `url`, without encryption if `is_plain` is set.
     pub(super) fn new(
         url: &str,
         is_plain: bool,
@@ -85,16 +87,16 @@ impl Server {
         Ok(Self { host: host.to_owned(), security, login, timeout })
     }
 
-    /// Returns the server as `HOST:PORT`.
+    /// Returns the server's address as `HOST:PORT`.
     pub(super) fn host(&self) -> &str {
         &self.host
     }
 
-    /// Sends `mail`, and returns the recipients who do not get it, of whom there are others. If the server rejects the mail for
-    /// good, it is a refusal. A wrong password, sender or recipient may be set right, so they are failures.
+    /// Sends `mail`, and returns the rejected recipients if there are others. A mail that the server rejects
+    /// permanently is a refusal. A wrong password, sender or recipient is a failure, because it can be corrected.
     pub(super) fn send(&self, mail: &Message) -> Result<Vec<Refusal>, Failure> {
         let (mut dialog, envelope) = (self.log_in()?, mail.envelope());
-        let sender = envelope.from().context("a mail has no sender")?;
+        let sender = envelope.from().context("cannot send a mail without a sender")?;
         dialog.demand(2, "MAIL", format!("MAIL FROM:<{sender}>"))?;
         let mut refusals = Vec::new();
         for address in envelope.to() {
@@ -106,21 +108,21 @@ impl Server {
         if let Some(Refusal { address, answer }) = refusals.first()
             && refusals.len() == envelope.to().len()
         {
-            let error = anyhow!("{} refuses all recipients; {address}: {answer}", self.host);
+            let error = anyhow!("{} rejected all recipients; {address}: {answer}", self.host);
             return Err(Failure::Failed(error));
         }
         dialog.demand(3, "DATA", "DATA")?;
         let answer = dialog.ask(MAIL, transparent(&mail.formatted()))?;
         if answer.class() == 5 {
-            return Err(Failure::Refused(anyhow!("{} rejects the mail: {answer}", self.host)));
+            return Err(Failure::Refused(anyhow!("{} rejected the mail: {answer}", self.host)));
         }
         answer.expect(2, MAIL, &self.host)?;
-        // The server has the mail, whatever comes now.
+        // The server has accepted the mail, so an error after this point does not matter.
         let _bye = dialog.ask("QUIT", "QUIT");
         Ok(refusals)
     }
 
-    /// Connects, with TLS unless the server is to be used without it, and logs in.
+    /// Connects, with TLS unless the server is configured without it, and logs in.
     fn log_in(&self) -> Result<Dialog<'_, Box<dyn Connection>>> {
         let stream = open(&self.host, self.timeout)?;
         let time = Time { socket: stream.try_clone()?, until: Instant::now() + self.timeout };
@@ -137,13 +139,13 @@ impl Server {
                 let mut dialog = self.greet(stream, time)?;
                 ensure!(
                     dialog.hello(&name)?.extension("STARTTLS").is_some(),
-                    "{} offers no STARTTLS: give smtps://HOST:PORT, or plain = true for mail without encryption",
+                    "{} does not offer STARTTLS; use smtps://HOST:PORT, or plain = true for mail without encryption",
                     self.host
                 );
                 dialog.demand(2, "STARTTLS", "STARTTLS")?;
-                // Anybody in between may have sent it, and it would be read as answers of the server.
+                // An attacker in the path may have sent this data, and it would be read as responses of the server.
                 let has_more = !dialog.stream.buffer().is_empty();
-                ensure!(!has_more, "{} sends data between STARTTLS and TLS", self.host);
+                ensure!(!has_more, "{} sent data between STARTTLS and TLS", self.host);
                 let Dialog { stream, time, .. } = dialog;
                 let stream = secure(tls, stream.into_inner(), &time)?;
                 Dialog { stream: BufReader::new(stream), server: self, time }
@@ -168,17 +170,17 @@ impl Server {
 /// Splits `smtp://HOST:PORT` or `smtps://HOST:PORT` into scheme and host.
 pub(super) fn split(url: &str) -> Result<(&str, &str)> {
     let Some((scheme @ ("smtp" | "smtps"), host)) = url.split_once("://") else {
-        bail!("the server is {url:?}: give smtp://HOST:PORT or smtps://HOST:PORT")
+        bail!("server: must be smtp://HOST:PORT or smtps://HOST:PORT, got {url:?}")
     };
     let port = host.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
     ensure!(
         matches!(port, Some(Ok(_))),
-        "the server is {url:?}: give a port, as in smtp://mail.example.net:587"
+        "server: must have a port, as in smtp://mail.example.net:587, got {url:?}"
     );
     Ok((scheme, host))
 }
 
-/// Returns the name of this client: that of the machine in its domain, else the address of its side.
+/// Returns the name of this client: the host name if it has a domain, otherwise the local address.
 fn client_name(address: IpAddr) -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match address {
@@ -188,7 +190,7 @@ fn client_name(address: IpAddr) -> String {
     }
 }
 
-/// Returns `mail` with the dots doubled that begin a line, and with the dot that ends it.
+/// Returns `mail` with doubled dots at the starts of lines, and with the final dot.
 fn transparent(mail: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(mail.len() + 8);
     for line in mail.split_inclusive(|byte| *byte == b'\n') {
@@ -204,15 +206,15 @@ fn transparent(mail: &[u8]) -> Vec<u8> {
     data
 }
 
-/// The time that a mail has.
+/// Time limit of a mail.
 struct Time {
-    /// The socket under all streams of the connection.
+    /// Socket under all streams of the connection.
     socket: TcpStream,
     until: Instant,
 }
 
 impl Time {
-    /// Returns what is left of it, which is the longest that the next read or write may take.
+    /// Returns the remaining time, and sets it as the time limit of the next read and write.
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -224,7 +226,7 @@ impl Time {
     }
 }
 
-/// A connection on which questions and answers take turns.
+/// A connection on which commands and responses alternate.
 struct Dialog<'a, S> {
     stream: BufReader<S>,
     server: &'a Server,
@@ -232,7 +234,8 @@ struct Dialog<'a, S> {
 }
 
 impl<S: Read + Write> Dialog<'_, S> {
-    /// Sends the line `question`, and returns the answer. Errors have `what` in place of the line, which may be secret.
+    /// Sends the line `question`, and returns the response. Errors name `what` instead of the line, which may be
+    /// secret.
     fn ask(&mut self, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
         let line = [question.as_ref(), b"\r\n"].concat();
         let (stream, time) = (self.stream.get_mut(), &self.time);
@@ -243,20 +246,24 @@ impl<S: Read + Write> Dialog<'_, S> {
         self.answer(what)
     }
 
-    /// Asks as [`ask`](Self::ask), for an answer whose first digit is `class`.
+    /// Sends a line as [`ask`](Self::ask) does, and expects a response whose first digit is `class`.
     fn demand(&mut self, class: u16, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
         self.ask(what, question)?.expect(class, what, &self.server.host)
     }
 
-    /// Reads an answer, which may have several lines.
+    /// Reads a response, which may have several lines.
     fn answer(&mut self, what: &str) -> Result<Answer> {
         let mut bytes = Vec::new();
         let mut answer = Answer { code: 0, lines: Vec::new() };
         loop {
             let start = bytes.len();
             while !bytes.ends_with(b"\n") || bytes.len() == start {
-                ensure!(bytes.len() < MOST, "{} answers {what} without end", self.server.host);
-                // A server that sends a byte now and then would go on for ever.
+                ensure!(
+                    bytes.len() < MOST,
+                    "{} sent an endless response to {what}",
+                    self.server.host
+                );
+                // A server that sends a byte now and then would otherwise block the sink forever.
                 let read = match self.time.left().and_then(|_| self.stream.fill_buf()) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Ok([]) => Err(ErrorKind::UnexpectedEof.into()),
@@ -273,7 +280,8 @@ impl<S: Read + Write> Dialog<'_, S> {
             let code = line.get(..3).and_then(|code| code.parse::<u16>().ok());
             let code = code.filter(|code| (200..600).contains(code));
             let host = &self.server.host;
-            answer.code = code.with_context(|| format!("{host} speaks no SMTP: {line:?}"))?;
+            answer.code =
+                code.with_context(|| format!("{host} is not an SMTP server: it sent {line:?}"))?;
             answer.lines.push(line.get(4..).unwrap_or_default().to_owned());
             if line.as_bytes().get(3) != Some(&b'-') {
                 return Ok(answer);
@@ -281,12 +289,12 @@ impl<S: Read + Write> Dialog<'_, S> {
         }
     }
 
-    /// Asks what the server offers.
+    /// Asks for the extensions of the server.
     fn hello(&mut self, name: &str) -> Result<Answer> {
         self.demand(2, "EHLO", format!("EHLO {name}"))
     }
 
-    /// Says who this client is, by PLAIN or by LOGIN.
+    /// Authenticates by PLAIN or LOGIN.
     fn authenticate(&mut self, Login { user, password }: &Login, mechanisms: &str) -> Result<()> {
         let host = &self.server.host;
         let has = |name: &str| mechanisms.split_whitespace().any(|offered| offered == name);
@@ -297,7 +305,7 @@ impl<S: Read + Write> Dialog<'_, S> {
             let [user, password] = [user, password].map(|it| BASE64.encode(it.as_bytes()));
             vec!["AUTH LOGIN".to_owned(), user, password]
         } else {
-            bail!("{host} offers neither AUTH PLAIN nor AUTH LOGIN: leave out credentials")
+            bail!("{host} offers neither AUTH PLAIN nor AUTH LOGIN; remove credentials")
         };
         let mut class = 3;
         for step in &steps {
@@ -305,7 +313,7 @@ impl<S: Read + Write> Dialog<'_, S> {
             class = answer.class();
             ensure!(class < 4, "cannot log in to {host}: {answer}");
         }
-        ensure!(class == 2, "cannot log in to {host}: it asks for more than user and password");
+        ensure!(class == 2, "cannot log in to {host}: it requires more than user and password");
         Ok(())
     }
 }
@@ -318,28 +326,28 @@ fn failure(server: &Server, what: &str, error: &io::Error) -> anyhow::Error {
         }
         _ => io_cause(error),
     };
-    anyhow!("{} does not answer {what}: {cause}", server.host)
+    anyhow!("{} does not respond to {what}: {cause}", server.host)
 }
 
-/// An answer of a server.
+/// A response of the server.
 pub(super) struct Answer {
     code: u16,
     lines: Vec<String>,
 }
 
 impl Answer {
-    /// Returns the first digit: 2 is yes, 3 asks for more, 4 is no for now, and 5 is no.
+    /// Returns the first digit: 2 means accepted, 3 asks for more, 4 is a temporary and 5 a permanent rejection.
     fn class(&self) -> u16 {
         self.code / 100
     }
 
-    /// Returns the answer if its first digit is `class`.
+    /// Returns the response if its first digit is `class`.
     fn expect(self, class: u16, what: &str, host: &str) -> Result<Self> {
-        ensure!(self.class() == class, "{host} answers {what} with {self}");
+        ensure!(self.class() == class, "{host} responded to {what} with {self}");
         Ok(self)
     }
 
-    /// Returns what follows the name of an extension in an answer to EHLO, if the server has it.
+    /// Returns the text after the name of an extension in a response to EHLO, if the server offers it.
     fn extension(&self, name: &str) -> Option<&str> {
         let named =
             |line: &&str| line.split(' ').next().is_some_and(|it| it.eq_ignore_ascii_case(name));

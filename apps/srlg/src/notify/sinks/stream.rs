@@ -1,4 +1,4 @@
-//! Connections over TCP to the servers of sinks, in TLS or not.
+//! TCP connections to the servers of sinks, with or without TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -8,12 +8,13 @@ use anyhow::{Context, Result, bail};
 
 use super::tls::{TlsClient, is_timeout};
 
-/// The longest that a connection may take.
+/// Time limit for a connection attempt.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection to a server.
 pub(super) trait Connection: Read + Write + Send {
-    /// Returns whether the other side has not closed it: what is written to one that is closed is lost without an error.
+    /// Returns whether the server has not closed the connection. Data written to a closed connection is lost without an
+    /// error.
     fn is_open(&mut self) -> Result<bool>;
 }
 
@@ -31,10 +32,10 @@ impl Connection for TcpStream {
 
 /// Returns the addresses of `host`, which is `HOST:PORT`.
 pub(super) fn resolve(host: &str) -> Result<Vec<SocketAddr>> {
-    Ok(host.to_socket_addrs().with_context(|| format!("cannot find {host}"))?.collect())
+    Ok(host.to_socket_addrs().with_context(|| format!("cannot resolve {host}"))?.collect())
 }
 
-/// Connects to the first address of `host` that answers. Each read or write may take `timeout`.
+/// Connects to the first address of `host` that responds. `timeout` limits each later read and write.
 pub(super) fn open(host: &str, timeout: Duration) -> Result<TcpStream> {
     let mut cause = "it has no address".to_owned();
     for address in resolve(host)? {
@@ -51,7 +52,7 @@ pub(super) fn open(host: &str, timeout: Duration) -> Result<TcpStream> {
     bail!("cannot connect to {host}: {cause}")
 }
 
-/// Connects to `host` as [`open`], and shakes hands if there is a client of TLS.
+/// Connects to `host` as [`open`] does, and performs a TLS handshake if `tls` is given.
 pub(super) fn connect(
     host: &str,
     tls: Option<&TlsClient>,
@@ -62,7 +63,7 @@ pub(super) fn connect(
     tls.connect(stream, timeout).with_context(|| format!("cannot connect to {host}"))
 }
 
-/// Returns the cause of a failure after `timeout`.
+/// Returns the text for a failure after `timeout`.
 pub(super) fn after(timeout: Duration) -> String {
     format!("timeout after {}", humantime::format_duration(timeout))
 }

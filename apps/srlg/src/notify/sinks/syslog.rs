@@ -1,10 +1,10 @@
-//! Messages of syslog, RFC 5424, over UDP (RFC 5426), TCP (RFC 6587, octets counted), TLS (RFC 5425) or a socket of this machine.
+//! A sink that sends syslog messages of RFC 5424 over UDP (RFC 5426), TCP (RFC 6587, octet counting), TLS (RFC 5425) or
+//! a local socket.
 //!
-//! The crate `syslog` frames messages over TCP by their ends, which receivers of counted octets do not read, and takes no
-//! IPv6 address of its own side; the form itself is one line.
+//! The crate `syslog` is not used, because its TCP messages have no octet counts and it cannot bind to an IPv6 address.
 //!
-//! The fields of an alert are `key=value` in the message (logfmt). Structured data would need the enterprise number of an
-//! organisation in its name, and this project has none.
+//! The fields of an alert are `key=value` pairs in the message (logfmt). Structured data would need an enterprise
+//! number in its name, and this project has none.
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
@@ -19,7 +19,7 @@ use super::tls::{TlsClient, TlsFiles, io_cause};
 use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 
-/// local0, which is nobody else's.
+/// Facility local0, which is reserved for local use.
 const FACILITY: u8 = 16;
 
 pub(super) struct Syslog {
@@ -43,7 +43,7 @@ impl Syslog {
             }
             Some(("tcp", host)) => To::Stream { host: host.to_owned(), tls: None },
             Some((_, path)) => To::Unix(path.into()),
-            None => bail!("{address:?} is no address"),
+            None => bail!("address: not valid, got {address:?}"),
         };
         Ok(Self { to, stream: None })
     }
@@ -51,14 +51,15 @@ impl Syslog {
     fn write(&mut self, message: &str) -> Result<()> {
         match &self.to {
             To::Udp(host) => {
-                let to =
-                    *resolve(host)?.first().with_context(|| format!("{host} has no address"))?;
+                let to = *resolve(host)?
+                    .first()
+                    .with_context(|| format!("cannot resolve {host}: it has no address"))?;
                 let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
                 UdpSocket::bind(any)?.send_to(message.as_bytes(), to)?;
             }
             To::Unix(path) => {
                 let socket = UnixDatagram::unbound()?;
-                // Where nobody reads, a socket that is full would hold this thread up.
+                // If no process reads the socket, a full buffer would block this thread.
                 socket.set_write_timeout(Some(TIMEOUT))?;
                 let sent = socket.send_to(message.as_bytes(), path);
                 sent.with_context(|| format!("cannot send to {}", path.display()))?;
@@ -80,25 +81,25 @@ impl Syslog {
     }
 }
 
-/// Returns what is wrong with an address of a collector, and with the files of TLS for it.
+/// Checks the address of a syslog server and the TLS files for it.
 pub(super) fn check_address(address: &str, tls: &TlsFiles) -> Result<()> {
     let Some((scheme @ ("udp" | "tcp" | "tls" | "unix"), host)) = address.split_once("://") else {
         bail!(
-            "the address is {address:?}: give udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH"
+            "address: must be udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or unix:///PATH, got {address:?}"
         )
     };
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     ensure!(
         scheme == "unix" || has_port,
-        "the address is {address:?}: give a port, as in udp://[2001:db8::1]:514"
+        "address: must have a port, as in udp://[2001:db8::1]:514, got {address:?}"
     );
     ensure!(
         scheme == "tls" || *tls == TlsFiles::default(),
-        "there are files of TLS, and the address is {address:?}: give tls://HOST:PORT"
+        "tls: needs an address tls://HOST:PORT, got {address:?}"
     );
     ensure!(
         scheme != "tls" || tls.ca.is_some(),
-        "there is no ca for {host}: give the file of the authority that signs its certificate"
+        "tls: ca is missing for {host}; give the file of the authority that signs its certificate"
     );
     Ok(())
 }
@@ -109,7 +110,8 @@ impl Channel for Syslog {
     }
 
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        let text = format!("held={count} text=\"and {count} more notices in the last minute\"");
+        let text =
+            format!("held={count} text=\"and {count} more notifications in the last minute\"");
         Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
     }
 }
@@ -142,7 +144,7 @@ fn message(notice: &Notice, now: SystemTime) -> String {
     form(severity, &status, &pairs.join(" "), now)
 }
 
-/// A value of logfmt: in quotes if it is empty, or has anything but letters, digits and `-._:/`.
+/// Returns a logfmt value. It is quoted if it is empty or contains anything but letters, digits and `-._:/`.
 fn quoted(value: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/".contains(&byte);
     if !value.is_empty() && value.bytes().all(is_plain) {
@@ -152,7 +154,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// The form of RFC 5424, with the text marked as UTF-8.
+/// Returns a message of RFC 5424, with the text marked as UTF-8.
 fn form(severity: u8, id: &str, text: &str, now: SystemTime) -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic());

@@ -1,4 +1,4 @@
-//! TLS of sinks: the files that both sides know each other by, and the causes of failures.
+//! TLS of sinks: files that authenticate both sides, and causes of failures.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
@@ -18,34 +18,38 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 use super::stream::Connection;
 use crate::network::read_secret;
 
-/// The files by which a server and this client know each other.
+/// The files with which a client and a server verify each other.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsFiles {
-    /// A PEM file of the authorities that sign the certificate of the server, in place of those that browsers know.
+    /// PEM file of the certificate authorities of the server. `tls://` needs it. [default: those that browsers accept]
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub ca: Option<PathBuf>,
-    /// A PEM file of the certificate of this client, and of those between it and its authority.
+    /// PEM file of the client certificate and its intermediate certificates. Needs `key`.
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub certificate: Option<PathBuf>,
-    /// A PEM file of the key of this certificate.
+    /// PEM file of the private key of `certificate`.
+    #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub key: Option<PathBuf>,
 }
 
-/// The certificate of this client, with those between it and its authority, and its key as PEM.
+/// The client certificate with its intermediate certificates, and its key as PEM.
 type Identity = (Vec<CertificateDer<'static>>, String);
 
 impl TlsFiles {
-    /// Returns what is wrong with the choice of files.
+    /// Checks the choice of files.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.certificate.is_some() == self.key.is_some(),
-            "give both certificate and key, or neither"
+            "tls: set both certificate and key, or neither"
         );
         Ok(())
     }
 
-    /// Reads the files for a client of HTTP.
+    /// Reads the files for an HTTP client.
     pub(super) fn http(&self) -> Result<TlsConfig> {
-        // The client of HTTP would panic at its first request if the files did not fit.
+        // The HTTP client would panic at its first request if the files were not valid.
         self.client()?;
         let certificate = |der: &CertificateDer<'_>| Certificate::from_der(der).to_owned();
         let mut tls = TlsConfig::builder();
@@ -61,13 +65,13 @@ impl TlsFiles {
         Ok(tls.build())
     }
 
-    /// Reads the files for a client of TLS, which trusts the authorities in `ca`, or those that browsers know.
+    /// Reads the files for a TLS client. It trusts the authorities in `ca`, or else those that browsers accept.
     fn client(&self) -> Result<ClientConfig> {
         let mut roots = RootCertStore::empty();
         match self.authorities()? {
             Some(authorities) => {
                 for authority in authorities {
-                    roots.add(authority).context("cannot use an authority of ca")?;
+                    roots.add(authority).context("cannot use a certificate of ca")?;
                 }
             }
             None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),
@@ -83,7 +87,7 @@ impl TlsFiles {
         config.with_context(|| format!("cannot use the key {} with the certificate", place()))
     }
 
-    /// Reads the authorities of servers.
+    /// Reads the authorities that sign server certificates.
     fn authorities(&self) -> Result<Option<Vec<CertificateDer<'static>>>> {
         self.ca.as_deref().map(certificates).transpose()
     }
@@ -97,32 +101,38 @@ impl TlsFiles {
     }
 }
 
-/// Reads the certificates in a PEM file, of which there is one at least.
+/// Reads the certificates in a PEM file, which must have at least one.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let place = || path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", place()))?;
     let certificates = CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>();
     let certificates = certificates.with_context(place)?;
-    ensure!(!certificates.is_empty(), "{}: there is no certificate", place());
+    ensure!(
+        !certificates.is_empty(),
+        "cannot read certificates from {}: no certificate found",
+        place()
+    );
     Ok(certificates)
 }
 
-/// A client of one server that speaks TLS alone.
+/// A TLS client of one server.
 pub(super) struct TlsClient {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
 impl TlsClient {
-    /// Makes a client of the server at `host`, which is `HOST:PORT`.
+    /// Creates a client of the server at `host`, which is `HOST:PORT`.
     pub(super) fn new(host: &str, files: &TlsFiles) -> Result<Self> {
-        let (name, _) = host.rsplit_once(':').with_context(|| format!("{host} has no port"))?;
+        let (name, _) =
+            host.rsplit_once(':').with_context(|| format!("{host}: the port is missing"))?;
         let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(name).with_context(|| format!("{host} has no name"))?;
+        let name =
+            ServerName::try_from(name).with_context(|| format!("{host}: not a valid host name"))?;
         Ok(Self { config: Arc::new(files.client()?), name })
     }
 
-    /// Shakes hands over `stream`, within `timeout`.
+    /// Performs a handshake over `stream` within `timeout`.
     pub(super) fn connect(
         &self,
         mut stream: TcpStream,
@@ -131,8 +141,8 @@ impl TlsClient {
         let until = Instant::now() + timeout;
         let mut connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         while connection.is_handshaking() {
-            // A server that sends a byte now and then would go on for ever.
-            ensure!(Instant::now() < until, "there is no end of the TLS handshake");
+            // A server that sends a byte now and then would otherwise block the sink forever.
+            ensure!(Instant::now() < until, "timeout during the TLS handshake");
             connection.complete_io(&mut stream).map_err(|error| anyhow!(io_cause(&error)))?;
         }
         let mut stream = StreamOwned::new(connection, stream);
@@ -143,11 +153,11 @@ impl TlsClient {
     }
 }
 
-/// The longest that a server of TLS 1.3 is waited for which accepts the certificate of the client and sends nothing.
+/// Time to wait for a TLS 1.3 server to reject the client certificate. A server that accepts it may send nothing.
 const VERDICT: Duration = Duration::from_secs(1);
 
-/// Waits until the server has said what it thinks of the certificate of this client. In TLS 1.3 the client has shaken hands before
-/// that, and what it sends meanwhile is lost.
+/// Waits until the server has checked the client certificate. In TLS 1.3 the client finishes its handshake earlier, and
+/// data that it sends before a rejection is lost.
 fn wait_for_verdict(
     StreamOwned { conn, sock }: &mut StreamOwned<ClientConnection, TcpStream>,
 ) -> Result<()> {
@@ -164,7 +174,8 @@ fn wait_for_verdict(
 }
 
 impl Connection for StreamOwned<ClientConnection, TcpStream> {
-    // A server of TLS 1.3 may refuse the certificate of a client after the client has shaken hands, and says so in what it sends.
+    // A TLS 1.3 server may reject the client certificate after the client has finished its handshake. Reading returns
+    // that error.
     fn is_open(&mut self) -> Result<bool> {
         self.sock.set_nonblocking(true)?;
         let read = self.read(&mut [0]);
@@ -182,29 +193,29 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// The reason of a failure of input or output that an operator can act on.
+/// Returns the cause of an I/O error in terms that an operator can act on.
 pub(super) fn io_cause(error: &io::Error) -> String {
     if is_timeout(error) {
-        return "timeout: there is no answer".to_owned();
+        return "timeout: no response".to_owned();
     }
     let inner = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
     inner.map_or_else(|| error.to_string(), cause)
 }
 
-/// The reason of a failure of TLS that an operator can act on.
+/// Returns the cause of a TLS error in terms that an operator can act on.
 pub(super) fn cause(error: &rustls::Error) -> String {
     let text = match error {
         rustls::Error::InvalidCertificate(
             CertificateError::UnknownIssuer | CertificateError::BadSignature,
-        ) => "the certificate of the server is of an unknown authority: give its authority as ca",
+        ) => "the server certificate is signed by an unknown authority; add that authority to ca",
         rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-        ) => "the certificate of the server is for another name",
+        ) => "the server certificate is for another host name",
         rustls::Error::InvalidCertificate(
             CertificateError::Expired | CertificateError::ExpiredContext { .. },
-        ) => "the certificate of the server has expired",
+        ) => "the server certificate has expired",
         rustls::Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the server asks for a certificate of this client: give certificate and key"
+            "the server requires a client certificate; set certificate and key"
         }
         error => return error.to_string(),
     };

@@ -1,4 +1,4 @@
-//! Notices posted over HTTP, as JSON or as a template makes of them.
+//! A sink that posts notifications over HTTP, as JSON or rendered by a template.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ use crate::notify::notice::Notice;
 pub(super) struct Webhook {
     client: Client,
     body: Body,
-    /// Signs bodies, if they are to be signed.
+    /// Key that signs bodies, if they are signed.
     key: Option<hmac::Key>,
 }
 
@@ -47,12 +47,13 @@ impl Webhook {
 pub(super) fn read_key(path: &Path) -> Result<hmac::Key> {
     let secret = read_secret(path)?;
     let secret = secret.trim();
-    ensure!(!secret.is_empty(), "{}: there is no secret", path.display());
+    ensure!(!secret.is_empty(), "cannot read a secret from {}: the file is empty", path.display());
     Ok(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
 }
 
 fn header(name: &'static str, value: &str) -> Result<(HeaderName, HeaderValue)> {
-    let value = HeaderValue::from_str(value).with_context(|| format!("there is no {name}"))?;
+    let value =
+        HeaderValue::from_str(value).with_context(|| format!("cannot set the header {name}"))?;
     Ok((HeaderName::from_static(name), value))
 }
 

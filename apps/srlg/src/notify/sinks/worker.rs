@@ -1,8 +1,10 @@
-//! The thread of a sink: what comes next, whether it may pass, and what becomes of it.
+//! The thread of a sink, which reads, filters and sends notifications.
 //!
-//! Shape: notices in their order, the next when the one before is done. [`Hold`] says which of them may pass. A sink with a
-//! digest takes several in one message: those that wait after a quiet time at once, further ones when the digest is due.
-//! Invariant: the cursor moves when a message is taken or given up. So a killed program sends what it had collected again.
+//! Notifications are sent in order, each after the previous one is done. [`Hold`] decides which of them are sent. A
+//! sink with a digest sends several in one message: at once after a quiet period, otherwise when the digest is due.
+//!
+//! Invariant: the cursor moves when a message is accepted or given up. After a kill, the collected notifications are
+//! therefore sent again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,16 +20,16 @@ use crate::notify::store::{Cursor, NumberedNotice, Store};
 use crate::now_ms;
 use crate::show::board::SinkBoard;
 
-/// Notices that are read at once.
+/// Number of notifications that are read at once.
 const BATCH: usize = 64;
 
-/// The most notices in one message of a sink with a digest.
+/// Maximum number of notifications in one message of a sink with a digest.
 const MOST_IN_DIGEST: usize = 1_000;
 
-/// The shortest and the longest pause after a failure.
+/// Shortest and longest pause after a failure.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// A sink that has nothing to do looks after what is due so often.
+/// Interval at which an idle sink checks for periodic work.
 const TICK: Duration = Duration::from_secs(1);
 
 pub(super) struct Worker {
@@ -35,23 +37,23 @@ pub(super) struct Worker {
     channel: Box<dyn Channel>,
     store: Store,
     cursor: Cursor,
-    /// The shortest time from one message of several notices to the next; zero if each notice is a message.
+    /// Shortest time between two messages; zero if each notification is a message.
     digest: Duration,
-    /// When the last message was done.
+    /// Time of the last message.
     told: Option<Instant>,
-    /// Notices after the cursor that go into the next message.
+    /// Notifications after the cursor that go into the next message.
     group: Vec<NumberedNotice>,
-    /// The number up to which notices are in the group, or did not pass.
+    /// Number of the last notification that was read, whether it is in the group or was not sent.
     read: i64,
-    /// Notices that may wait.
+    /// Maximum number of waiting notifications.
     queue: i64,
-    /// Attempts for one notice; without a number as many as it takes.
+    /// Maximum number of attempts for one message; `None` if there is no limit.
     attempts: Option<u32>,
     hold: Hold,
     wake: Wake,
     pause: Duration,
     error: Option<String>,
-    /// Whether the database could not be read.
+    /// Whether the database cannot be read.
     is_blind: bool,
     log_dropped: Every,
 }
@@ -97,7 +99,7 @@ impl Worker {
 
     pub(super) fn run(mut self) {
         loop {
-            // A step after that leaves nothing collected.
+            // One more step after the stop signal sends all collected notifications.
             let is_stopped = self.wake.until().is_some();
             let step = if self.is_late() { Ok(false) } else { self.step() };
             if step.is_ok() && std::mem::take(&mut self.is_blind) {
@@ -116,7 +118,7 @@ impl Worker {
             }
         }
         if !self.is_late() {
-            // Of the minute that is not over.
+            // This includes the current minute.
             self.tell_held(u64::MAX);
         }
     }
@@ -125,7 +127,7 @@ impl Worker {
         self.wake.until().is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Takes the next notices; whether there were any.
+    /// Processes the next notifications, and returns whether there were any.
     fn step(&mut self) -> Result<bool> {
         let waiting = self.store.last() - self.cursor.done;
         if waiting > self.queue {
@@ -161,19 +163,19 @@ impl Worker {
         Ok(count > 0)
     }
 
-    /// Returns whether no more notices go into the message. More than the queue takes would be dropped.
+    /// Returns whether the message is full. If it grew beyond the queue limit, notifications would be dropped.
     fn is_full(&self) -> bool {
         let most = if self.digest.is_zero() { 1 } else { MOST_IN_DIGEST };
         let is_queue_full = self.read - self.cursor.done >= self.queue;
         self.group.len() >= most || (is_queue_full && !self.group.is_empty())
     }
 
-    /// Returns whether a message may go: the last one was long ago, or the program ends.
+    /// Returns whether a message may be sent, because the digest is due or the program stops.
     fn is_time(&self) -> bool {
         self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
     }
 
-    /// Lets the sink do what is due without any notice.
+    /// Lets the sink perform its periodic work.
     fn tick(&mut self) {
         let store = self.store.clone();
         let open = move || {
@@ -194,7 +196,8 @@ impl Worker {
         }
     }
 
-    /// Sends the group until it is done, and moves the cursor; false where an end came before, or too many others.
+    /// Sends the group and moves the cursor. Returns false if the program has to stop, or if too many notifications
+    /// wait.
     fn flush(&mut self) -> Result<bool> {
         let group = std::mem::take(&mut self.group);
         if !group.is_empty() {
@@ -215,7 +218,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Sends notices until they are taken or given up; false as [`flush`](Self::flush).
+    /// Sends notifications until they are accepted or given up. Returns false as [`flush`](Self::flush) does.
     fn send(&mut self, group: &[NumberedNotice]) -> Result<bool> {
         let mut attempts = 0;
         loop {
@@ -244,14 +247,15 @@ impl Worker {
                 return Ok(false);
             }
             self.back_off();
-            // What waits meanwhile may be too much.
+            // Too many notifications may have arrived in the meantime.
             if self.store.last() - self.cursor.done > self.queue {
                 return Ok(false);
             }
         }
     }
 
-    /// Tells the sink how many notices were held back in minutes that are over at `now_ms`; if it fails, the next time.
+    /// Reports the number of suppressed notifications in minutes that are over at `now_ms`. If this fails, it is tried
+    /// again later.
     fn tell_held(&mut self, now_ms: u64) {
         let held = self.hold.gate.held_until(now_ms);
         if held == 0 {
@@ -266,7 +270,7 @@ impl Worker {
             }
             Err(Failure::Refused(error)) => {
                 warn!(
-                    "the sink {} was not told how many notices were held back: {error:#}",
+                    "sink {}: cannot report the number of suppressed notifications: {error:#}",
                     self.name
                 );
             }
@@ -274,10 +278,10 @@ impl Worker {
         }
         self.told = Some(Instant::now());
         self.hold.gate.forget_held();
-        warn!("the sink {} was not told of {held} notices, beyond those of a minute", self.name);
+        warn!("sink {}: {held} notifications suppressed by the rate limit", self.name);
     }
 
-    /// Waits, the longer the more attempts have failed.
+    /// Waits. Each failed attempt doubles the pause.
     fn back_off(&mut self) {
         self.wake.pause(self.pause);
         self.pause = (self.pause * 2).min(PAUSES[1]);
@@ -295,7 +299,7 @@ impl Worker {
         self.hold.told(self.group.iter().map(|(_, notice)| notice.id).collect());
         if self.log_dropped.is_due() {
             warn!(
-                "the queue of the sink {} is full, with {} notices: the oldest are dropped, {} so far",
+                "sink {}: the queue is full with {} notifications; the oldest are dropped, {} so far",
                 self.name, self.queue, self.cursor.dropped
             );
         }
@@ -305,21 +309,21 @@ impl Worker {
     fn give_up(&mut self, group: &[NumberedNotice], error: &anyhow::Error) {
         self.cursor.dropped += group.len() as i64;
         for (_, Notice { id, status, .. }) in group {
-            warn!("the sink {} does not take the alert {id} ({status:?}): {error:#}", self.name);
+            warn!("sink {}: notification of alert {id} ({status:?}) dropped: {error:#}", self.name);
         }
     }
 
-    /// Says that the sink fails, once until it does not.
+    /// Logs the first failure after a success.
     fn tell_failure(&mut self, error: &anyhow::Error) {
         if self.error.replace(format!("{error:#}")).is_none() {
-            warn!("the sink {} fails, and is tried again: {error:#}", self.name);
+            warn!("sink {}: cannot send, retrying: {error:#}", self.name);
         }
     }
 
     fn tell_success(&mut self) {
         self.pause = PAUSES[0];
         if self.error.take().is_some() {
-            info!("the sink {} works again", self.name);
+            info!("sink {}: sending works again", self.name);
         }
     }
 
@@ -336,7 +340,7 @@ impl Worker {
     }
 }
 
-/// The state that both sides share.
+/// The state that the thread shares with the other threads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wake(Arc<(Mutex<State>, Condvar)>);
 
@@ -357,20 +361,20 @@ impl Wake {
         self.0.1.notify_all();
     }
 
-    /// The thread ends when nothing waits, at the latest at `until`.
+    /// Stops the thread when no notifications wait, or at `until` at the latest.
     pub(super) fn stop(&self, until: Instant) {
         self.lock().until = Some(until);
         self.0.1.notify_all();
     }
 
-    /// Waits for [`wake`](Self::wake) or [`stop`](Self::stop), at most for `most`.
+    /// Waits for [`wake`](Self::wake) or [`stop`](Self::stop), up to `most`.
     pub(super) fn wait(&self, most: Duration) {
         let is_calm = |state: &mut State| !state.is_woken && state.until.is_none();
         let wait = self.0.1.wait_timeout_while(self.lock(), most, is_calm);
         wait.unwrap_or_else(PoisonError::into_inner).0.is_woken = false;
     }
 
-    /// Waits for [`stop`](Self::stop), at most for `most`.
+    /// Waits for [`stop`](Self::stop), up to `most`.
     pub(super) fn pause(&self, most: Duration) {
         let state = self.lock();
         let most = state
@@ -382,7 +386,7 @@ impl Wake {
         drop(wait);
     }
 
-    /// When to end, if anybody has said so.
+    /// Returns the time at which the thread has to stop, if it was set.
     pub(super) fn until(&self) -> Option<Instant> {
         self.lock().until
     }

@@ -1,7 +1,7 @@
-//! Incidents: alerts from their start to their end, found by what they are about.
+//! Incidents: alerts from start to end, which can be searched by their properties.
 //!
-//! Invariant: the row of an incident is that of its last notification in the database. Only an end lacks ports, so those
-//! of the notification before it stay.
+//! Invariant: the row of an incident describes its last notification in the database. Ends have no ports, so the ports
+//! of an earlier notification are kept.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ use super::{NumberedNotice, Store};
 use crate::alerts::{AlertId, Severity, Status};
 use crate::notify::notice::{Kind, Notice, Unit};
 
-/// The most notifications of one incident that are read.
+/// Maximum number of notifications that are read for one incident.
 const MOST_NOTICES: i64 = 1_000;
 
 /// An alert from its start to its end, or until now.
@@ -27,43 +27,43 @@ const MOST_NOTICES: i64 = 1_000;
 pub struct Incident {
     /// Number of the first notification. Incidents are ordered by it.
     pub first: i64,
-    /// The same from start to end, and over restarts.
+    /// Id of the alert, the same across restarts.
     pub id: AlertId,
     /// Whether the alert has ended.
     pub is_over: bool,
-    /// Start, milliseconds since the Unix epoch.
+    /// Start of the alert, in milliseconds since the Unix epoch.
     pub start_ms: u64,
-    /// The same, of the end; absent while the alert is active.
+    /// End of the alert, in milliseconds since the Unix epoch; absent while it is active.
     pub end_ms: Option<u64>,
-    /// The highest severity.
+    /// Highest severity.
     pub severity: Severity,
-    /// The probable cause.
+    /// Probable cause.
     pub kind: Kind,
     /// Name of the view.
     pub view: String,
     /// Name of the rule.
     pub rule: String,
-    /// The host, or the network of the hosts.
+    /// Host, or network with several hosts.
     pub subject: String,
-    /// Label of the network of the host in the configuration.
+    /// Label of the host's network in the configuration.
     pub label: Option<String>,
-    /// The kind of the peers that the view counts.
+    /// Type of the peers that the view counts.
     pub unit: Unit,
-    /// Length of the main window.
+    /// Length of the main window, in milliseconds.
     pub window_ms: u64,
     /// Threshold of the rule for this window.
     pub threshold: f64,
-    /// The most peers within it.
+    /// Largest number of peers within the main window.
     pub peak: f64,
-    /// Protocols and ports of receivers, the one with the most contacts first.
+    /// Destination ports, the one with the most contacts first.
     pub ports: Vec<String>,
 }
 
-/// Conditions that incidents must meet, all of them. Without any, all incidents do.
+/// Conditions that an incident must meet. Without conditions, all incidents match.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct IncidentFilter {
-    /// Alerts of this host, or of a network that it is in
+    /// Alerts of this host, or of a network that contains it
     #[arg(long, value_name = "ADDRESS")]
     pub host: Option<IpAddr>,
 
@@ -72,7 +72,7 @@ pub struct IncidentFilter {
     #[serde(deserialize_with = "network")]
     pub network: Option<IpNet>,
 
-    /// Alerts whose label has this text in it
+    /// Alerts whose label contains this text
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
 
@@ -80,7 +80,7 @@ pub struct IncidentFilter {
     #[arg(long, value_name = "NAME")]
     pub view: Option<String>,
 
-    /// Alerts with this port among those of the receivers, as tcp/443 or 443
+    /// Alerts with this destination port, such as tcp/443 or 443
     #[arg(long, value_name = "PORT")]
     pub port: Option<PortFilter>,
 
@@ -92,11 +92,11 @@ pub struct IncidentFilter {
     #[arg(long, value_name = "SEVERITY", value_parser = named::<Severity>)]
     pub severity: Option<Severity>,
 
-    /// Incidents that were active at this time or later, milliseconds since the Unix epoch.
+    /// Incidents that were active at this time or later, in milliseconds since the Unix epoch.
     #[arg(skip)]
     pub from: Option<u64>,
 
-    /// Incidents that started at this time or before.
+    /// Incidents that started at this time or earlier, in milliseconds since the Unix epoch.
     #[arg(skip)]
     pub to: Option<u64>,
 
@@ -104,16 +104,16 @@ pub struct IncidentFilter {
     #[arg(skip)]
     pub before: Option<i64>,
 
-    /// The most incidents.
+    /// Maximum number of incidents.
     #[arg(skip)]
     pub limit: Option<usize>,
 }
 
-/// A port, of any protocol or of one.
+/// A port of one protocol or of any protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum PortFilter {
-    /// The port of this number, of any protocol.
+    /// The port with this number, in any protocol.
     Number(u16),
     /// The port of one protocol.
     Port(Port),
@@ -125,7 +125,7 @@ impl FromStr for PortFilter {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let port = || text.parse().map(Self::Port).map_err(|_| text);
         let port = text.parse().map(Self::Number).or_else(|_| port());
-        port.map_err(|text| format!("{text:?} is not a port: give one as tcp/443 or 443"))
+        port.map_err(|text| format!("{text:?} is not a port; use a form such as tcp/443 or 443"))
     }
 }
 
@@ -138,7 +138,7 @@ impl TryFrom<String> for PortFilter {
 }
 
 impl PortFilter {
-    /// Returns the pattern of a list of ports that has this one.
+    /// Returns the SQL pattern that matches lists of ports with this one.
     fn pattern(self) -> String {
         match self {
             Self::Number(number) => format!("%/{number} %"),
@@ -152,19 +152,20 @@ fn network<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IpNet>, 
     parse_network(&text).map(Some).map_err(D::Error::custom)
 }
 
-/// Reads a value that is written as its name.
+/// Parses a value from its serialised name.
 fn named<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
     let name: StrDeserializer<'_, NameError> = name.into_deserializer();
     T::deserialize(name)
 }
 
-/// Returns the name that a value is written as.
+/// Returns the serialised name of a value.
 fn name(value: impl Serialize) -> Result<String> {
     let name = serde_json::to_value(value)?;
     name.as_str().map(str::to_owned).ok_or_else(|| anyhow!("{name} is not a name"))
 }
 
-/// Returns the first and the last address of `network`, as bytes after one for the family, so that they compare.
+/// Returns the first and the last address of `network` as bytes. A leading byte for the address family makes them
+/// comparable.
 fn range(network: IpNet) -> (Value, Value) {
     let bytes = |address: IpAddr| {
         Value::Blob(match address {
@@ -181,7 +182,7 @@ fn whole(number: u64) -> i64 {
 
 const SEVERITIES: [Severity; 3] = [Severity::Warning, Severity::Major, Severity::Critical];
 
-/// Writes the row of the incident that `notice`, the notification `number`, is about.
+/// Updates the row of the incident to which `notice`, the notification `number`, belongs.
 pub(super) fn follow(connection: &Connection, number: i64, notice: &Notice) -> Result<()> {
     let sql = "INSERT INTO alerts (id, first, last, is_end, start_ms, end_ms, severity, kind, view, rule, subject, low, high,
             label, unit, window_ms, threshold, peak, ports)
@@ -232,7 +233,7 @@ fn read(row: &Row<'_>) -> Result<Incident> {
         is_over: row.get(2)?,
         start_ms: number(3)?,
         end_ms: row.get::<_, Option<i64>>(4)?.map(|end_ms| end_ms.max(0) as u64),
-        severity: *severity.context("the severity of an alert is damaged")?,
+        severity: *severity.context("cannot read an alert: its severity is not valid")?,
         kind: named(&text(6)?)?,
         view: text(7)?,
         rule: text(8)?,
@@ -247,7 +248,7 @@ fn read(row: &Row<'_>) -> Result<Incident> {
 }
 
 impl IncidentFilter {
-    /// Returns the conditions in SQL, after WHERE, and their values.
+    /// Returns the SQL condition after WHERE, and its values.
     fn sql(&self) -> (String, Vec<Value>) {
         let (mut sql, mut values) = ("true".to_owned(), Vec::new());
         let mut add = |condition: &str, value: Value| {
@@ -262,7 +263,7 @@ impl IncidentFilter {
             add("high >= ?", low);
         }
         if let Some(label) = &self.label {
-            // As `lower` of SQLite, which changes ASCII alone.
+            // SQLite's `lower` changes only ASCII letters too.
             add("instr(lower(label), ?) > 0", label.to_ascii_lowercase().into());
         }
         if let Some(view) = &self.view {
@@ -295,7 +296,7 @@ impl IncidentFilter {
 }
 
 impl Store {
-    /// Returns the incidents that meet `filter`, the one that started last first.
+    /// Returns the incidents that match `filter`, the newest first.
     pub fn incidents(&self, filter: &IncidentFilter) -> Result<Vec<Incident>> {
         let (conditions, values) = filter.sql();
         let limit = filter.limit();
@@ -313,7 +314,7 @@ impl Store {
         })
     }
 
-    /// Returns the last notification of each incident that meets `filter`, the one that started last first.
+    /// Returns the last notification of each incident that matches `filter`, the newest first.
     pub fn last_notices(&self, filter: &IncidentFilter) -> Result<Vec<NumberedNotice>> {
         let (conditions, values) = filter.sql();
         let limit = filter.limit();
@@ -324,7 +325,7 @@ impl Store {
         self.notices(&sql, params_from_iter(values))
     }
 
-    /// Returns the last notifications of the alert `id`, the oldest first.
+    /// Returns the newest notifications of the alert `id`, the oldest of them first.
     pub fn notices_of(&self, id: AlertId) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE id = ? ORDER BY number DESC LIMIT ?";
         let mut notices = self.notices(sql, params![id.to_string(), MOST_NOTICES])?;

@@ -1,8 +1,8 @@
-//! Values by the minute: what the charts of the page show.
+//! Values per minute, which the charts of the web page show.
 //!
-//! Shape: a row per series and minute, of which the key is a number of 1 or 2 bytes and the minute. Rows of the negative
-//! number have the largest values of `BLOCK` minutes, so that a month is read as fast as a day. Minutes that the database
-//! does not take, because its disk is full, wait in memory for an hour; after that they are a gap.
+//! There is one row per series and minute. Its key is the series' number, of 1 or 2 bytes, and the minute. Rows with
+//! the negative number have the largest values of `BLOCK` minutes, so that a month is read as fast as a day. If the
+//! disk of the database is full, minutes wait in memory for up to an hour. Older ones are lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -17,21 +17,21 @@ use super::Store;
 /// Length of a minute.
 pub const MINUTE_MS: u64 = 60_000;
 
-/// Minutes of a block.
+/// Number of minutes in a block.
 const BLOCK: u64 = 30;
 
-/// Minutes that wait in memory.
+/// Maximum number of minutes that wait in memory.
 const MOST_WAITING: usize = 60;
 
-/// Minutes that are kept where there is no file.
+/// Number of minutes that a database in memory keeps.
 const MOST_IN_MEMORY: u64 = 24 * 60;
 
-/// Something that has a value in each minute.
+/// A quantity that has one value per minute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Series {
-    /// The most super points of a view.
+    /// Largest number of super points of a view.
     SuperPoints(String),
-    /// The most peers of a host of a view.
+    /// Largest number of peers of any host of a view.
     Largest(String),
     /// Contacts per second of the input.
     Contacts,
@@ -39,7 +39,7 @@ pub enum Series {
     Records(IpAddr),
 }
 
-/// The name in the database.
+/// A series is written as its name in the database.
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,28 +51,28 @@ impl fmt::Display for Series {
     }
 }
 
-/// The values of a minute.
+/// Values of one minute.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Minute {
-    /// Minutes since the Unix epoch.
+    /// Number of the minute since the Unix epoch.
     pub minute: u64,
     /// Values of all series.
     pub values: BTreeMap<Series, f64>,
 }
 
-/// A part of time, from the first minute to the last one.
+/// A period, from the first minute to the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinuteRange {
-    /// The first minute, since the Unix epoch.
+    /// First minute, since the Unix epoch.
     pub first: u64,
-    /// The last one.
+    /// Last minute, since the Unix epoch.
     pub last: u64,
-    /// Minutes that are read as one, by their largest value.
+    /// Number of minutes that are combined into one value, the largest.
     pub step: u64,
 }
 
 impl MinuteRange {
-    /// Makes the range with a step that gives up to `most` values; a long one is of whole blocks.
+    /// Creates a range whose step gives up to `most` values. The steps of a long range consist of whole blocks.
     #[must_use]
     pub const fn new(first: u64, last: u64, most: u64) -> Self {
         let step = match last.saturating_sub(first).div_ceil(most) {
@@ -89,8 +89,8 @@ impl Store {
         self.0.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `minute`, and forgets those more than `keep` minutes before it, or more than a day in memory. After an error it
-    /// waits for the next call, with up to an hour of others.
+    /// Adds `minute`, and forgets the minutes more than `keep` before it, or more than a day before it in memory. After
+    /// an error, the minute waits for the next call, with up to an hour of others.
     pub fn add_minute(&self, minute: Minute, keep: u64) -> Result<()> {
         let keep = if self.0.path.is_some() { keep } else { keep.min(MOST_IN_MEMORY) };
         let first = minute.minute.saturating_sub(keep);
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Returns the values of `series` within `range`, each with the first minute of its step. Steps without a value are
-    /// left out.
+    /// omitted.
     pub fn values(&self, series: &Series, range: MinuteRange) -> Result<Vec<(u64, f64)>> {
         let MinuteRange { first, last, step } = range;
         let sql = "SELECT minute, value FROM series
@@ -121,7 +121,7 @@ impl Store {
         let is_of_blocks = step.is_multiple_of(BLOCK);
         let (sign, from) = if is_of_blocks { (-1, first / BLOCK * BLOCK) } else { (1, first) };
         let bounds = [from, last].map(|number| i64::try_from(number).unwrap_or(i64::MAX));
-        // Before the database: what is stored meanwhile is found twice, and not lost.
+        // Waiting minutes are read first, so that a minute stored in between is found twice instead of not at all.
         let waiting = self.recent().clone();
         let waiting = waiting.iter().filter(|it| (first..=last).contains(&it.minute));
         let waiting = waiting.filter_map(|it| Some((it.minute, *it.values.get(series)?)));
@@ -145,7 +145,7 @@ impl Store {
 fn add(connection: &Connection, minute: &Minute) -> Result<()> {
     let mut name =
         connection.prepare_cached("INSERT OR IGNORE INTO series_names (name) VALUES (?)")?;
-    // A minute in which the program was started again has two parts.
+    // A minute in which the program was restarted has two parts.
     let mut value = connection.prepare_cached(
         "INSERT INTO series VALUES (?1 * (SELECT number FROM series_names WHERE name = ?2), ?3, ?4)
         ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -161,10 +161,10 @@ fn add(connection: &Connection, minute: &Minute) -> Result<()> {
     Ok(())
 }
 
-/// Forgets the values before the minute `first`, and series without any other.
+/// Forgets the values before the minute `first`, and series that have no other values.
 fn forget(connection: &Connection, first: u64) -> Result<()> {
     let (first, block) = (i64::try_from(first)?, i64::try_from(first / BLOCK * BLOCK)?);
-    // The key has the series first: a search for each is faster than a look at all rows.
+    // The series comes first in the key, so one search per series is faster than a scan of all rows.
     let mut names = connection.prepare_cached("SELECT number FROM series_names")?;
     let names: Vec<i64> = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut old =
@@ -206,7 +206,7 @@ mod tests {
             let values = [(largest("a"), at as f64), (largest("b"), 1.0), (exporter(1), 0.5)];
             store.add_minute(minute(at, &values), 1_000).unwrap();
         }
-        // The program was started again in this minute.
+        // The program was restarted in this minute.
         store.add_minute(minute(105, &[(largest("a"), 7.0), (exporter(2), 3.0)]), 1_000).unwrap();
         for store in [&store, &reader] {
             let values = |series, range| store.values(&series, range).unwrap();
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(store.values(&largest("gone"), all(1)).unwrap(), []);
         let count = |sql| store.with(|it| Ok(it.query_row(sql, [], |row| row.get::<_, i64>(0))?));
         assert_eq!(count("SELECT count(*) FROM series_names").unwrap(), 1);
-        // A day in memory.
+        // A database in memory keeps a day.
         let store = Store::open(None).unwrap();
         store.add_minute(minute(100, &[(largest("a"), 1.0)]), 99_999).unwrap();
         store.add_minute(minute(1_541, &[(largest("a"), 2.0)]), 99_999).unwrap();
@@ -249,7 +249,7 @@ mod tests {
         let store = Store::open(Some(folder.path())).unwrap();
         let reader = store.reader().unwrap();
         let add = |at: u64| {
-            // A name of a page each, so that there is no room for it.
+            // Each name fills a page, so the database has no room for it.
             let filler = (largest(&format!("{at}{}", "x".repeat(4_000))), 1.0);
             store.add_minute(minute(at, &[(largest("a"), at as f64), filler]), 1_000)
         };
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(minutes(&reader), expected);
         store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
         add(201).unwrap();
-        // That of 141 had to give way.
+        // The minute 141 was lost, because only 60 minutes wait.
         let expected: Vec<u64> = std::iter::once(100).chain(142..=201).collect();
         assert_eq!(minutes(&reader), expected);
         assert_eq!(minutes(&Store::read(folder.path()).unwrap()), expected);

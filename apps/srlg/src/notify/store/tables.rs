@@ -1,4 +1,4 @@
-//! The tables of the database, and whether a file has them.
+//! Tables of the database, and checks of a file's version and origin.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -7,10 +7,10 @@ use std::path::Path;
 use anyhow::{Result, bail, ensure};
 use rusqlite::Connection;
 
-/// Version of the tables below, and of the notices in them.
+/// Version of the tables below and of the notifications in them.
 const VERSION: i64 = 3;
 
-/// Tells databases of this program from others: `srlg`.
+/// SQLite application id of this program's databases, the letters `srlg`.
 const APPLICATION: i64 = 0x73_72_6c_67;
 
 const TABLES: &str = "
@@ -63,7 +63,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Makes the tables in a database that is empty, and checks any other.
+/// Creates the tables in an empty database, and checks any other database.
 pub(super) fn make(connection: &mut Connection) -> Result<()> {
     let count = "SELECT count(*) FROM sqlite_master";
     if connection.query_row(count, [], |row| row.get::<_, i64>(0))? > 0 {
@@ -77,12 +77,12 @@ pub(super) fn make(connection: &mut Connection) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Checks that a database is of this program, and of this version.
+/// Checks that a database belongs to this program and has the right version.
 pub(super) fn check(connection: &Connection) -> Result<()> {
     check_numbers(value(connection, "user_version")?, value(connection, "application_id")?)
 }
 
-/// Checks the same by the header of the file `path`. An empty file is a database without tables.
+/// Checks the same from the header of the file `path`. An empty file is a database without tables.
 pub(super) fn check_header(path: &Path) -> Result<()> {
     let mut header = Vec::new();
     File::open(path)?.take(72).read_to_end(&mut header)?;
@@ -96,7 +96,7 @@ pub(super) fn check_header(path: &Path) -> Result<()> {
     let (true, Some(version), Some(application)) =
         (header.starts_with(b"SQLite format 3\0"), number(60), number(68))
     else {
-        bail!("the file is not a database: give another folder with --state");
+        bail!("the file is not a database; give another folder with --state");
     };
     check_numbers(version, application)
 }
@@ -105,7 +105,7 @@ fn check_numbers(version: i64, application: i64) -> Result<()> {
     ensure_version(version, VERSION)?;
     ensure!(
         application == APPLICATION,
-        "the database is of another program: give another folder with --state"
+        "the database belongs to another program; give another folder with --state"
     );
     Ok(())
 }
@@ -117,7 +117,7 @@ fn value(connection: &Connection, pragma: &str) -> Result<i64> {
 fn ensure_version(version: i64, expected: i64) -> Result<()> {
     ensure!(
         version == expected,
-        "the database has version {version}, and this program reads {VERSION}: give another folder with --state"
+        "database version {version} is not supported, only {VERSION}; give another folder with --state"
     );
     Ok(())
 }

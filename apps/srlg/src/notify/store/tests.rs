@@ -8,7 +8,7 @@ use super::history::IncidentFilter;
 use super::{Cursor, Store};
 use crate::notify::notice::{Context, Direction, Notice};
 
-/// A start, an update and an end of each of `hosts`.
+/// Returns a start, an update and an end for each of `hosts` hosts.
 pub(crate) fn notices(hosts: u8) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, repeat_ms: 1_000, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
@@ -53,7 +53,7 @@ fn what_is_added_is_read_again_by_this_and_by_another() {
     assert_eq!(numbered, notices[1..3]);
     assert_eq!(other.open_alerts().unwrap().len(), 2);
     let error = other.add(&notices, &[]).unwrap_err();
-    // The text is SQLite's.
+    // This text comes from SQLite.
     assert!(format!("{error:#}").ends_with("attempt to write a readonly database"), "{error:#}");
     drop(store);
     let store = Store::open(Some(folder.path())).unwrap();
@@ -78,7 +78,7 @@ fn nothing_is_forgotten_that_a_sink_waits_for_or_that_goes_on() {
     let cursor = Cursor { done: 4, sent: 3, failed: 2, dropped: 1 };
     store.set_cursor("file", cursor).unwrap();
     assert_eq!(store.cursor("file").unwrap(), cursor);
-    // Three notices of the first host, the last of which waits; the second goes on.
+    // The first host has three notifications, and the last of them waits. The second alert is still active.
     assert_eq!(store.forget(u64::MAX >> 1).unwrap(), 2);
     store.keep_sinks(&["new".to_owned()]).unwrap();
     assert_eq!(store.forget(1).unwrap(), 0);
@@ -132,7 +132,7 @@ fn a_full_disk_is_told_and_nothing_is_half_added() {
     let store = Store::open(Some(folder.path())).unwrap();
     let state = [("a".to_owned(), vec![1])];
     store.add(&notices(1), &state).unwrap();
-    // What SQLite says of a disk without space.
+    // SQLite reports this limit like a disk without space.
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 16)?)).unwrap();
     let error = store.add(&notices(100), &[("a".to_owned(), vec![2])]).unwrap_err();
     let error = format!("{error:#}");
@@ -152,7 +152,7 @@ fn a_damaged_database_is_told() {
     let path = super::path(folder.path());
     let mut bytes = fs::read(&path).unwrap();
     assert!(bytes.len() > 100_000);
-    // All but the table of tables.
+    // Everything but the schema is overwritten.
     bytes[4096..].fill(0xa5);
     fs::write(&path, bytes).unwrap();
     let error = format!("{:#}", Store::open(Some(folder.path())).unwrap_err());
@@ -173,7 +173,7 @@ fn no_number_is_given_twice_even_if_all_is_forgotten() {
 #[test]
 fn what_went_on_at_a_number_is_known() {
     let store = Store::open(None).unwrap();
-    // Two starts, two updates, two ends.
+    // The list has two starts, two updates and two ends.
     store.add(&notices(2), &[]).unwrap();
     let ids: Vec<_> = notices(2)[..2].iter().map(|notice| notice.id).collect();
     let open = |number| -> Vec<bool> {
@@ -192,7 +192,7 @@ fn an_alert_that_was_silenced_since_its_start_is_not_one_of_which_something_was_
         let silencing = Silencing { remark: remark.clone(), until_ms: 9, id: notice.id };
         Notice { silence: is_silenced.then_some(silencing), ..notice }
     };
-    // The first alert is silenced until its update, the second one since.
+    // The first alert is silenced until its update, and the second one from then on.
     let told = [of(0, true), of(1, false), of(2, false), of(3, true)];
     let ids = [told[0].id, told[1].id];
     for stored in 0..=told.len() {
@@ -216,7 +216,7 @@ fn memory_keeps_the_last_notices_alone() {
     let [start, update, end] = <[Notice; 3]>::try_from(notices(1)).unwrap();
     let many = |notice: &Notice, count| vec![notice.clone(); count];
     store.add(&[vec![start], many(&update, 3_000)].concat(), &[]).unwrap();
-    // Up to 1,001, but for the start of what goes on.
+    // Notifications up to 1,001 are pruned, except the start of the active alert.
     assert_eq!(store.forget(0).unwrap(), 1_000);
     let left: Vec<i64> = store.after(0, 3).unwrap().into_iter().map(|it| it.0).collect();
     assert_eq!(left, [1, 1_002, 1_003]);
@@ -237,7 +237,7 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     store.add(&notices[1..250], &state(1)).unwrap_err();
     store.add(&notices[250..299], &state(2)).unwrap_err();
     assert_eq!((store.last(), store.waiting_len(), store.state("a").unwrap()), (299, 298, None));
-    // As if they were in the database.
+    // Sinks read waiting notifications too.
     let numbers = |store: &Store, after, most| -> Vec<i64> {
         store.after(after, most).unwrap().into_iter().map(|it| it.0).collect()
     };
@@ -247,15 +247,15 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     assert_eq!(open, [200], "all but one have ended");
     assert_eq!(store.open_at(200).unwrap().len(), 100);
     store.set_cursor("s", cursor(150)).unwrap();
-    // A new sink begins behind all that waits.
+    // A new sink starts after all waiting notifications.
     assert_eq!([store.cursor("s").unwrap().done, store.cursor("new").unwrap().done], [150, 299]);
-    // What must be stored at once does not wait.
+    // Notifications that must be stored at once do not wait.
     store.add_or_forget(&notices[299..], &state(2)).unwrap_err();
     assert_eq!((store.last(), store.waiting_len()), (299, 298));
     assert_eq!(Store::read(folder.path()).unwrap().last(), 1);
 
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
-    // Other states do not take what waits along, which comes with the alerts of its moment.
+    // Other states do not store the waiting notifications.
     store.set(&[("b".to_owned(), vec![1])]).unwrap();
     assert_eq!((store.waiting_len(), store.state("b").unwrap()), (298, Some(vec![1])));
     assert_eq!(store.add(&notices[299..], &state(3)).unwrap(), 300);
@@ -267,7 +267,7 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
         (store.cursor("s").unwrap(), store.state("a").unwrap()),
         (cursor(150), Some(vec![3; 9_000]))
     );
-    // A position that waited does not come back.
+    // A position that waited does not overwrite a later one.
     store.set_cursor("s", cursor(300)).unwrap();
     store.add(&[], &state(4)).unwrap();
     assert_eq!(store.cursor("s").unwrap(), cursor(300));

@@ -1,6 +1,6 @@
-//! Notices that the database has not taken yet, because its disk is full.
+//! Notifications that are not in the database yet, because its disk is full.
 //!
-//! Invariant: sinks read them behind those of the database, by the numbers that they will have there.
+//! Invariant: sinks read them after those of the database, with the numbers that they will have there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,24 +8,24 @@ use super::{Cursor, NumberedNotice};
 use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
 
-/// What waits for room on the disk.
+/// Notifications and positions that wait for space on the disk.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
-    /// The number of the last notice in the database, which may be forgotten.
+    /// Number of the last notification in the database, which may have been pruned.
     pub(super) stored: i64,
-    /// Notices after that one, in their order.
+    /// Notifications after that one, in their order.
     pub(super) notices: Vec<NumberedNotice>,
     /// Positions of sinks.
     pub(super) cursors: BTreeMap<String, Cursor>,
 }
 
 impl Waiting {
-    /// Returns the number of the last notice.
+    /// Returns the number of the last notification.
     pub(super) fn last(&self) -> i64 {
         self.notices.last().map_or(self.stored, |(number, _)| *number)
     }
 
-    /// Adds notices, with the next numbers.
+    /// Adds notifications with the next numbers.
     pub(super) fn extend(&mut self, notices: &[Notice]) {
         for notice in notices {
             let number = self.last() + 1;
@@ -33,20 +33,21 @@ impl Waiting {
         }
     }
 
-    /// Notes that the database has everything.
+    /// Removes everything, because it has been stored.
     pub(super) fn clear(&mut self) {
         self.stored = self.last();
         self.notices.clear();
         self.cursors.clear();
     }
 
-    /// Appends to `found`, which has notices of the database after `number`, those that wait, up to `most` in all.
+    /// Appends the waiting notifications after `number` to `found`, which has those of the database, up to `most` in
+    /// total.
     pub(super) fn append_after(&self, number: i64, most: usize, found: &mut Vec<NumberedNotice>) {
         let after = self.notices.iter().filter(|(of, _)| *of > number);
         found.extend(after.take(most.saturating_sub(found.len())).cloned());
     }
 
-    /// Brings the last notices of active alerts up to date.
+    /// Updates the last notifications of active alerts with the waiting ones.
     pub(super) fn update_open(&self, open: &mut Vec<NumberedNotice>) {
         let last = last_of_each(&self.notices);
         open.retain(|(_, other)| !last.contains_key(&other.id));
@@ -56,7 +57,7 @@ impl Waiting {
         open.extend(active.into_iter().cloned());
     }
 
-    /// Brings the alerts that were active at the notice `number` up to date.
+    /// Updates the alerts that were active at notification `number` with the waiting ones.
     pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
         let before = || self.notices.iter().take_while(|(of, _)| *of <= number);
         let last = last_of_each(before());
@@ -70,7 +71,7 @@ impl Waiting {
     }
 }
 
-/// Returns the last one of each alert of `notices`, which are in their order.
+/// Returns the last notification of each alert; `notices` are in their order.
 fn last_of_each<'a>(
     notices: impl IntoIterator<Item = &'a NumberedNotice>,
 ) -> BTreeMap<AlertId, &'a NumberedNotice> {

@@ -1,4 +1,4 @@
-//! Slices as they go out: which, in which order, and that together they are what was seen.
+//! Tests of sent slices: their numbers, their order, and that together they contain all contacts.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,7 @@ use crate::network::Network;
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// Of one view, in which hosts are those that contacts go to.
+/// Returns a network of one view, whose hosts are the destinations of contacts.
 pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     let sizes = Config {
         window: 20,
@@ -46,7 +46,7 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
     contacts_from(0, slices)
 }
 
-/// 300 pairs per slice with peers from `first` on, in which those of each seventh are up to 3 slices late.
+/// Returns 300 pairs per slice with peers from `first` on. Those of every seventh slice are up to 3 slices late.
 fn contacts_from(first: u32, slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
     slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
@@ -68,7 +68,7 @@ fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPa
     });
 }
 
-/// What a detector has seen that merges all parts in the spool, at `slice`.
+/// Returns the state of a detector at `slice` that merges all parts in the spool.
 fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
     merged_view(0, network, outbox, slice)
 }
@@ -89,7 +89,7 @@ fn merged_view(number: u8, network: &Network, outbox: &Outbox, slice: u64) -> Sn
     detector.snapshot().unwrap()
 }
 
-/// What a detector has seen that was told everything in its slice.
+/// Returns the state of a detector that counts every contact in its slice.
 fn told(network: &Network, contacts: impl Iterator<Item = (u64, IpPair)>, slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(network.views[0].sizes, Device::Cpu).unwrap();
     let (mut batch, mut contacts) = (PairBatch::new(), contacts.collect::<Vec<_>>());
@@ -123,7 +123,7 @@ fn a_probe_that_was_killed_goes_on_with_the_same_input_as_if_it_had_not_been() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut first, outbox) = measurement(&network, folder.path());
     take(&mut first, contacts(100..106));
-    // Slice 105 was running: it is nowhere.
+    // Slice 105 was running, so it was not stored.
     drop((first, outbox));
     let (mut second, outbox) = measurement(&network, folder.path());
     assert_eq!(outbox.mark(VERSION), Some(104));
@@ -150,7 +150,6 @@ fn time_begins_with_the_first_call_and_never_goes_backwards() {
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let (mut measurement, outbox) = measurement(&network, folder.path());
     measurement.pass(100 * SECOND, &Taps::default()).unwrap();
-    // Up to three slices late, the first ones too.
     take(&mut measurement, contacts(100..101));
     measurement.pass(98 * SECOND, &Taps::default()).unwrap();
     measurement.pass(50 * SECOND, &Taps::default()).unwrap();
@@ -172,7 +171,7 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     assert_eq!(outbox.from(0, 99), [100, 101]);
 }
 
-/// A measurement by taps, as of a live input.
+/// A measurement by taps, as for a live input.
 struct Tapped {
     measurement: Measurement,
     outbox: Arc<Outbox>,
@@ -189,7 +188,7 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Takes contacts of `slices` with peers from `first` on, by a single thread and in blocks.
+    /// Takes contacts of `slices` with peers from `first` on, in blocks of a single thread.
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
@@ -222,7 +221,7 @@ fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
     drop(first);
     let mut second = tapped(&network, folder.path());
     assert_eq!(second.outbox.mark(VERSION), Some(104));
-    // Other contacts, also of the slices that have gone out.
+    // These contacts differ, and some are of slices that were sent before.
     second.take(100..110, 1 << 20);
     let Tapped { measurement, outbox, taps } = second;
     let totals = measurement.finish(&taps).unwrap();
@@ -265,7 +264,6 @@ fn slices_of_which_pairs_wait_go_out_at_the_end_and_before_a_silence() {
         let mut tapped = tapped(&network, folder.path());
         let mut sink = tapped.sink();
         let Tapped { mut measurement, outbox, taps } = tapped;
-        // Slice 100 runs.
         for now_ns in [100 * SECOND, 102 * SECOND + SECOND / 2 + 1] {
             measurement.pass(now_ns, &taps).unwrap();
         }
@@ -291,7 +289,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     const BLOCKS: u64 = 40;
     let (folder, network) = (tempfile::tempdir().unwrap(), network(1 << 20));
     let mut tapped = tapped(&network, folder.path());
-    // Blocks of contacts of the last two seconds, 40 in a second.
+    // Each block has contacts of the last two seconds, and there are 40 blocks per second.
     let pair = |thread: u64, block: u64, index: u64| {
         let now_ns = 100 * SECOND + block * SECOND / BLOCKS;
         let time_ns = now_ns - (index % 9) * SECOND / 4;
@@ -308,7 +306,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
             let (read, ended) = (&read, &ended);
             scope.spawn(move || {
                 for number in 0..SLICES * BLOCKS {
-                    // No thread is a second behind another one.
+                    // No thread may be a second behind another one.
                     while number * THREADS > read.load(Relaxed) + BLOCKS {
                         thread::yield_now();
                     }
@@ -335,7 +333,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     assert!(merged(&network, &outbox, last) == told(&network, all, last));
 }
 
-/// A network of two equal views.
+/// Returns a network of two equal views.
 fn two_views() -> Network {
     let mut network = network(1 << 20);
     network.views.push(NetworkView { name: "again".to_owned(), ..network.views[0].clone() });
@@ -357,7 +355,6 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
     let (folder, network) = (tempfile::tempdir().unwrap(), two_views());
     let (mut measurement, outbox) = measurement(&network, folder.path());
     ask(&outbox, VERSION, 1..2);
-    // 40 new peers in each of five slices, each twice.
     let mut take = |slice: u64| {
         for index in 0..80 {
             let peer = host(1_000 + slice as u32 * 40 + index % 40);
@@ -378,10 +375,10 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
     for HostReport { counts, .. } in hosts {
         // No window is longer than that of the detector.
         let [(1, one), (3, three)] = counts[..] else { panic!("{counts:?}") };
-        // Counts of so few peers have standard errors of less than 2 %.
+        // Counts of so few peers have standard errors below 2 %.
         assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
     }
-    // Several slices that end together are reported once, by all views.
+    // Several slices that close together are reported once, by all views.
     measurement.pass(109 * SECOND, &Taps::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };

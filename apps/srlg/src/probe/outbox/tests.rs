@@ -1,4 +1,4 @@
-//! Who waits for room, and what is given up.
+//! Tests of waiting for room, and of dropped slices.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use crate::probe::spool::SpoolLock;
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };
 const SECOND: VersionId = VersionId { number: 2, tag: 7 };
 
-/// A version of the network of [`network`].
+/// Returns a version of [`network`].
 fn version(id: VersionId) -> NetworkVersion {
     NetworkVersion { id, first_slice: 0, network: network(1 << 20) }
 }
@@ -36,7 +36,7 @@ fn measuring_waits_until_the_broker_has_the_oldest_slice() {
         put(&other, 3..=3);
         sender.send(()).unwrap();
     });
-    // Slice 3 is in the spool, and whoever put it there is not told so yet.
+    // Slice 3 is in the spool, but the call that put it has not returned yet.
     while outbox.len() < 3 {
         thread::yield_now();
     }

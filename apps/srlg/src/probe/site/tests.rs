@@ -1,4 +1,4 @@
-//! The version that measures a contact, and the slices that it sends.
+//! Tests of the version that counts a contact, and of the slices that it sends.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -51,11 +51,11 @@ fn a_version_starts_at_its_first_slice_whatever_contacts_come_before() {
     site.pass((now - 20) * SECOND).unwrap();
     site.pass(now * SECOND).unwrap();
     assert_eq!((outbox.version().number, outbox.len()), (1, 2));
-    // Shorter slices, from the middle of a longer one on.
     versions.send_replace(version(2, now + 3, 1000));
     site.pass((now + 1) * SECOND).unwrap();
     assert_eq!((outbox.version().number, outbox.len()), (2, 0));
-    // One from the far future, one before the first slice, and one within the day ahead that clocks may differ by.
+    // One contact is from the far future, one is before the first slice, and one is within the day by which clocks may
+    // differ.
     for second in [1_000_000_000, 2, 5] {
         site.take(&contact((now + second) * SECOND)).unwrap();
     }
@@ -110,7 +110,7 @@ fn slices_that_the_clock_has_skipped_are_not_sent() {
     for second in [now, now + 2] {
         site.pass(second * SECOND).unwrap();
     }
-    // The slice that runs when the clock is set, and the one in the middle of which it is, are not whole.
+    // The slice that runs when the clock is set is incomplete, and so is the slice at the new time.
     let later = now + 3_600;
     let step = Duration::from_secs(3_598);
     site.set_forward(step, later * SECOND + SECOND / 2).unwrap();
@@ -137,14 +137,13 @@ fn threads_read_on_while_versions_change() {
         });
         for step in 0..60 {
             second.store(now + step, Relaxed);
-            // The length of slices changes, too.
             let slice_ms = if step % 2 == 0 { 1000 } else { 500 };
             versions.send_replace(version(2 + step as u32, 0, slice_ms));
             (0..3).for_each(|_| site.pass((now + step) * SECOND).unwrap());
         }
         has_ended.store(true, Relaxed);
     });
-    // The last version begins with the next of its slices of half a second.
+    // The last version starts with its next slice, of half a second.
     let first = (now + 59) * 2 + 1;
     sink.take(&[contact((now + 59) * SECOND), contact((now + 60) * SECOND)]).unwrap();
     site.pass((now + 61) * SECOND).unwrap();

@@ -1,8 +1,16 @@
-//! The bytes of a file of the spool.
+//! Format of a spool file.
 //!
-//! Shape, little endian: `SRLGSPL3`, the slice (u64), the number of texts and parts (u32), the length of each
-//! (u32), the JSON of the sampling, the parts, and the crc32 of all that (u32). Invariant: what decodes is what was
-//! encoded for that slice.
+//! | Field | Format |
+//! |---|---|
+//! | Magic number | `SRLGSPL3` |
+//! | Slice | u64 |
+//! | Number of items: the sampling and the parts | u32 |
+//! | Length of each item | u32 |
+//! | Sampling | JSON |
+//! | Parts of the delta | Bytes |
+//! | CRC-32 of all fields above | u32 |
+//!
+//! Integers are little endian. Invariant: a file decodes only to the content that was encoded for its slice.
 
 use bytes::{Buf, Bytes};
 use srlg_input::contact::Sampling;
@@ -17,7 +25,7 @@ pub(super) fn encode(slice: u64, sampling: Sampling, parts: &[Vec<u8>]) -> Vec<u
     bytes.extend(slice.to_le_bytes());
     let text = serde_json::to_string(&sampling).unwrap_or_default();
     let all = || [text.as_bytes()].into_iter().chain(parts.iter().map(Vec::as_slice));
-    // Lengths of what is in memory at once, in parts of some megabytes at most.
+    // All lengths fit into u32, because the parts are in memory and have a few megabytes each.
     bytes.extend((all().count() as u32).to_le_bytes());
     all().for_each(|part| bytes.extend((part.len() as u32).to_le_bytes()));
     all().for_each(|part| bytes.extend(part));
@@ -26,19 +34,19 @@ pub(super) fn encode(slice: u64, sampling: Sampling, parts: &[Vec<u8>]) -> Vec<u
     bytes
 }
 
-/// What was encoded for `slice`, or what is wrong with the bytes.
+/// Decodes the file of `slice`. An error describes the damage.
 pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<SpoolEntry, &'static str> {
-    const SHORT: &str = "the file ends early";
+    const SHORT: &str = "the file is truncated";
     let body = bytes.len().checked_sub(CHECKSUM).ok_or(SHORT)?;
     let mut checksum = bytes.split_off(body);
     if crc32fast::hash(&bytes) != checksum.get_u32_le() {
         return Err("the checksum of the file is wrong");
     }
     if bytes.try_get_u64().ok() != Some(u64::from_be_bytes(*MAGIC)) {
-        return Err("the file is none of a spool");
+        return Err("the file is not a spool file");
     }
     if bytes.try_get_u64_le().ok() != Some(slice) {
-        return Err("the file is of another slice");
+        return Err("the file belongs to another slice");
     }
     let count = bytes.try_get_u32_le().or(Err(SHORT))? as usize;
     if bytes.len() / 4 < count {
@@ -51,14 +59,13 @@ pub(super) fn decode(slice: u64, mut bytes: Bytes) -> Result<SpoolEntry, &'stati
     };
     let mut parts = (0..count).map(|_| part()).collect::<Result<Vec<_>, _>>()?;
     if !bytes.is_empty() {
-        return Err("the file goes on after its last part");
+        return Err("the file continues after its last part");
     }
     if parts.is_empty() {
         return Err(SHORT);
     }
     let text = parts.remove(0);
-    let sampling = serde_json::from_slice(&text)
-        .map_err(|_| "the file does not tell how contacts were sampled")?;
+    let sampling = serde_json::from_slice(&text).map_err(|_| "the file has no valid sampling")?;
     Ok(SpoolEntry { parts, sampling })
 }
 
@@ -103,7 +110,7 @@ mod tests {
             let mut bytes = [&MAGIC[..], &7_u64.to_le_bytes(), &body].concat();
             bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
             if let Ok(SpoolEntry { parts, sampling }) = decode(7, bytes.into()) {
-                // Texts of JSON may differ.
+                // JSON texts of the same sampling may differ.
                 let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();
                 let again = decode(7, encode(7, sampling, &parts).into()).unwrap();
                 prop_assert_eq!((again.parts.len(), again.sampling), (parts.len(), sampling));

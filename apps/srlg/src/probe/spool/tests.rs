@@ -1,4 +1,4 @@
-//! What a spool keeps, gives and forgets.
+//! Tests of what a spool keeps, returns and forgets.
 
 use super::*;
 use srlg_input::contact::Sampling;
@@ -9,7 +9,7 @@ fn parts(slice: u64) -> Vec<Vec<u8>> {
 
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };
 const SECOND: VersionId = VersionId { number: 2, tag: 7 };
-/// Another one of the same number.
+/// Another version with the same number.
 const THIRD: VersionId = VersionId { number: 2, tag: 8 };
 
 fn try_open(folder: &Path, version: VersionId) -> (Spool, Vec<SpoolError>) {
@@ -22,7 +22,7 @@ fn open(folder: &Path) -> Spool {
     spool
 }
 
-/// A folder of a spool, and in it that of the first version of a network.
+/// Returns the folder of a spool, and in it the folder of the first network version.
 fn folders() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let of_version = folder.path().join(FIRST.to_string());
@@ -131,7 +131,7 @@ fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
 fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
-    // A folder stands where the file would be written.
+    // A folder is in the place of the file to write.
     let obstacle = folder.path().join(FIRST.to_string()).join("00000000000000000004.tmp");
     fs::create_dir(&obstacle).unwrap();
     assert!(matches!(

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::{AGAIN, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
 use crate::show::board::{Board, ExporterBoard};
 
-/// A board of exporters with counts of one kind, some of which wait for templates.
+/// Returns a board of exporters with counts of one kind, which may wait for templates.
 fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
     let exporter = |(at, count): (u8, &u64)| {
         let mut troubles = TroubleCounts::default();
@@ -79,8 +79,8 @@ fn a_trouble_is_over_when_nothing_more_is_counted() {
     assert_eq!(take(QUIET / 2, 7), (vec![], vec![(kind, 7)]));
     assert_eq!(take(QUIET, 7), (vec![], vec![(kind, 7)]));
     assert_eq!(take(QUIET * 3 / 2, 7), (vec![(kind, 7)], vec![]));
-    assert_eq!(take(QUIET * 2, 8), (vec![], vec![(kind, 1)]), "since it began");
-    assert_eq!(take(QUIET * 2, 3), (vec![], vec![(kind, 4)]), "counts that began anew");
+    assert_eq!(take(QUIET * 2, 8), (vec![], vec![(kind, 1)]), "counts since the problem started");
+    assert_eq!(take(QUIET * 2, 3), (vec![], vec![(kind, 4)]), "counts that were reset");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn sets_that_wait_are_no_trouble_once_their_template_has_come() {
         let over = troubles.take(&board(kind, &[count], is_waiting), now);
         (counts(&over), counts(&troubles.boards()))
     };
-    assert_eq!(take(2, false), (vec![], vec![]), "the template came before a look");
+    assert_eq!(take(2, false), (vec![], vec![]), "the template arrived before the first board");
     assert_eq!(take(5, true), (vec![], vec![(kind, 3)]));
     assert_eq!(take(5, false), (vec![(kind, 3)], vec![]));
 }
@@ -118,5 +118,5 @@ fn a_text_names_exporters_and_programs_get_their_addresses() {
     troubles.take(&board, Instant::now());
     let [trouble] = &troubles.boards()[..] else { panic!("one kind") };
     assert_eq!(trouble.exporters, [1, 2].map(|at| std::net::IpAddr::from([192, 0, 2, at])));
-    assert!(trouble.text.contains(" of edge-1 (192.0.2.1), 192.0.2.2 "), "{}", trouble.text);
+    assert!(trouble.text.contains(" from edge-1 (192.0.2.1), 192.0.2.2 "), "{}", trouble.text);
 }

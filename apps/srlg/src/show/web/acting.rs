@@ -1,9 +1,11 @@
-//! Acts of people on incidents, by POST.
+//! Actions of users on incidents, which are sent by POST.
 //!
-//! Invariant: nobody acts without a token in a header, which a page elsewhere cannot make a browser send. So the checks of the
-//! origin are a second wall. A token is taken from this machine, or from a proxy that says it was asked by TLS.
-//! A body is read after these checks, and within a time, so that a client that sends none holds no connection for long.
-//! Orders wait for the loop that owns the alerts; whoever acts waits for its answer.
+//! An action requires a token in a header. Pages of other sites cannot make a browser send this header, so the checks
+//! of the origin are a second protection. A token is accepted only from this machine, or from a proxy that reports a
+//! TLS connection. The body is read after these checks and with a time limit, so that a silent client cannot hold a
+//! connection.
+//!
+//! Orders wait for the main loop, which owns the alerts, and the request waits for the loop's answer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,22 +32,22 @@ use crate::alerts::desk::acting::Order;
 use crate::alerts::{Act, Every, Refusal};
 use crate::notify::notice::Notice;
 
-/// Bytes of a request.
+/// Maximum size of a request body, in bytes.
 pub(super) const BODY_BYTES: usize = 16 << 10;
 
-/// How long a body may take.
+/// Time limit for reading a request body.
 const BODY: Duration = Duration::from_secs(5);
 
-/// Acts that wait for the loop.
+/// Maximum number of orders that wait for the loop.
 const WAITING: usize = 16;
 
-/// How long the loop has for an act.
+/// Time limit for the loop to answer an order.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The time in which a reason of refusals is logged once: clients without a token must not fill the log.
+/// Interval in which each reason for a rejection is logged at most once, so that clients cannot fill the log.
 const LOG: Duration = Duration::from_secs(10);
 
-/// The address of the client of a connection.
+/// The client's address of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
@@ -57,25 +59,25 @@ pub(crate) struct WaitingOrder {
 }
 
 impl WaitingOrder {
-    /// Answers whoever waits.
+    /// Sends the outcome to the waiting request.
     pub(crate) fn answer(self, outcome: Result<Notice, Refusal>) {
-        // Whoever asked may have gone.
+        // The client may have disconnected.
         let _gone = self.answer.send(outcome.map(Box::new));
     }
 }
 
-/// Why a request to act is refused before the incident is looked at.
+/// Reason why an action is rejected before the incident is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Denial {
-    /// The configuration has no tokens.
+    /// The configuration has no token file.
     NoTokens,
-    /// The request came in plain text from another machine.
+    /// The request came from another machine without encryption.
     Plain,
-    /// A page of another site made it.
+    /// The request came from a page of another site.
     CrossSite,
-    /// It has no token.
+    /// The request has no token.
     Missing,
-    /// Nobody has its token.
+    /// The token is not in the token file.
     Wrong,
 }
 
@@ -102,20 +104,20 @@ impl Denial {
 
     const fn text(self) -> &'static str {
         match self {
-            Self::NoTokens => "nobody may act here: name a file of tokens by http-tokens",
+            Self::NoTokens => "actions are disabled; set http-tokens to a token file",
             Self::Plain => {
-                "a token must not be sent in plain text: ask on the machine itself, or through a proxy with TLS that sets X-Forwarded-Proto"
+                "token sent without encryption; connect from the same machine, or through a TLS proxy that sets X-Forwarded-Proto"
             }
             Self::CrossSite => {
-                "this looks like a request of another site: send JSON as application/json, with no other Origin than this server"
+                "request appears to come from another site; send application/json, and no Origin header other than this server"
             }
-            Self::Missing => "give a token as Authorization: Bearer TOKEN",
-            Self::Wrong => "nobody has this token",
+            Self::Missing => "token missing; send the header Authorization: Bearer TOKEN",
+            Self::Wrong => "unknown token",
         }
     }
 }
 
-/// The way of orders to the loop, and the count of what was refused.
+/// A queue of orders to the loop, with counts of rejected requests.
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
     tokens: Option<PathBuf>,
@@ -125,14 +127,14 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// Makes the way of orders of people whose tokens are in the file `tokens`.
+    /// Creates the queue of orders of the users in the token file `tokens`.
     pub(super) fn new(tokens: Option<PathBuf>) -> (Self, Receiver<WaitingOrder>) {
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let log = Arc::new(Mutex::new([Every::new(LOG); Denial::ALL.len()]));
         (Self { tokens, sender, denied: Arc::default(), log }, receiver)
     }
 
-    /// Returns how many requests were refused, by reason.
+    /// Returns the number of rejected requests, by reason.
     pub(super) fn denied(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = Denial::ALL.into_iter().zip(&*self.denied);
         counts.map(|(denial, count)| (denial.name(), count.load(Relaxed)))
@@ -142,7 +144,7 @@ impl Orders {
         self.denied[denial as usize].fetch_add(1, Relaxed);
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         if log[denial as usize].is_due() {
-            warn!("an act of {} was refused ({}): {}", peer.ip(), denial.name(), denial.text());
+            warn!("rejected an action from {} ({}): {}", peer.ip(), denial.name(), denial.text());
         }
         let mut response = error(denial.status(), denial.text());
         if denial.status() == StatusCode::UNAUTHORIZED {
@@ -153,7 +155,7 @@ impl Orders {
     }
 }
 
-/// Does what a person asks for, and answers with the notice of it.
+/// Performs a user's action, and answers with its notification.
 pub(super) async fn act(
     State(shared): State<WebState>,
     Extension(Peer(peer)): Extension<Peer>,
@@ -172,8 +174,11 @@ pub(super) async fn act(
     let by = match Tokens::read(path) {
         Ok(tokens) => tokens.name(token).map(str::to_owned),
         Err(failure) => {
-            warn!("nobody can act: {failure:#}");
-            return error(StatusCode::INTERNAL_SERVER_ERROR, "the file of tokens cannot be used");
+            warn!("cannot perform actions: {failure:#}");
+            return error(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "cannot read the token file; see the log of srlg",
+            );
         }
     };
     let Some(by) = by else { return orders.deny(Denial::Wrong, peer) };
@@ -181,13 +186,13 @@ pub(super) async fn act(
         return error(StatusCode::NOT_FOUND, &Refusal::Unknown(id).to_string());
     };
     let Ok(body) = timeout(BODY, Bytes::from_request(request, &())).await else {
-        return error(StatusCode::REQUEST_TIMEOUT, "the body of the request did not come in time");
+        return error(StatusCode::REQUEST_TIMEOUT, "request body not received in time");
     };
     let act: Act = match body.map(|body| serde_json::from_slice(&body)) {
         Ok(Ok(act)) => act,
         Ok(Err(cause)) => {
             let text = format!(
-                "cannot read the act: {cause}; send one such as {{\"act\": \"silence\", \"for\": \"2h\", \"text\": \"why\"}}"
+                "cannot parse the action: {cause}; send JSON such as {{\"act\": \"silence\", \"for\": \"2h\", \"text\": \"why\"}}"
             );
             return error(StatusCode::BAD_REQUEST, &text);
         }
@@ -198,14 +203,14 @@ pub(super) async fn act(
     if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
         orders.sender.try_send(order)
     {
-        return error(StatusCode::SERVICE_UNAVAILABLE, "too many acts wait: try again");
+        return error(StatusCode::SERVICE_UNAVAILABLE, "too many actions are waiting; try again");
     }
     match timeout(PATIENCE, answered).await {
         Ok(Ok(Ok(notice))) => Json(notice).into_response(),
         Ok(Ok(Err(refusal))) => error(status_of(&refusal), &refusal.to_string()),
         Ok(Err(_)) | Err(_) => error(
             StatusCode::SERVICE_UNAVAILABLE,
-            "there was no answer in time: look whether it was done before you try again",
+            "no answer in time; check whether the action was performed before you try again",
         ),
     }
 }
@@ -220,7 +225,7 @@ const fn status_of(refusal: &Refusal) -> StatusCode {
     }
 }
 
-/// Whether nobody between here and the client can read the request: it comes from this machine, or a proxy had it by TLS.
+/// Returns whether the request was sent confidentially: from this machine, or to a proxy by TLS.
 fn is_confidential(headers: &HeaderMap, peer: SocketAddr) -> bool {
     let forwarded = HeaderName::from_static("x-forwarded-proto");
     match headers.get(forwarded) {
@@ -229,7 +234,7 @@ fn is_confidential(headers: &HeaderMap, peer: SocketAddr) -> bool {
     }
 }
 
-/// Whether the request is of no page, or of one of this server.
+/// Returns whether the request came from a page of this server, or not from a web page.
 fn is_same_site(headers: &HeaderMap) -> bool {
     let fetch_site = HeaderName::from_static("sec-fetch-site");
     let is_json = headers.get(CONTENT_TYPE).is_some_and(|kind| {

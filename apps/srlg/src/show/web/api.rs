@@ -1,7 +1,7 @@
-//! The API, and every board as an event for pages.
+//! The API, and the stream of boards for web pages.
 //!
-//! Shape: a stream per page over the latest board. Invariants: the text of a board as an event is made once, however many
-//! pages are open; a page that reads slowly misses boards, and holds up nobody.
+//! Each page has a stream of the latest board. A board is serialised once for all open pages. A page that reads slowly
+//! misses boards and does not delay others.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,16 +26,20 @@ use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
 use crate::show::open::OpenAlert;
 
-/// Slices must end at least so often, or within ten of their own length.
+/// Longest time without a closed slice in a healthy program, in milliseconds. Ten slices are allowed if that is
+/// longer.
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
     let paths = "/, /incident/ID, /host/ADDRESS, /metrics, /healthz, /events and, below /api/v1, status, alerts, top, incidents, incidents/ID, incidents/ID/acts, incidents/ID/peers.csv, incidents/ID/prefixes.csv, hosts/ADDRESS and series";
-    error(StatusCode::NOT_FOUND, &format!("there is no such path: there are {paths}"))
+    error(StatusCode::NOT_FOUND, &format!("path not found; the paths are {paths}"))
 }
 
 pub(super) async fn not_allowed() -> Response {
-    error(StatusCode::METHOD_NOT_ALLOWED, "method not allowed: ask by GET, and act by POST")
+    error(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method not allowed; use GET for requests and POST for actions",
+    )
 }
 
 pub(super) async fn status(State(shared): State<WebState>) -> Response {
@@ -59,7 +63,7 @@ pub(super) async fn top(
     let Query(asked) = match asked {
         Ok(asked) => asked,
         Err(refused) => {
-            let text = format!("{}: ask as /api/v1/top?view=NAME&limit=N", refused.body_text());
+            let text = format!("{}; use /api/v1/top?view=NAME&limit=N", refused.body_text());
             return error(StatusCode::BAD_REQUEST, &text);
         }
     };
@@ -72,38 +76,38 @@ pub(super) async fn top(
     Json(&view.top[..limit]).into_response()
 }
 
-/// Answers whether slices close, and whether all that arrives is used. A replay has no clock that slices must keep up with. What
-/// is not used is no error: a restart would not help.
+/// Answers `/healthz`. The status is an error if slices have stopped closing, which is not checked in a replay. Other
+/// problems have status 200, because a restart would not solve them.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
     if board.is_live && age_ms > LONGEST_MS.max(10 * board.slice_ms) {
-        let text = format!("the last slice ended {} s ago", age_ms / 1_000);
+        let text = format!("last slice closed {} s ago", age_ms / 1_000);
         return (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
     }
     Health::of(&board).to_string().into_response()
 }
 
-/// Alerts that a page shows; all of them are sent by `/api/v1/alerts`.
+/// Maximum number of alerts on the web page. `/api/v1/alerts` returns all of them.
 pub(super) const ALERTS: usize = 200;
 
-/// Pages that are told of every board.
+/// Maximum number of pages that receive boards.
 pub(super) const PAGES: usize = 64;
 
-/// The state of the server that every handler of requests gets.
+/// State of the server, which all request handlers share.
 #[derive(Clone, Debug)]
 pub(super) struct WebState {
     pub(super) boards: Boards,
-    /// A reader of the database.
+    /// Read access to the database.
     pub(super) store: Store,
-    /// Places for pages that are told of every board.
+    /// Permits for pages that receive boards.
     pub(super) places: Arc<Semaphore>,
     pub(super) orders: Orders,
-    /// What was sent last.
+    /// The last board, and its event.
     last: Arc<Mutex<Option<BoardEvent>>>,
 }
 
-/// A board, and its event.
+/// A board and its event.
 type BoardEvent = (Arc<Board>, Bytes);
 
 impl WebState {
@@ -131,22 +135,22 @@ impl WebState {
     }
 }
 
-/// Refuses with `status`, and says why.
+/// Returns an error answer with `status` and `text`.
 pub(super) fn error(status: StatusCode, text: &str) -> Response {
     (status, Json(json!({ "error": text }))).into_response()
 }
 
-/// After so much silence a comment is sent, by which both sides see whether the other is there.
+/// Interval after which a comment is sent if there is no board, so that both sides notice a lost connection.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// What one page has.
+/// The stream of one page.
 struct Page {
     shared: WebState,
     _place: OwnedSemaphorePermit,
 }
 
 impl Page {
-    /// The board, when it has changed, or a comment; nothing more when the program ends.
+    /// Returns the board once it has changed, or a comment after [`SILENCE`]. Returns `None` when the program stops.
     async fn next(&mut self) -> Option<serde_json::Result<Bytes>> {
         match timeout(SILENCE, self.shared.boards.changed()).await {
             Err(_elapsed) => Some(Ok(Bytes::from_static(b":\n\n"))),
@@ -159,10 +163,10 @@ impl Page {
     }
 }
 
-/// Tells of the board, now and whenever it changes.
+/// Sends the board now and whenever it changes.
 pub(super) async fn events(State(mut shared): State<WebState>) -> Response {
     let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
-        let text = format!("{PAGES} pages are open, which is the most: close one");
+        let text = format!("{PAGES} pages are open already, which is the limit; close one");
         return error(StatusCode::SERVICE_UNAVAILABLE, &text);
     };
     shared.boards.mark_changed();

@@ -1,6 +1,6 @@
-//! The sampled peers of an incident, and the networks of its peers, as CSV by RFC 4180.
+//! The sampled peers of an incident and their networks, as CSV (RFC 4180).
 //!
-//! Invariant: no cell is a formula of a spreadsheet, because the names of ASes come from others.
+//! Invariant: a spreadsheet never takes a cell for a formula, because names of ASes come from third parties.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -34,9 +34,9 @@ pub(super) async fn prefixes(
     .await
 }
 
-/// Answers with the `rows` of the last notification that has details, as a file whose name has the word `what`.
+/// Answers with the `rows` of the last notification with details, as a file. Its name contains the word `what`.
 fn download(notices: &[Notice], what: &str, rows: fn(&Notice) -> Vec<Vec<String>>) -> Response {
-    // The end of an alert has no details of its own.
+    // The end of an alert has no details.
     let detailed = notices.iter().rfind(|notice| notice.status != Status::End);
     let Some(notice) = detailed.or(notices.last()) else {
         return StatusCode::NOT_FOUND.into_response();
@@ -78,11 +78,12 @@ fn origin_cells(origin: Option<&Origin>) -> [String; 3] {
     [asn, as_name, country].map(Option::unwrap_or_default)
 }
 
-/// Returns `cell` as CSV has it. A part that a spreadsheet would calculate gets an apostrophe in front, which makes it a text.
+/// Returns `cell` with quotes as CSV needs them. An apostrophe is put before each part that a spreadsheet would take
+/// for a formula.
 fn escape(cell: &str) -> String {
     let formula = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     let is_formula = |part: &str| part.trim_start().starts_with(formula);
-    // In some countries cells end at semicolons. Quotes within such a cell do not hold lines together.
+    // In some locales, spreadsheets also split cells at semicolons, and then quotes do not protect line breaks.
     let parts = cell.split_inclusive([';', '\t', '\r', '\n']);
     let marked = parts.map(|part| format!("{}{part}", if is_formula(part) { "'" } else { "" }));
     let cell: String = marked.collect();

@@ -1,7 +1,7 @@
-//! The API of what the database has: incidents, hosts and the values of each minute.
+//! The API of stored data: incidents, hosts and values per minute.
 //!
-//! Shape: queries run in a thread of their own, by a connection that reads. What is not in the database yet, because its
-//! disk is full, is on the board.
+//! Queries run in a separate thread with a read-only connection. Active alerts that cannot be stored because the disk
+//! is full are taken from the board.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -25,30 +25,30 @@ use crate::now_ms;
 use crate::show::board::TopHost;
 use crate::show::open::OpenAlert;
 
-/// Incidents of one answer, where the request asks for no other number.
+/// Default number of incidents in an answer.
 const INCIDENTS: usize = 200;
 
-/// The most incidents of one answer.
+/// Maximum number of incidents in an answer.
 const MOST_INCIDENTS: usize = 1_000;
 
-/// The most values of a series in one answer: a day by the minute.
+/// Maximum number of values of a series in an answer, which is a day of minutes.
 const MOST_VALUES: u64 = 1_440;
 
-/// The time before now of which values are sent, where the request names no other.
+/// Default length of a series, in milliseconds.
 const HOUR_MS: u64 = 3_600_000;
 
-/// A page of incidents, the one that started last first.
+/// A page of incidents, newest first.
 #[derive(Debug, Serialize)]
 struct IncidentPage {
     incidents: Vec<Incident>,
-    /// Value of `before` for the incidents after these, if there are more.
+    /// Value of `before` for the next page, if there is one.
     next: Option<i64>,
 }
 
 impl IncidentPage {
     fn read(store: &Store, filter: &IncidentFilter) -> Result<Self> {
         let limit = filter.limit.unwrap_or(INCIDENTS);
-        // One more says whether there are more.
+        // One more incident is read to find out whether there is another page.
         let filter = IncidentFilter { limit: Some(limit + 1), ..filter.clone() };
         let mut incidents = store.incidents(&filter)?;
         let has_more = incidents.len() > limit;
@@ -58,14 +58,14 @@ impl IncidentPage {
     }
 }
 
-/// Refuses a request that cannot be read, and says how to ask.
+/// Returns an error answer with the reason and the correct usage.
 fn refuse(reason: impl Display, usage: &str) -> Response {
     let reason = reason.to_string();
     let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
-    error(StatusCode::BAD_REQUEST, &format!("{reason}: ask as {usage}"))
+    error(StatusCode::BAD_REQUEST, &format!("{reason}; use {usage}"))
 }
 
-/// Answers by what `work` reads.
+/// Answers with the result of `work`.
 async fn read<T: Serialize + Send + 'static>(
     shared: &WebState,
     work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
@@ -88,19 +88,19 @@ pub(super) async fn incidents(
         Err(refused) => return refuse(refused.body_text(), usage),
     };
     if filter.limit.is_some_and(|limit| !(1..=MOST_INCIDENTS).contains(&limit)) {
-        return refuse(format!("limit: give 1 to {MOST_INCIDENTS}"), usage);
+        return refuse(format!("limit: must be between 1 and {MOST_INCIDENTS}"), usage);
     }
     read(&shared, move |store| IncidentPage::read(store, &filter)).await
 }
 
-/// An incident.
+/// An incident with its notifications.
 #[derive(Debug, Serialize)]
 pub(super) struct IncidentDetail {
-    /// The alert with the counts after the last slice, while it is active.
+    /// Alert with the counts after the last slice. `None` if the alert is not active.
     alert: Option<OpenAlert>,
-    /// The notifications, the oldest first; at least one.
+    /// Notifications of the incident, oldest first. There is at least one.
     pub(super) notices: Vec<Notice>,
-    /// Whether people may act.
+    /// Whether users may act on incidents.
     can_act: bool,
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn incident(
     with_incident(shared, asked, usage, |incident| Json(incident).into_response()).await
 }
 
-/// Answers by `work` about the incident that was asked for.
+/// Reads the requested incident, and answers with the result of `work`.
 pub(super) async fn with_incident(
     shared: WebState,
     asked: Result<Path<String>, PathRejection>,
@@ -142,7 +142,7 @@ pub(super) async fn with_incident(
     }
     if notices.is_empty() {
         let text = format!(
-            "there is no incident {id}: it may be older than the time that notifications are kept"
+            "incident {id} not found; it may be older than the retention time of notifications"
         );
         return error(StatusCode::NOT_FOUND, &text);
     }
@@ -155,21 +155,21 @@ pub(super) struct HostQuery {
     view: Option<String>,
 }
 
-/// A host.
+/// A host with its counts, alerts and incidents.
 #[derive(Debug, Serialize)]
 struct HostDetail {
     host: IpAddr,
-    /// Its counts after the last slice, in the views where it is one of the largest hosts.
+    /// Counts after the last slice, in the views in which the host is one of the largest.
     counts: Vec<HostCount>,
-    /// Its active alerts, and those of networks that it is in.
+    /// Active alerts of the host and of networks that contain it.
     alerts: Vec<OpenAlert>,
-    /// Whether people may act.
+    /// Whether users may act on incidents.
     can_act: bool,
     #[serde(flatten)]
     page: IncidentPage,
 }
 
-/// The count of a host in a view.
+/// Count of a host in a view.
 #[derive(Debug, Serialize)]
 struct HostCount {
     view: String,
@@ -185,7 +185,7 @@ pub(super) async fn host(
     let usage = "/api/v1/hosts/ADDRESS?view=NAME";
     let host = match path.map(|Path(host)| host.parse::<IpAddr>().map_err(|_| host)) {
         Ok(Ok(host)) => host.to_canonical(),
-        Ok(Err(host)) => return refuse(format!("{host:?} is not an address"), usage),
+        Ok(Err(host)) => return refuse(format!("{host:?} is not an IP address"), usage),
         Err(refused) => return refuse(refused.body_text(), usage),
     };
     let view = match asked {
@@ -227,19 +227,19 @@ pub(super) struct SeriesQuery {
     to: Option<u64>,
 }
 
-/// Values at times of equal distance; one that is missing is null.
+/// Values at equal intervals. A missing value is null.
 #[derive(Debug, Serialize)]
 struct Values {
-    /// The first time, milliseconds since the Unix epoch.
+    /// Time of the first value, in milliseconds since the Unix epoch.
     start_ms: u64,
-    /// Time between two values.
+    /// Interval between two values, in milliseconds.
     step_ms: u64,
-    /// Contacts per second of the input.
+    /// Contacts per second.
     contacts: Vec<Option<f64>>,
-    /// Super points of the view.
+    /// Number of super points of the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     super_points: Option<Vec<Option<f64>>>,
-    /// Peers of its largest host.
+    /// Number of peers of the largest host of the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     largest: Option<Vec<Option<f64>>>,
     /// Flow records per second of the exporter.
@@ -265,10 +265,13 @@ pub(super) async fn series(
     let to = to.unwrap_or(if board.is_live { now_ms() } else { board.now_ms });
     let from = from.unwrap_or(to.saturating_sub(HOUR_MS));
     if from > to {
-        return refuse(format!("from is {from} and to is {to}, which is before it"), usage);
+        return refuse(
+            format!("from must not be later than to, got from={from} and to={to}"),
+            usage,
+        );
     }
     let range = MinuteRange::new(from / MINUTE_MS, to / MINUTE_MS, MOST_VALUES);
-    // Slices may be longer than a minute.
+    // A step must not be shorter than a slice.
     let range = MinuteRange { step: range.step.max(board.slice_ms.div_ceil(MINUTE_MS)), ..range };
     read(&shared, move |store| {
         let all = |series: Option<Series>| series.map(|it| spread(store, &it, range)).transpose();
@@ -284,7 +287,7 @@ pub(super) async fn series(
     .await
 }
 
-/// Returns the values of `series` at all steps of `range`.
+/// Returns the values of `series` at each step of `range`.
 fn spread(store: &Store, series: &Series, range: MinuteRange) -> Result<Vec<Option<f64>>> {
     let MinuteRange { first, last, step } = range;
     let mut values = vec![None; (last / step - first / step) as usize + 1];

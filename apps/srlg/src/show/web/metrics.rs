@@ -1,6 +1,7 @@
-//! The latest board for Prometheus.
+//! Metrics of the latest board in the text format of Prometheus.
 //!
-//! Invariant: no label has the address of a host or a port. Only permitted exporters have many values, at most 1,024.
+//! Invariant: labels never contain the address or port of a host. Only the label `exporter` has many values, at most
+//! 1,024.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -15,11 +16,11 @@ use crate::show::board::{
 };
 use crate::show::troubles::TroubleKind;
 
-/// The most exporters that have labels.
+/// Maximum number of exporters with their own labels.
 const EXPORTERS: usize = 1_024;
 
 pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
-    // The recorder is new each time, so that metrics that are gone from the board have no lines.
+    // A new recorder is used each time, so that metrics that have left the board disappear.
     let recorder = PrometheusBuilder::new().build_recorder();
     with_local_recorder(&recorder, || {
         record(&shared.board());
@@ -46,7 +47,7 @@ fn record(board: &Board) {
     gauge!("srlg_checkpoint_failing").set(f64::from(u8::from(board.is_checkpoint_failing)));
     board.views.iter().for_each(view);
     gauge!("srlg_live").set(f64::from(u8::from(board.is_live)));
-    // The number includes exporters beyond those with labels.
+    // This number includes exporters without labels.
     gauge!("srlg_exporters").set(board.exporters.len() as f64);
     board.exporters.iter().take(EXPORTERS).for_each(exporter);
     for kind in TroubleKind::ALL {

@@ -1,7 +1,7 @@
-//! The tokens by which people act.
+//! Tokens of the users who may act on incidents.
 //!
-//! Shape: a file with a line for each person, the name and the token. It is read for each act, so that a token that is removed
-//! from the file is refused at once.
+//! A token file has one line per user with a name and a token. The file is read for each action, so a removed token is
+//! rejected at once.
 
 use std::path::Path;
 
@@ -10,22 +10,23 @@ use ring::digest;
 
 use crate::network::read_secret;
 
-/// The least characters of a token.
+/// Minimum length of a token, in characters.
 const LEAST: usize = 32;
 
-/// The tokens of a file.
+/// The tokens of a token file.
 pub(crate) struct Tokens(Vec<Token>);
 
-/// The token of a person.
+/// A user's token.
 struct Token {
     name: String,
     hash: digest::Digest,
 }
 
 impl Tokens {
-    /// Reads the tokens in the file `path`, which others than its user and group may not read.
+    /// Reads the token file `path`, which only its owner and group may be able to read.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        Self::parse(&read_secret(path)?).with_context(|| format!("in {}", path.display()))
+        Self::parse(&read_secret(path)?)
+            .with_context(|| format!("cannot read the token file {}", path.display()))
     }
 
     fn parse(text: &str) -> Result<Self> {
@@ -37,24 +38,24 @@ impl Tokens {
             }
             ensure!(
                 words.len() == 2,
-                "line {line} has {} words: give a name and a token",
+                "line {line}: must be a name and a token, got {} words",
                 words.len()
             );
             ensure!(
                 words[1].len() >= LEAST,
-                "the token of line {line} has {} characters: give at least {LEAST}, as by `openssl rand -hex 32`",
+                "line {line}: the token must have at least {LEAST} characters, got {}; create one with `openssl rand -hex 32`",
                 words[1].len()
             );
             tokens.push(Token { name: words[0].to_owned(), hash: hash(words[1]) });
         }
-        ensure!(!tokens.is_empty(), "there is no token: give a line with a name and a token");
+        ensure!(!tokens.is_empty(), "no token found; add a line with a name and a token");
         Ok(Self(tokens))
     }
 
-    /// Returns the name of the person who has `token`.
+    /// Returns the name of the user who owns `token`.
     pub(crate) fn name(&self, token: &str) -> Option<&str> {
         let hash = hash(token);
-        // How long a comparison takes says something of the hashes alone.
+        // The duration of the comparison reveals only the hashes.
         let found = self.0.iter().find(|it| it.hash.as_ref() == hash.as_ref());
         found.map(|it| it.name.as_str())
     }
@@ -84,10 +85,10 @@ mod tests {
         for (text, word) in [
             ("", "no token"),
             ("# ann\n", "no token"),
-            ("ann", "1 words"),
-            ("ann short", "5 characters"),
+            ("ann", "got 1 words"),
+            ("ann short", "got 5;"),
             (&format!("ann\nbob {}", "b".repeat(32)), "line 1"),
-            (&format!("ann {} x", "b".repeat(32)), "3 words"),
+            (&format!("ann {} x", "b".repeat(32)), "got 3 words"),
         ] {
             let error = Tokens::parse(text).err().unwrap().to_string();
             assert!(error.contains(word), "{text}: {error}");

@@ -1,4 +1,5 @@
-//! Brokers for tests, which librdkafka has in it, and a producer: both are `kcat` (`scripts/kafka.sh`).
+//! Kafka brokers and a producer for tests. Both are run by `kcat` (`scripts/kafka.sh`), with the mock brokers of
+//! librdkafka.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,37 +9,37 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// The separator of messages for the producer, which no message contains.
+/// Separator of messages for the producer. Messages do not contain it.
 const BETWEEN: &str = "<|between two messages|>";
 
-/// The partitions of a topic that the brokers make.
+/// Number of partitions of a topic.
 pub(crate) const PARTITIONS: usize = 4;
 
-/// Brokers, which die with this value.
+/// Running brokers, which are killed when this value is dropped.
 pub(crate) struct Broker {
     child: Child,
     _folder: TempDir,
-    /// Addresses with commas between them.
+    /// Addresses of the brokers, separated by commas.
     pub(crate) addresses: String,
 }
 
-/// Returns whether there is a `kcat`. Says so where there is none, and fails where there must be one.
+/// Returns whether `kcat` is installed. If it is missing, a message is printed, or the test fails if it is required.
 pub(crate) fn has_kcat() -> bool {
     let kcat = Command::new("kcat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if kcat.is_err() {
-        assert!(std::env::var_os("SRLG_REQUIRE_KAFKA").is_none(), "there is no kcat");
+        assert!(std::env::var_os("SRLG_REQUIRE_KAFKA").is_none(), "kcat is not installed");
         eprintln!("SKIPPED: there is no kcat on PATH (apt-get install kcat)");
     }
     kcat.is_ok()
 }
 
 impl Broker {
-    /// Starts two brokers that have the topic `name`.
+    /// Starts two brokers with the topic `name`.
     pub(crate) fn start(name: &str) -> Self {
         Self::start_with(2, name)
     }
 
-    /// Starts `count` brokers that have the topic `name`.
+    /// Starts `count` brokers with the topic `name`.
     pub(crate) fn start_with(count: usize, name: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
@@ -53,7 +54,7 @@ impl Broker {
         let addresses = loop {
             let text = fs::read_to_string(&log).unwrap();
             let line = text.lines().find_map(|line| line.split_once("bootstrap.servers="));
-            // The line may not be whole yet.
+            // The line may be incomplete.
             if let Some((_, addresses)) = line.filter(|_| text.lines().count() > 1) {
                 break addresses.to_owned();
             }
@@ -63,7 +64,7 @@ impl Broker {
         Self { child, _folder: folder, addresses }
     }
 
-    /// Writes messages to a partition.
+    /// Writes messages to a partition of `topic`.
     pub(crate) fn produce(&self, topic: &str, partition: usize, messages: &[Vec<u8>]) {
         let mut producer = Command::new("kcat")
             .args(["-P", "-b", &self.addresses, "-t", topic, "-p", &partition.to_string()])
@@ -78,7 +79,7 @@ impl Broker {
         assert!(producer.wait().unwrap().success());
     }
 
-    /// Sends a signal to the brokers: `STOP` lets them answer no more, and `CONT` again.
+    /// Sends a signal to the brokers. `STOP` stops their answers, and `CONT` resumes them.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());

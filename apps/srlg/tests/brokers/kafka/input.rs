@@ -1,4 +1,4 @@
-//! The input: contacts, counts, positions, and brokers that are away.
+//! The Kafka input: contacts, counts, positions and unreachable brokers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,7 @@ pub(crate) fn options(addresses: &str, topic: &str) -> InputOptions {
     }
 }
 
-/// Returns the same with a schema.
+/// Returns `options` with a schema.
 fn with_schema(schema: &str, mut options: InputOptions) -> InputOptions {
     options.messages.schema = Some(schema.to_owned());
     options
@@ -106,7 +106,7 @@ fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
     let expected: BTreeSet<_> =
         flows(600, 400).iter().map(|flow| flow.source.to_string()).collect();
     assert_eq!((reading.contacts.len(), reading.peers()), (400, expected));
-    // A position in another topic says nothing of this one.
+    // A position of another topic does not apply.
     let other =
         Position { topic: "other".to_owned(), offsets: [(0, 7)].into(), ..Position::default() };
     let mut reading = Reading::open(&from_end, Some(other));
@@ -123,7 +123,7 @@ fn messages_that_are_no_flows_are_counted() {
     let [flow, ..] = flows(0, 1)[..] else { panic!() };
     let good = goflow2(&flow, true);
     let json = br#"{"src_addr":"192.0.2.1","dst_addr":"192.0.2.2"}"#.to_vec();
-    // Of another schema, in which goflow2's addresses are not.
+    // This message has another schema, so it has no addresses of goflow2.
     let other = enriched(&flow);
     broker.produce("flows", 0, &[json, good[..9].to_vec(), other, good]);
     let mut reading = Reading::open(&options(&broker.addresses, "flows"), None);
@@ -140,7 +140,7 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
         return;
     }
     let broker = Broker::start("flows");
-    // The brokers keep 5 MiB, or 100,000 messages, of a partition.
+    // The brokers keep at most 5 MiB or 100,000 messages per partition.
     let messages: Vec<_> = flows(0, 120_000).iter().map(|flow| goflow2(flow, false)).collect();
     broker.produce("flows", 0, &messages);
     let position =
@@ -151,7 +151,7 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     assert!(expired > 0, "{messages}");
     assert_eq!(messages + expired, 119_990);
     assert_eq!(reading.warnings(), 1);
-    // The brokers have never had this offset.
+    // This offset has never existed.
     let position = Position {
         topic: "flows".to_owned(),
         offsets: [(0, 500_000)].into(),
@@ -175,7 +175,7 @@ fn a_broker_that_is_not_there_is_named_and_no_error() {
     assert!(error.contains(&address), "{error}");
     assert_eq!(reading.warnings(), 1);
     assert!(reading.log.iter().any(|line| line.text.contains(&address)));
-    // A checkpoint that is written meanwhile keeps it.
+    // A checkpoint that is written in the meantime keeps the position.
     assert_eq!(reading.input.position(), Some(&position));
 }
 
@@ -186,7 +186,7 @@ fn a_topic_that_is_not_there_is_named_until_it_is() {
     }
     let broker = Broker::start("flows");
     let mut reading = Reading::open(&options(&broker.addresses, "late"), None);
-    reading.until(|it| it.broker().error.as_deref() == Some("no topic late"));
+    reading.until(|it| it.broker().error.as_deref() == Some("topic late not found"));
     let messages: Vec<_> = flows(0, 10).iter().map(|flow| goflow2(flow, false)).collect();
     broker.produce("late", 2, &messages);
     reading.contacts(10).until(|it| it.broker().error.is_none());
@@ -226,7 +226,7 @@ fn a_schema_is_fetched_as_soon_as_there_is_one() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/schema.proto", listener.local_addr().unwrap());
     thread::spawn(move || {
-        // First it is not there, then it has no flow in it. It is fetched again every 15 s.
+        // The schema is missing at first, and then has no flow. It is fetched again every 15 s.
         let bodies = [None, Some("syntax = \"proto3\";")];
         for body in bodies.into_iter().chain(iter::repeat(Some(ENRICHED))) {
             answer(&listener, body);
@@ -264,7 +264,7 @@ fn a_schema_that_changes_is_followed_to_its_topic() {
     let mut reading = Reading::open(&options, None);
     reading.contacts(50);
     produce("enriched-NEXTHASH", 50);
-    // It is looked for every 15 s, and at first it cannot be fetched.
+    // The schema cannot be fetched at first. It is requested every 15 s.
     reading.until(|it| it.warnings() > 0);
     reading.contacts(100).until(|it| it.broker().messages == 100);
     assert_eq!(reading.peers().len(), 100);
@@ -298,14 +298,14 @@ fn a_topic_that_was_replaced_while_srlg_was_stopped_is_read_to_its_end_first() {
     drop(reading);
     produce("enriched-TESTHASH", 50);
     produce("enriched-NEXTHASH", 100);
-    // Both addresses change places, so that the schema of each message can be seen in its contact.
+    // The two addresses are swapped, so that each contact shows which schema was used.
     let next = ENRICHED.replace("TESTHASH", "NEXTHASH");
     let next = next.replace("SrcAddr = 9", "SrcAddr = 10").replace("DstAddr = 10", "DstAddr = 9");
     let mut reading = open(&next, Some(position.clone()));
     reading.contacts(100);
     assert_eq!((reading.peers().len(), reading.warnings()), (50 + 1, 0));
     assert_eq!(reading.input.position().unwrap().topic, "enriched-NEXTHASH");
-    // The former topic is not there any more, or its schema is not known.
+    // The previous topic is missing, or its schema is unknown.
     for (topic, schema) in [
         ("enriched-GONEHASH", Some(ENRICHED.replace("TESTHASH", "GONEHASH"))),
         ("enriched-TESTHASH", None),
@@ -318,7 +318,7 @@ fn a_topic_that_was_replaced_while_srlg_was_stopped_is_read_to_its_end_first() {
     }
 }
 
-/// Answers a request of HTTP with `body`, or that there is nothing.
+/// Answers an HTTP request with `body`, or with an error if there is none.
 fn answer(listener: &TcpListener, body: Option<&str>) {
     let (mut stream, _) = listener.accept().unwrap();
     let _length = stream.read(&mut [0; 1024]).unwrap();

@@ -1,11 +1,11 @@
-//! Programs that read a topic and are killed.
+//! Programs that are killed while they read a Kafka topic.
 
 use super::broker::{Broker, PARTITIONS, has_kcat};
 use crate::flows::{flows, goflow2};
 use crate::killed::{check_monitor, check_probe};
 use crate::server::has_broker;
 
-/// Writes goflow2's messages about 2,000 peers to the partition `number`.
+/// Writes goflow2 messages of 2,000 peers to the partition `number`.
 fn produce(broker: &Broker, number: u32) {
     let flows = flows(2_000 * number, 2_000);
     let messages: Vec<_> = flows.iter().map(|flow| goflow2(flow, true)).collect();

@@ -1,4 +1,4 @@
-//! Topics of Kafka.
+//! Input from Kafka topics.
 
 pub(crate) mod broker;
 mod input;

@@ -1,4 +1,4 @@
-//! Brokers behind TLS. Those of librdkafka have none, so a proxy has it in front of one of them.
+//! Kafka over TLS. The mock brokers of librdkafka do not support TLS, so a proxy adds it.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// Starts a proxy with TLS in front of the broker at `address`, writes its certificate to `ca`, and returns its port.
+/// Starts a TLS proxy in front of the broker at `address`, writes its certificate to `ca`, and returns its port.
 fn proxy(address: &str, ca: &Path) -> u16 {
     let key = KeyPair::generate().unwrap();
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
@@ -39,7 +39,7 @@ fn proxy(address: &str, ca: &Path) -> u16 {
             thread::spawn(move || {
                 let connection = ServerConnection::new(config).unwrap();
                 let client = StreamOwned::new(connection, stream.unwrap());
-                // It ends with the connection.
+                // The relay stops when the connection is closed.
                 let _end = relay(client, &address, port);
             });
         }
@@ -47,11 +47,11 @@ fn proxy(address: &str, ca: &Path) -> u16 {
     port
 }
 
-/// Hands requests to the broker, and its answers back. These name the proxy in place of the broker.
+/// Relays requests and answers. The answers name the proxy instead of the broker.
 fn relay(mut client: impl Read + Write, address: &str, port: u16) -> io::Result<()> {
     let mut broker = TcpStream::connect(address)?;
     let broker_port = broker.peer_addr()?.port();
-    // The host and the port of a broker in the metadata.
+    // Host and port of a broker in the metadata.
     let [real, own] = [broker_port, port]
         .map(|port| [b"127.0.0.1".as_slice(), &u32::from(port).to_be_bytes()].concat());
     loop {
@@ -67,7 +67,7 @@ fn relay(mut client: impl Read + Write, address: &str, port: u16) -> io::Result<
     }
 }
 
-/// Reads a message with the length in front of it.
+/// Reads a message with a length prefix.
 fn frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

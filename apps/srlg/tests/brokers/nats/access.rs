@@ -1,4 +1,4 @@
-//! Servers behind TLS that know their clients.
+//! NATS servers with TLS and client authentication.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

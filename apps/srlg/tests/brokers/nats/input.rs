@@ -1,4 +1,4 @@
-//! The input: contacts, counts, positions, and servers that are away.
+//! The NATS input: contacts, counts, positions and unreachable servers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use super::server::{STREAM, Server};
 use crate::flows::{ENRICHED, EXPORTER, enriched, flows, goflow2, json, netflow};
 use crate::reading::{Reading, without_times};
 
-/// Returns goflow2's messages about `count` peers from the number `first` on.
+/// Returns goflow2 messages of `count` peers, numbered from `first`.
 fn messages(first: u32, count: u32) -> Vec<Vec<u8>> {
     flows(first, count).iter().map(|flow| goflow2(flow, true)).collect()
 }
@@ -92,7 +92,7 @@ fn a_position_continues_without_a_gap_and_without_one_only_new_flows_come() {
     let expected: BTreeSet<_> =
         flows(600, 400).iter().map(|flow| flow.source.to_string()).collect();
     assert_eq!((reading.contacts.len(), reading.peers()), (400, expected));
-    // A position elsewhere says nothing of this stream.
+    // A position of another stream does not apply.
     for topic in ["OTHER", "flows"] {
         let other = Position { topic: topic.to_owned(), ..stored.clone() };
         let mut reading = Reading::open(&from_end, Some(other));
@@ -107,7 +107,7 @@ fn messages_that_are_no_flows_are_counted() {
     server.make_stream();
     let [flow, ..] = flows(0, 1)[..] else { panic!() };
     let (good, json) = (goflow2(&flow, true), json(&flow).into_bytes());
-    // The last but one is of another schema, in which goflow2's addresses are not.
+    // The last but one message has another schema, so it has no addresses of goflow2.
     server.produce(vec![json, good[..9].to_vec(), Vec::new(), enriched(&flow), good]);
     let mut reading = Reading::open(&server.stream(), None);
     reading.contacts(1).until(|it| it.broker().messages == 5);
@@ -120,7 +120,7 @@ fn messages_that_are_no_flows_are_counted() {
     let mut reading = Reading::open(&options, None);
     reading.contacts(1).until(|it| it.broker().messages == 5);
     let counts = reading.input.status().flows.unwrap();
-    // A message of protobuf may have the bytes of several lines.
+    // A protobuf message may contain line breaks.
     assert!(counts.of(Reason::Malformed) >= 4);
     assert_eq!(counts.contacts, 1);
 }
@@ -134,13 +134,13 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     let stored = reading.contacts(20).input.position().unwrap().clone();
     drop(reading);
     server.produce(messages(20, 230));
-    // Of 250 messages the last 100 are there, but for one in their middle.
+    // The stream has the last 100 of 250 messages, except for one in their middle.
     server.remove_message(200);
     let mut reading = Reading::open(&server.stream(), Some(stored.clone()));
     reading.contacts(99).until(|it| it.broker().messages == 99);
     assert_eq!((reading.broker().expired, reading.broker().lag), (130 + 1, 0));
     reading.until(|it| it.warnings() == 2);
-    // The stream has never had this message, so it is one that was restored from an older copy.
+    // The stream has never contained this message, so it must have been restored from an older copy.
     let mut reading = Reading::open(&server.stream(), Some(position(1_000, &stored)));
     reading.contacts(99).until(|it| it.broker().messages == 99);
     assert_eq!(reading.broker().expired, 1);
@@ -161,7 +161,7 @@ fn a_server_that_is_away_is_named_and_read_again_when_it_is_there() {
     let error = reading.broker().error.unwrap();
     assert!(error.contains("refused"), "{error}");
     assert_eq!(reading.warnings(), 1);
-    // A checkpoint that is written meanwhile keeps it.
+    // A checkpoint that is written in the meantime keeps the position.
     assert_eq!(reading.input.position(), Some(&position(6, &stored)));
     server.broker.restart().unwrap();
     reading.contacts(5).until(|it| it.broker().error.is_none());
@@ -178,11 +178,11 @@ fn a_server_that_is_away_is_named_and_read_again_when_it_is_there() {
 fn a_stream_that_is_not_there_is_named_until_it_is() {
     let Some(server) = Server::start("") else { return };
     let mut reading = Reading::open(&server.stream(), None);
-    reading.until(|it| it.broker().error.as_deref() == Some("no stream FLOWS"));
+    reading.until(|it| it.broker().error.as_deref() == Some("stream FLOWS not found"));
     server.make_stream();
     server.produce(messages(0, 10));
     reading.contacts(10).until(|it| it.broker().error.is_none());
-    // Another one of the same name is read from its start.
+    // A new stream of the same name is read from its start.
     server.remove_stream();
     reading.until(|it| it.broker().error.is_some());
     server.make_stream();
@@ -199,7 +199,7 @@ fn a_stream_that_deletes_what_was_read_is_refused() {
     let mut reading = Reading::open(&server.stream(), None);
     reading.until(|it| it.broker().error.is_some());
     let error = reading.broker().error.unwrap();
-    assert!(error.contains("retention policy limits"), "{error}");
+    assert!(error.contains("retention policy to limits"), "{error}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_subject_that_is_not_read_in_time_is_reported() {
     let Some(server) = Server::start("write_deadline: \"1s\"\nmax_pending: 1MB") else { return };
     let mut reading = Reading::open(&server.subject(), None);
     reading.until(|it| it.broker().partitions == 1);
-    // No contact is taken meanwhile.
+    // Contacts are not read in the meantime.
     (0..4).for_each(|_| server.publish(messages(0, 50_000)));
     reading.until(|it| it.broker().retries + it.broker().dropped > 0 && it.warnings() > 0);
     reading.until(|it| it.broker().partitions == 1);

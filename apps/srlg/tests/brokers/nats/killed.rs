@@ -1,4 +1,4 @@
-//! Programs that read a stream and are killed.
+//! Programs that are killed while they read a NATS stream.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::server::{STREAM, Server};
 use crate::flows::{flows, json};
 use crate::killed::{check_monitor, check_probe, monitor};
 
-/// Writes lines of JSON about 2,000 peers.
+/// Writes lines of JSON with flows of 2,000 peers.
 fn produce(server: &Server, number: u32) {
     let flows = flows(2_000 * number, 2_000);
     server.produce(flows.iter().map(|flow| json(flow).into_bytes()).collect());
@@ -20,7 +20,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     let address = server.broker.address();
     let input = format!("nats = 'jetstream://{address}/{STREAM}'\nmessage-format = 'json'");
     let site = check_monitor(folder.path(), &input, 1, |number| produce(&server, number));
-    // Another stream of that name has other messages.
+    // A new stream of the same name has other messages.
     site.program.kill();
     server.remove_stream();
     server.make_stream();
@@ -28,7 +28,7 @@ fn no_flow_after_the_stored_position_is_lost_when_a_monitor_is_killed() {
     let site = monitor(folder.path(), "log-of-another", &input);
     site.wait_for_contacts(2_000);
     let log = fs::read_to_string(folder.path().join("log-of-another")).unwrap();
-    assert!(log.contains("made anew"), "{log}");
+    assert!(log.contains("recreated"), "{log}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Streams and subjects of NATS.
+//! Input from NATS streams and subjects.
 
 mod access;
 mod input;

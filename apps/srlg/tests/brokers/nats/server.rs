@@ -1,4 +1,4 @@
-//! A server of NATS for a test, and a producer.
+//! A NATS server and a producer for tests.
 
 use std::fs;
 use std::path::Path;
@@ -14,11 +14,11 @@ use tokio::runtime::Runtime;
 
 use crate::server::has_broker;
 
-/// The stream of the tests, and the subject of it.
+/// Stream of the tests and its subject.
 pub(crate) const STREAM: &str = "FLOWS";
 pub(crate) const SUBJECT: &str = "flows.router";
 
-/// A server, which dies with this value.
+/// A running server, which is killed when this value is dropped.
 pub(crate) struct Server {
     pub(crate) broker: Broker,
     folder: TempDir,
@@ -26,7 +26,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server with `settings` besides those of a store; none where no server is installed.
+    /// Starts a server with a store and additional `settings`. Returns `None` if no server is installed.
     pub(crate) fn start(settings: &str) -> Option<Self> {
         if !has_broker() {
             return None;
@@ -51,12 +51,12 @@ impl Server {
         })
     }
 
-    /// Makes the stream.
+    /// Creates the stream.
     pub(crate) fn make_stream(&self) {
         self.make_stream_with(|_| {});
     }
 
-    /// Makes the stream with other settings.
+    /// Creates the stream with changed settings.
     pub(crate) fn make_stream_with(&self, change: impl FnOnce(&mut Config)) {
         self.with(async |client| {
             let mut config = Config {
@@ -81,28 +81,29 @@ impl Server {
         });
     }
 
-    /// Publishes messages, and waits until the stream has them.
+    /// Publishes messages, and waits until the stream has stored them.
     pub(crate) fn produce(&self, messages: Vec<Vec<u8>>) {
         self.with(async |client| produce(&jetstream::new(client), messages).await);
     }
 
-    /// Publishes messages in no stream.
+    /// Publishes messages outside of the stream.
     pub(crate) fn publish(&self, messages: Vec<Vec<u8>>) {
         self.with(async |client| {
             for message in messages {
                 client.publish(SUBJECT, message.into()).await.unwrap();
             }
-            // The server has read all messages when it answers. A client that ends before loses what the server has not read.
+            // The server has read all messages when it answers. If the client stopped earlier, unread messages would
+            // be lost.
             jetstream::new(client).get_stream("NONE").await.unwrap_err();
         });
     }
 
-    /// The options that read the stream, from its earliest message on.
+    /// Returns options that read the stream from its first message.
     pub(crate) fn stream(&self) -> InputOptions {
         options(&format!("jetstream://{}/{STREAM}", self.broker.address()))
     }
 
-    /// The options that read all subjects of flows.
+    /// Returns options that read all subjects of flows.
     pub(crate) fn subject(&self) -> InputOptions {
         let mut options = options(&format!("nats://{}/flows.*", self.broker.address()));
         options.messages.earliest = false;
@@ -111,7 +112,7 @@ impl Server {
 }
 
 async fn produce(context: &Context, messages: Vec<Vec<u8>>) {
-    // The client lets some thousand acknowledgements wait, and no more.
+    // The client allows only some thousand outstanding acknowledgements.
     for messages in messages.chunks(1_000) {
         let mut acks = Vec::new();
         for message in messages {

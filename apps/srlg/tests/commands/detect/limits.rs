@@ -1,4 +1,4 @@
-//! Extremes, damage and misuse.
+//! Extreme values, damaged files and invalid options.
 
 use std::fs;
 use std::process::Stdio;
@@ -41,18 +41,18 @@ fn thresholds_beyond_the_presets_lengthen_the_estimators() {
 fn beyond_what_an_estimator_can_tell_is_a_lower_bound_and_the_default_tells_it() {
     let csv = format!("time_ms,src,dst\n{}", fan_out(0, "10.0.0.1", 400_000));
     let of = |preset| ndjson("giant.csv", &csv, &["--role", "source", "--preset", preset]);
-    // The paper's 16,384 positions end at some 159,000.
+    // The 16,384 positions of the paper can count up to about 159,000.
     let output = of("paper");
     assert!(stdout(&output).trim_end().ends_with(r#""range":"beyond"}"#), "{}", stdout(&output));
     let output = of("default");
     assert!(!stdout(&output).contains("beyond"), "{}", stdout(&output));
-    // All at once: a standard error of 3.7 %.
+    // The standard error is 3.7 % if all contacts are in one slice.
     assert_abs_diff_eq!(points(&output)[0].4 / 400_000.0, 1.0, epsilon = 0.15);
 }
 
 #[test]
 fn of_a_lower_bound_the_count_without_sampling_has_no_upper_one() {
-    // Messages of IPFIX: from, to, one packet in 10 was looked at. Each has the template, too.
+    // IPFIX messages with source and destination, a sampling of 1 in 10, and the template.
     let message = |peers: std::ops::Range<u32>| {
         let bytes = 4 + peers.len() as u16 * 12;
         let header = [10, 16 + 20 + bytes, 0, 1, 0, 0, 0, 0];
@@ -110,7 +110,7 @@ fn impossible_options_exit_2_and_say_why() {
         let output = run(&["--input", &input, option, value]);
         assert_one_line_and_exit_2(&output);
         assert!(stdout(&output).is_empty());
-        // Why there is no such device depends on the machine.
+        // The reason for the error depends on the machine.
         if value != "cuda:999" {
             texts += &stderr(&output);
         }
@@ -120,7 +120,7 @@ fn impossible_options_exit_2_and_say_why() {
 
 #[test]
 fn cut_capture_gives_its_whole_packets_and_a_warning() {
-    // A pcap header, one record of a bare IPv4 header, and half of another.
+    // A pcap header, a record with an IPv4 header, and half of another record.
     let mut pcap = vec![
         0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 101, 0, 0, 0,
     ];
@@ -131,7 +131,7 @@ fn cut_capture_gives_its_whole_packets_and_a_warning() {
     pcap.extend_from_slice(&record[..25]);
     let output = run(&["--input", &file("cut.pcap", pcap)]);
     assert!(output.status.success());
-    // Bytes up to 60, the header of the file and its one packet, are read.
+    // The first 60 bytes are readable, which are the header of the file and one packet.
     insta::assert_snapshot!(steady(&stderr(&output)));
 }
 

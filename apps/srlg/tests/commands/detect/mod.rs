@@ -1,4 +1,4 @@
-//! `srlg detect`: formats, options, and everything that goes wrong.
+//! `srlg detect`: formats, options and errors.
 
 mod limits;
 mod ports;
@@ -20,7 +20,7 @@ fn detect() -> Command {
 }
 
 fn run(args: &[&str]) -> Output {
-    detect().args(args).stdin(Stdio::null()).output().expect("the program starts")
+    detect().args(args).stdin(Stdio::null()).output().expect("cannot start the program")
 }
 
 fn file(name: &str, content: impl AsRef<[u8]>) -> String {
@@ -29,7 +29,7 @@ fn file(name: &str, content: impl AsRef<[u8]>) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What is detected in a file of `content`, as lines of JSON.
+/// Runs `detect` on a file with `content`, and returns its lines of JSON.
 fn ndjson(name: &str, content: impl AsRef<[u8]>, options: &[&str]) -> Output {
     run(&[&["--input", &file(name, content), "--output", "ndjson"], options].concat())
 }
@@ -42,7 +42,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// In the second 61 a host is asked by 2000 others, and asks 1500 itself.
+/// Returns contacts of second 61, in which 2000 hosts contact a host that itself contacts 1500.
 fn contacts() -> String {
     let mut csv = "time_ms,src,dst\n".to_owned();
     for peer in 0..2000 {
@@ -55,7 +55,7 @@ fn contacts() -> String {
     csv
 }
 
-/// Contacts of `host` with this number of peers, all at one time.
+/// Returns contacts of `host` with this number of peers, all at the same time.
 fn fan_out(time_ms: u64, host: &str, peers: u32) -> String {
     let line = |peer| format!("{time_ms},{host},{}\n", Ipv4Addr::from_bits(0x4000_0000 + peer));
     (0..peers).map(line).collect()

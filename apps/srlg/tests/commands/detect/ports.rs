@@ -1,4 +1,4 @@
-//! Ports and services, counted exactly from the contacts of the same input and compared with the reports.
+//! Ports and services: reports are compared with exact counts of the same contacts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,9 +10,13 @@ use super::*;
 
 const HEADER: &str = "time_ms,src,dst,protocol,dst_port,initiated\n";
 
-/// Returns the contacts of one second: a scan of 3,000 ports of a host, from eight hosts; a service with 2,000 clients, to
-/// whose ports it answers; a client with 1,500 connections to another service, whose answers come to as many ports; a host that tries 1,400 services
-/// of IPv6; and pings.
+/// Returns the contacts of one second.
+///
+/// - Eight hosts scan 3,000 ports of a host.
+/// - A service has 2,000 clients and answers to their ports.
+/// - A client has 1,500 connections to another service, whose answers go to the same number of ports.
+/// - A host tries 1,400 services over IPv6.
+/// - Other hosts send pings.
 fn traffic() -> String {
     let mut csv = HEADER.to_owned();
     let mut add = |source: String, destination: String, protocol: u8, port: u32, more: &str| {
@@ -38,7 +42,8 @@ fn traffic() -> String {
     csv
 }
 
-/// Distinct peers of the hosts of a contact list, each made by `pair` of a row: source, destination, port and protocol.
+/// Counts the distinct peers of each host of a contact list. `pair` returns the host and the peer of a row, from
+/// source, destination, port and protocol.
 fn exact(
     contacts: &str,
     only_initiated: bool,
@@ -64,8 +69,8 @@ fn exact(
     peers.into_iter().map(|(host, peers)| (host, peers.len())).collect()
 }
 
-/// Checks that the reports of the last slice have the hosts with at least 1,024 peers in `exact`, and their counts within
-/// four standard errors.
+/// Checks that the last slice reports the hosts with at least 1,024 peers in `exact`, with counts within four standard
+/// errors.
 fn assert_alike(output: &Output, exact: &BTreeMap<String, usize>) {
     let text = stdout(output);
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -83,11 +88,11 @@ fn assert_alike(output: &Output, exact: &BTreeMap<String, usize>) {
         let [cardinality, std_error] =
             ["cardinality", "std_error"].map(|key| found[host][key].as_f64().unwrap());
         let error = (cardinality - count as f64).abs();
-        assert!(error <= 4.0 * std_error, "{host}: {cardinality} ± {std_error}, exactly {count}");
+        assert!(error <= 4.0 * std_error, "{host}: {cardinality} ± {std_error} instead of {count}");
     }
 }
 
-/// The /64 of an address of IPv6, as a network; an address of IPv4 as it is.
+/// Returns the /64 network of an IPv6 address, or an IPv4 address unchanged.
 fn network(address: &str) -> String {
     match address.parse::<std::net::Ipv6Addr>() {
         Ok(address) => format!("{}/64", std::net::Ipv6Addr::from(address.to_bits() >> 64 << 64)),
@@ -132,7 +137,7 @@ fn contacts_without_a_port_are_counted_and_ports_of_answers_are_warned_of() {
     assert_alike(&all, &by_port);
     insta::assert_snapshot!(steady(&stderr(&all)));
     let without = run(&["--input", &file("plain.csv", contacts()), "--peer", "port"]);
-    assert!(stderr(&without).contains("\nports      3500 contacts without a port left out\n"));
+    assert!(stderr(&without).contains("\nports      3500 contacts without a port ignored\n"));
 }
 
 #[test]
@@ -172,7 +177,7 @@ fn recorded_ports_are_those_of_every_export_of_them() {
         let mut list = srlg("contacts");
         let list = list.args(&input).arg("--ports").output().unwrap();
         let list = stdout(&list);
-        // The list is an input, too.
+        // The list is also a valid input.
         let copy = file("recorded.csv", &list);
         let view =
             ["--role", "destination", "--peer", "port", "--output", "ndjson", "--slice", "1h"];

@@ -1,10 +1,10 @@
-//! What is measured: inside or outside hosts, contacts by who began them, both families in one run, and networks that
-//! count as hosts.
+//! Views: inside or outside hosts, contacts by initiator, both address families in one run, and networks that count as
+//! hosts.
 
 use super::*;
 
-/// In one second a host outside tries 2000 inside ones, of which none answers, and 2000 clients outside ask a server
-/// inside, which answers all.
+/// Returns contacts of one second. An outside host contacts 2000 inside hosts and gets no answers. An inside server
+/// answers 2000 outside clients.
 fn log() -> String {
     let mut log = "#fields\tts\tid.orig_h\tid.resp_h\tid.orig_p\tid.resp_p\tproto\thistory\torig_pkts\tresp_pkts\n".to_owned();
     for number in 0..2000 {
@@ -26,7 +26,7 @@ fn a_view_says_whose_contacts_count() {
     assert_eq!(found("all.log", &[]), ["10.0.0.1", "198.51.100.9"]);
     assert_eq!(with("inside.log", &[]), ["10.0.0.1"]);
     assert_eq!(with("outside.log", &["--measure", "outside"]), ["198.51.100.9"]);
-    // The answers of the server are its fan-out, too, but it began nothing.
+    // Replies of the server also count as its fan-out, but it initiated no contact.
     assert_eq!(with("fan-out.log", &["--role", "source"]), ["10.0.0.1"]);
     let scans = ["--role", "source", "--only", "initiated"];
     assert_eq!(with("scans.log", &scans), [""; 0]);
@@ -40,13 +40,13 @@ fn outside_hosts_are_outside_of_something() {
     let output = run(&["--input", &input, "--measure", "outside"]);
     assert_one_line_and_exit_2(&output);
     insta::assert_snapshot!(stderr(&output));
-    // Without an input nothing would be looked at.
+    // The command requires an input.
     let output = run(&["--only", "initiated"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }
 
-/// In the second 61 an IPv6 host and an IPv4 host are asked by 2000 others each; those of the IPv6 host are in as many
-/// networks of 64 bits as `networks`.
+/// Returns contacts of second 61, in which an IPv6 host and an IPv4 host have 2000 peers each. The peers of the IPv6
+/// host are in `networks` different /64 networks.
 fn both(networks: u32) -> String {
     let mut csv = "time_ms,src,dst\n".to_owned();
     for peer in 0..2000 {
@@ -92,7 +92,7 @@ fn a_flood_from_one_network_is_one_opposite_host_where_networks_count() {
     };
     assert_eq!(of(&[]), ["2001:db8::1"]);
     assert_eq!(of(&["--peer-prefix6", "64"]), [""; 0]);
-    // The network as a host has all contacts of its hosts.
+    // A network that counts as one host has all contacts of its hosts.
     assert_eq!(of(&["--host-prefix6", "48"]), ["2001:db8::/48"]);
 }
 

@@ -1,4 +1,4 @@
-//! Sinks over TLS, with credentials and signatures.
+//! Sinks with TLS, credentials and signatures.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -22,7 +22,8 @@ use tempfile::TempDir;
 use super::made::{Delivery, is_done, notices, sink};
 use crate::http::{Request, answer_all, serve};
 
-/// An authority, and what it has signed, in a folder: `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`.
+/// Creates a folder with a certificate authority and the certificates that it signed: `ca.pem`, `server.pem`,
+/// `server.key`, `client.pem`, `client.key`.
 pub(super) fn authority() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -40,7 +41,7 @@ pub(super) fn authority() -> TempDir {
     folder
 }
 
-/// TLS of a server, which asks for a certificate of the authority if `asks`.
+/// Returns the TLS configuration of a server. If `asks`, clients need a certificate of the authority.
 pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     let provider = Arc::new(crypto::ring::default_provider());
     let certificate = |name| CertificateDer::from_pem_file(folder.join(name)).unwrap();
@@ -58,7 +59,7 @@ pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     Arc::new(builder.with_single_cert(vec![certificate("server.pem")], key).unwrap())
 }
 
-/// A server of HTTP over TLS, and what comes to it.
+/// Starts an HTTPS server, and returns its address and its requests.
 fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -74,7 +75,7 @@ fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
     (address, requests)
 }
 
-/// The key `tls` of a sink with the files in `folder`.
+/// Returns the key `tls` of a sink with files in `folder`.
 pub(super) fn tls(folder: &Path, keys: &[(&str, &str)]) -> String {
     let keys: Vec<_> = keys
         .iter()
@@ -191,7 +192,7 @@ fn whichever_side_of_syslog_refuses_the_other_is_told_and_no_notice_counts_as_se
     let unknown = tls(other.path(), &CLIENT[..1]);
     let nameless = tls(folder.path(), &CLIENT[..1]);
     for (files, asks, cause) in
-        [(unknown, false, "unknown authority"), (nameless, true, "asks for a certificate")]
+        [(unknown, false, "unknown authority"), (nameless, true, "requires a client certificate")]
     {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! The Alertmanager of Debian, which tells a webhook of this test what it made of the alerts.
+//! Debian's Alertmanager, which sends its alerts to a webhook of this test.
 
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::made::{Delivery, notices, sink};
 use crate::alertmanager::Server;
 use crate::http::{Request, serve};
 
-/// The labels of alerts that go on there.
+/// Returns the labels of alerts that are active in the server.
 fn alerts(server: &Server) -> Vec<Value> {
     let url = format!("http://{}/api/v2/alerts?active=true", server.address);
     let Ok(mut response) = ureq::get(&url).call() else { return Vec::new() };
@@ -19,7 +19,7 @@ fn alerts(server: &Server) -> Vec<Value> {
     alerts.into_iter().map(|mut alert| alert["labels"].take()).collect()
 }
 
-/// Waits until there are `severities` and no more.
+/// Waits until the active alerts have exactly these `severities`.
 fn wait_for(server: &Server, severities: &[&str]) {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
@@ -32,7 +32,7 @@ fn wait_for(server: &Server, severities: &[&str]) {
     }
 }
 
-/// What people are told next: firing or resolved, and the severity.
+/// Returns the status (firing or resolved) and the severity of the next message to the webhook.
 fn told(requests: &Receiver<Request>) -> (String, String) {
     let (_, body) = requests.recv_timeout(Duration::from_secs(60)).unwrap();
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -63,7 +63,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     assert_eq!((&labels["rule"], &labels["direction"]), (&"r\"] x".into(), &"fan-in".into()));
     assert_eq!(told(&requests), pair("firing", "warning"));
 
-    // A monitor that starts again tells nobody anything new.
+    // A restart of the monitor causes no new message.
     sinks.finish(Duration::ZERO);
     let sinks = start();
     let critical = srlg_cli::notify::notice::Notice {
@@ -79,7 +79,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     both.sort();
     assert_eq!(both, [pair("firing", "critical"), pair("resolved", "warning")]);
 
-    // A server that starts again knows nothing, until the next time that it is told.
+    // A restarted server has no alerts until they are sent again.
     server.stop();
     sinks.wait(|board| board.error.is_some());
     server.run();
@@ -90,7 +90,7 @@ fn an_alertmanager_of_debian_tells_starts_severities_and_ends_once() {
     sinks.send(&[ended]);
     wait_for(&server, &[]);
     loop {
-        // After a kill, a server may not know that it has told of a start.
+        // After a kill, the server may not know that it has already sent a start.
         let (status, severity) = told(&requests);
         assert_eq!(severity, "critical");
         if status == "resolved" {

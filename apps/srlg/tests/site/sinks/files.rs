@@ -31,7 +31,7 @@ fn every_notice_is_a_line_once_whenever_the_program_was_killed() {
     sinks.send(&notices(2));
     sinks.finish(MOST);
     assert_eq!(numbers(&path), [1, 2, 3, 4]);
-    // The kill came after the file was written, and before the database knew; and in the middle of a line.
+    // This state follows a kill in the middle of a line. The file has more notifications than the stored cursor.
     store.set_cursor("file", Cursor { done: 1, ..Cursor::default() }).unwrap();
     let mut file = File::options().append(true).open(&path).unwrap();
     file.write_all(b"{\"number\":5,\"id\":\"00").unwrap();
@@ -46,14 +46,14 @@ fn numbers_of_another_database_in_a_file_hide_no_notice() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("alerts.ndjson");
     for round in 1..=2 {
-        // As without a folder for the state, or when that was removed.
+        // Each round has a new database, as after the removal of the state folder.
         let store = Store::open(None).unwrap();
         let sinks = Sinks::start(&[options(&path, "")], &store).unwrap();
         store.add(&notices(2), &[]).unwrap();
         sinks.finish(MOST);
         assert_eq!(numbers(&path), [1, 2, 3, 4].repeat(round));
     }
-    // Another database, which has a notice of that number already: of another alert.
+    // The next database uses the same numbers for notifications of other alerts.
     let store = Store::open(None).unwrap();
     Sinks::start(&[options(&path, "")], &store).unwrap().finish(MOST);
     let mut other = notices(2);

@@ -1,4 +1,4 @@
-//! The recipe for GoBGP against two of its daemons: what one announces, the other has.
+//! The GoBGP recipe with two daemons. One of them must receive the routes that the other announces.
 
 use std::fs;
 use std::net::TcpListener;
@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use super::made::{Delivery, notices};
 
-/// Two daemons with a session over loopback, which are killed when this is dropped.
+/// Two daemons with a session over loopback, which are killed when this value is dropped.
 struct Routers {
     daemons: Vec<Child>,
-    /// The ports of their interfaces, those that announce first.
+    /// Ports of their APIs. The first one belongs to the announcing daemon.
     ports: [u16; 2],
     _folder: TempDir,
 }
@@ -28,18 +28,18 @@ impl Drop for Routers {
     }
 }
 
-/// Four ports on which nobody listens.
+/// Returns four unused ports.
 fn free_ports() -> [u16; 4] {
     let listeners = [(); 4].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
 impl Routers {
-    /// Starts the daemons, if Debian's gobgpd is there.
+    /// Starts the daemons, if Debian's gobgpd is installed.
     fn start() -> Option<Self> {
         if Command::new("gobgp").arg("--version").output().is_err() {
             let required = std::env::var_os("SRLG_REQUIRE_GOBGP").is_some();
-            assert!(!required, "there is no gobgp: run scripts/gobgp.sh");
+            assert!(!required, "gobgp is not installed; run scripts/gobgp.sh");
             eprintln!("skipped: there is no gobgp, which scripts/gobgp.sh installs");
             return None;
         }
@@ -77,7 +77,7 @@ impl Routers {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until an answer contains `text`, and returns after how long.
+    /// Waits until an answer contains `text`, and returns the time that this took.
     fn wait(&self, side: usize, question: &[&str], text: &str) -> Duration {
         let start = Instant::now();
         loop {
@@ -91,7 +91,7 @@ impl Routers {
     }
 }
 
-/// A sink with the recipe.
+/// Returns a sink that runs the recipe.
 fn sink(state: &Path, way: &str, port: u16) -> String {
     let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/recipes/gobgp.sh");
     format!(
@@ -123,17 +123,17 @@ fn a_flood_is_announced_while_its_alert_is_active() {
         sinks.wait(|board| board.sent == 4);
         let start = Instant::now();
         while routers.ask(1, question).contains(route) {
-            assert!(start.elapsed() < Duration::from_secs(5), "the route is still there");
+            assert!(start.elapsed() < Duration::from_secs(5), "the route must still exist");
             thread::sleep(Duration::from_millis(50));
         }
-        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1, "the lock is left");
+        assert_eq!(fs::read_dir(state.path()).unwrap().count(), 1, "only the lock must be left");
     }
 }
 
 #[test]
 fn what_is_no_flood_of_an_inside_host_is_not_announced() {
     if Command::new("jq").arg("--version").output().is_err() {
-        assert!(std::env::var_os("SRLG_REQUIRE_GOBGP").is_none(), "there is no jq");
+        assert!(std::env::var_os("SRLG_REQUIRE_GOBGP").is_none(), "jq is not installed");
         eprintln!("skipped: there is no jq, which scripts/gobgp.sh installs");
         return;
     }
@@ -143,7 +143,7 @@ fn what_is_no_flood_of_an_inside_host_is_not_announced() {
     told[1].kind = srlg_cli::notify::notice::Kind::Scan;
     told[2].hosts = 12;
     told[3].direction = srlg_cli::notify::notice::Direction::FanOut;
-    // Nobody listens at port 1, so an announcement would fail.
+    // Port 1 is not in use, so an announcement would fail.
     let sinks = Delivery::new(&sink(state.path(), "blackhole", 1));
     sinks.send(&told);
     let board = sinks.wait(|board| board.sent + board.dropped == 4);

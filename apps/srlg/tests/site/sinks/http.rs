@@ -16,12 +16,12 @@ fn posted(requests: &std::sync::mpsc::Receiver<Request>) -> (String, Value) {
     (head, serde_json::from_str(&body).unwrap())
 }
 
-/// The time `name` of an alert.
+/// Returns the time field `name` of an alert.
 fn time(alert: &Value, name: &str) -> SystemTime {
     humantime::parse_rfc3339(alert[name].as_str().unwrap()).unwrap()
 }
 
-/// A sink of these options, whose server gives `answers`, and what comes to the server.
+/// Starts a sink with these options and a server that sends `answers`. Returns the sink and the requests.
 fn served(
     options: &str,
     answers: &'static [&'static str],
@@ -39,7 +39,7 @@ fn a_webhook_has_each_notice_in_order_with_a_key_of_its_own() {
         let (head, body) = posted(&requests);
         assert!(head.starts_with("POST /x/ HTTP/1.1\r\n"), "{head}");
         let key = format!("idempotency-key: {}-{}-{}", notice.id, at + 1, notice.status);
-        assert!(head.to_lowercase().contains(&key), "{key} is not in {head}");
+        assert!(head.to_lowercase().contains(&key), "no {key} in {head}");
         assert_eq!(body, serde_json::to_value(notice).unwrap());
     }
     assert_eq!(sinks.wait(is_done).sent, 4);
@@ -60,7 +60,7 @@ fn a_refusal_is_counted_and_a_failure_is_tried_again() {
 
 #[test]
 fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
-    // A port on which nobody listens yet.
+    // A port that is not in use yet.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -127,7 +127,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     (silent.silence, silent.remark, silent.status) = (Some(silence), Some(remark), Status::Update);
     sinks.send(&[silent.clone()]);
     while !posted(&requests).1.as_array().unwrap().iter().any(is_over) {}
-    // What is told again is the other one alone.
+    // Only the other alert is sent again.
     sinks.wait(is_done);
     requests.try_iter().for_each(drop);
     for _ in 0..2 {
@@ -135,7 +135,7 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
         assert_eq!(body.as_array().unwrap().len(), 1, "{body}");
         assert_eq!(body[0]["labels"]["host"], loud.host.to_string());
     }
-    // A webhook hears that it is silenced, and then of its end, because it heard of the start.
+    // A webhook that has received the start of an alert also receives its silence and its end.
     let mut later = silent.clone();
     later.remark = None;
     let mut end = later.clone();
@@ -144,7 +144,11 @@ fn an_alertmanager_ends_what_is_silenced_and_nobody_else_hears_of_it() {
     let reasons: Vec<Value> = (0..3).map(|_| posted(&hooked).1["status"].clone()).collect();
     assert_eq!(reasons, ["start", "update", "end"]);
     let board = webhook.wait(is_done);
-    assert_eq!((board.sent, board.dropped), (3, 0), "what is silenced is not dropped");
+    assert_eq!(
+        (board.sent, board.dropped),
+        (3, 0),
+        "silenced notifications do not count as dropped"
+    );
 }
 
 #[test]
@@ -208,7 +212,7 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
     let sinks = Delivery::start(std::slice::from_ref(&options), &store);
     store.add(&told[..3], &[]).unwrap();
     sinks.finish(Duration::from_secs(10));
-    // Starts of others come before the ends, and use up the minute.
+    // Starts of other alerts are sent before the ends, and reach the limit of the minute.
     store.add(&notices(9)[3..9], &[]).unwrap();
     store.add(&told[3..], &[]).unwrap();
     let sinks = Delivery::start(&[options], &store);
@@ -221,7 +225,7 @@ fn no_end_is_held_whose_start_was_told_before_a_restart() {
     count("end", 3);
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped), (9, 3));
-    // What is held is told at the end, too.
+    // Suppressed notifications are also reported at the end.
     sinks.finish(Duration::from_secs(10));
     let (head, held) = posted(&requests);
     assert!(head.to_lowercase().contains("idempotency-key: held-"), "{head}");
@@ -250,7 +254,7 @@ fn an_alertmanager_hears_of_all_that_goes_on_and_of_its_end_whatever_the_gate_ho
 fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once() {
     let (sinks, requests) = served("type = 'alertmanager'\nresend = '1h'", &["200 OK"]);
     let mut notice = notices(1).remove(0);
-    // Severities, and whether they are over.
+    // Severities of alerts, and whether the alerts have ended.
     let states = |alerts: &Value| -> Vec<(String, bool)> {
         let soon = SystemTime::now() + Duration::from_secs(60);
         let severity = |it: &Value| it["labels"]["severity"].as_str().unwrap().to_owned();
@@ -261,12 +265,12 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
     for (severity, told) in [
         (Severity::Warning, &[("warning", false)][..]),
         (Severity::Critical, &[("warning", true), ("critical", false)]),
-        // What waited is older than what was told.
+        // The waiting notification is older than the last one that was sent.
         (Severity::Major, &[("critical", false)]),
     ] {
         notice.severity = severity;
         sinks.send(std::slice::from_ref(&notice));
-        // The first one may be told twice, as what goes on is told when a sink starts.
+        // The first alert may be sent twice, because active alerts are sent when a sink starts.
         let mut told_next = std::iter::repeat_with(|| states(&posted(&requests).1));
         last = told_next.find(|states| *states != last).unwrap();
         let told: Vec<_> = told.iter().map(|(text, is)| ((*text).to_owned(), *is)).collect();

@@ -1,4 +1,4 @@
-//! Notices to send.
+//! Notifications to send.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use srlg_cli::notify::sinks::{SinkOptions, Sinks};
 use srlg_cli::notify::store::Store;
 use srlg_cli::show::board::SinkBoard;
 
-/// A start and an end of each of `hosts`, all starts first.
+/// Returns a start and an end for each of `hosts` hosts, all starts first.
 pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
@@ -46,12 +46,12 @@ pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     notices
 }
 
-/// A sink by its configuration.
+/// Parses a sink from its configuration.
 pub(crate) fn sink(text: &str) -> SinkOptions {
     toml::from_str(text).unwrap()
 }
 
-/// A database, and the sinks to which everything that is added goes until they are dropped.
+/// A database and the sinks that receive all added notifications.
 pub(crate) struct Delivery {
     pub(crate) store: Store,
     sinks: Option<Sinks>,
@@ -62,7 +62,7 @@ impl Delivery {
         Self { store: store.clone(), sinks: Some(Sinks::start(options, store).unwrap()) }
     }
 
-    /// Starts one sink with a database in memory.
+    /// Starts one sink with an in-memory database.
     pub(crate) fn new(text: &str) -> Self {
         Self::start(&[sink(text)], &Store::open(None).unwrap())
     }
@@ -72,7 +72,7 @@ impl Delivery {
         self.sinks.as_ref().unwrap().wake();
     }
 
-    /// Waits until the board of the first sink is as `is` says.
+    /// Waits until `is` accepts the board of the first sink.
     pub(crate) fn wait(&self, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
@@ -85,7 +85,7 @@ impl Delivery {
         }
     }
 
-    /// Waits until the sinks are done with all notices, at most for `most`.
+    /// Waits up to `most` until the sinks have processed all notifications.
     pub(crate) fn finish(mut self, most: Duration) {
         self.sinks.take().unwrap().finish(most);
     }
@@ -99,7 +99,7 @@ impl Drop for Delivery {
     }
 }
 
-/// Whether all notices are done, and there were some.
+/// Returns whether there were notifications and all of them are processed.
 pub(crate) fn is_done(board: &SinkBoard) -> bool {
     board.queue == 0 && board.sent + board.dropped > 0
 }

@@ -1,4 +1,4 @@
-//! Mails to a server of SMTP.
+//! Mails to an SMTP server.
 
 use std::path::Path;
 use std::sync::mpsc::Receiver;
@@ -14,23 +14,23 @@ use super::access::{CLIENT, authority, server_config, tls};
 use super::made::{Delivery, is_done, notices, sink};
 use super::smtp::{Mail, Server};
 
-/// The longest that a test waits for a mail.
+/// Longest time that a test waits for a mail.
 const MOST: Duration = Duration::from_secs(60);
 
-/// The keys of a sink of mails at the server `url`.
+/// Returns the configuration of a mail sink with the server `url`.
 fn keys(url: &str, more: &str) -> String {
     format!(
         "type = 'mail'\nserver = '{url}'\nfrom = 'srlg <srlg@example.org>'\nto = ['a@example.net', 'b@example.net']\n{more}"
     )
 }
 
-/// The keys of a sink at a server without encryption.
+/// Starts a server without encryption, and returns the configuration of a sink and the received mails.
 fn plain(server: Server, more: &str) -> (String, Receiver<Mail>) {
     let (address, mails) = server.start();
     (keys(&format!("smtp://{address}"), &format!("plain = true\n{more}")), mails)
 }
 
-/// The file with the password of the server, or with another.
+/// Writes a file with `password`, and returns the configuration key of the file.
 fn credentials(folder: &Path, password: &str) -> String {
     let path = folder.join(password.len().to_string());
     write_secret(&path, &format!("srlg:{password}\n")).unwrap();
@@ -41,7 +41,7 @@ fn next(mails: &Receiver<Mail>) -> Mail {
     mails.recv_timeout(MOST).unwrap()
 }
 
-/// The starts of some alerts, and their ends.
+/// Returns the starts and the ends of alerts of `hosts` hosts.
 fn starts_and_ends(hosts: u16) -> (Vec<Notice>, Vec<Notice>) {
     let mut starts = notices(hosts);
     let ends = starts.split_off(hosts.into());
@@ -96,14 +96,14 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
     let [(endless, ca), (silent, _), (other_protocol, _)] =
         [strange("EHLO", endless), strange("MAIL", ""), strange("EHLO", "HTTP/1.1 400 é")];
     for (server, more, cause) in [
-        (endless, ca.clone(), "answers EHLO without end"),
-        (silent, ca.clone(), "does not answer MAIL: it closed the connection"),
-        (other_protocol, ca, "speaks no SMTP: \"HTTP/1.1 400 é\""),
+        (endless, ca.clone(), "sent an endless response to EHLO"),
+        (silent, ca.clone(), "does not respond to MAIL: it closed the connection"),
+        (other_protocol, ca, "is not an SMTP server: it sent \"HTTP/1.1 400 é\""),
         (with(config(false)), String::new(), "unknown authority"),
         (with(config(false)), files(other.path(), 1), "unknown authority"),
-        (with(config(true)), files(folder.path(), 1), "asks for a certificate"),
-        (with(None), files(folder.path(), 1), "offers no STARTTLS"),
-        (injected, files(folder.path(), 1), "sends data between STARTTLS and TLS"),
+        (with(config(true)), files(folder.path(), 1), "requires a client certificate"),
+        (with(None), files(folder.path(), 1), "does not offer STARTTLS"),
+        (injected, files(folder.path(), 1), "sent data between STARTTLS and TLS"),
         (
             with(config(false)),
             format!("{}\n{wrong}", files(folder.path(), 1)),
@@ -124,7 +124,7 @@ fn a_server_that_cannot_be_used_is_told_and_no_mail_is_lost() {
         assert_eq!((board.sent, board.dropped, board.queue), (0, 0, 1), "{cause}");
         assert!(mails.try_recv().is_err());
     }
-    // With a certificate the server knows the client.
+    // The server knows the client by its certificate.
     let (address, mails) = with(config(true)).start();
     let sinks = Delivery::new(&keys(&format!("smtp://{address}"), &files(folder.path(), 3)));
     sinks.send(&notices(1)[..1]);
@@ -138,7 +138,7 @@ fn a_server_that_does_not_answer_in_time_is_told() {
     let sinks = Delivery::new(&keys(&format!("smtp://{address}"), "timeout = '200ms'"));
     sinks.send(&notices(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
-    let expected = format!("{address} does not answer the connection: timeout after 200ms");
+    let expected = format!("{address} does not respond to the connection: timeout after 200ms");
     assert_eq!(error, expected);
     drop(listener);
     let error = sinks.wait(|board| board.failed > 1).error.unwrap();
@@ -177,13 +177,13 @@ fn a_recipient_who_is_refused_takes_no_mail_from_others() {
     assert_eq!(next(&mails).recipients, ["b@example.net"]);
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped, board.failed), (1, 0, 0));
-    // All of them may be a fault of the configuration of either side.
+    // If all recipients are rejected, the configuration of either side may be wrong.
     let answers = vec![("RCPT", "554 5.7.1 relay access denied"); 2];
     let (keys, mails) = plain(Server { answers, ..Server::default() }, "");
     let sinks = Delivery::new(&keys);
     sinks.send(&notices(1)[..1]);
     let error = sinks.wait(|board| board.failed > 0).error.unwrap();
-    assert!(error.contains("refuses all recipients; a@example.net: 554 "), "{error}");
+    assert!(error.contains("rejected all recipients; a@example.net: 554 "), "{error}");
     assert_eq!(next(&mails).recipients.len(), 2);
 }
 
@@ -205,7 +205,7 @@ fn what_comes_within_the_digest_is_one_mail() {
     let told =
         starts[1..].iter().filter(|start| lines.iter().any(|line| line.ends_with(&start.text)));
     assert_eq!(told.count(), 49);
-    // At the end nothing is left, whether its time has come or not.
+    // All waiting notifications are sent at the end, even if they are not due yet.
     sinks.send(&ends);
     thread::sleep(Duration::from_millis(100));
     sinks.finish(MOST);
@@ -224,7 +224,7 @@ fn notices_that_were_collected_are_sent_after_a_kill() {
     sinks.wait(is_done);
     sinks.send(&starts[1..]);
     assert_eq!(sinks.wait(|board| board.queue == 3).sent, 1);
-    // It ends at once, as by a kill.
+    // The sink stops at once, as after a kill.
     drop(sinks);
     assert_eq!(store.cursor("mail").unwrap().done, 1);
     let sinks = Delivery::start(&[sink(&keys)], &store);
@@ -245,8 +245,8 @@ fn beyond_the_rate_notices_are_counted_and_one_mail_says_so() {
     assert_eq!((board.sent, board.dropped), (3, 7));
     sinks.finish(MOST);
     let held = next(&mails);
-    assert_eq!(held.header("Subject"), ["srlg: 7 more notices"]);
-    assert_eq!(held.lines(), ["7 more notices, beyond most-per-minute"]);
+    assert_eq!(held.header("Subject"), ["srlg: 7 more notifications"]);
+    assert_eq!(held.lines(), ["7 more notifications, suppressed by most-per-minute"]);
 }
 
 #[test]

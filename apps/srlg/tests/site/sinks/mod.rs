@@ -1,4 +1,4 @@
-//! Sinks against real files, sockets and programs.
+//! Sinks with real files, sockets and programs.
 
 mod access;
 mod alertmanager;

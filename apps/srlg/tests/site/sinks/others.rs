@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::made::{Delivery, is_done, notices};
 
-/// The parts of a message of RFC 5424, with its fields.
+/// Checks the parts and fields of an RFC 5424 message.
 fn check(message: &str, status: &str) {
     let (head, data) = message.split_once(" - \u{feff}id=").unwrap();
     let parts: Vec<&str> = head.split(' ').collect();
@@ -71,13 +71,13 @@ fn syslog_connects_again_and_loses_nothing() {
         let length = stream.read(&mut buffer).unwrap();
         let (_, message) = std::str::from_utf8(&buffer[..length]).unwrap().split_once(' ').unwrap();
         check(message, ["start", "end"][at]);
-        // Both sides are done with the connection: the server closes it.
+        // The server closes the connection.
     }
 }
 
 #[test]
 fn syslog_finds_the_address_that_answers() {
-    // localhost is ::1 first on most machines.
+    // On most machines, localhost resolves to ::1 first.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let sinks = Delivery::new(&format!("type = 'syslog'\naddress = 'tcp://localhost:{port}'"));

@@ -1,4 +1,4 @@
-//! A server of SMTP that takes what sinks send.
+//! An SMTP server that receives the mails of sinks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -10,27 +10,27 @@ use std::time::Duration;
 use async_nats::rustls::{ServerConfig, ServerConnection, StreamOwned};
 use data_encoding::BASE64;
 
-/// What a server does.
+/// Behaviour of a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    /// TLS, which is asked for unless it is from the start.
+    /// TLS configuration. TLS starts with the connection or after STARTTLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) is_tls_from_start: bool,
-    /// The ways to log in as `srlg` with `pass:word`.
+    /// Authentication mechanism for the user `srlg` with the password `pass:word`.
     pub(super) mechanism: &'static str,
-    /// Beginnings of commands, and answers in place of the usual ones, each once. The end of a mail is the command `.`. An
+    /// Prefixes of commands with special answers, each of which is used once. The end of a mail is the command `.`. An
     /// empty answer closes the connection.
     pub(super) answers: Vec<(&'static str, &'static str)>,
-    /// How long each answer to a command takes.
+    /// Delay of each answer.
     pub(super) delay: Duration,
 }
 
-/// A mail that came.
+/// A received mail.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Mail {
     pub(super) sender: String,
     pub(super) recipients: Vec<String>,
-    /// The mail without what transport adds.
+    /// Text of the mail without additions of the transport.
     pub(super) text: String,
     pub(super) is_encrypted: bool,
     pub(super) is_logged_in: bool,
@@ -44,7 +44,7 @@ impl Mail {
         values.filter(|(of, _)| *of == name).map(|(_, value)| value).collect()
     }
 
-    /// Returns the lines of the body, which is quoted.
+    /// Returns the lines of the decoded body.
     pub(super) fn lines(&self) -> Vec<String> {
         let (_, body) = self.text.split_once("\r\n\r\n").unwrap();
         let mut parts = body.split('=');
@@ -63,7 +63,7 @@ impl Mail {
 }
 
 impl Server {
-    /// Starts it on loopback, and hands on what comes.
+    /// Starts the server on loopback, and returns its address and the received mails.
     pub(super) fn start(mut self) -> (SocketAddr, Receiver<Mail>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -89,7 +89,7 @@ impl Server {
         (address, mails)
     }
 
-    /// Talks over `stream`, and returns it if it is to be encrypted.
+    /// Serves `stream`, and returns it if the client requests encryption.
     fn talk<S: Read + Write>(
         &mut self,
         stream: S,
@@ -178,7 +178,7 @@ impl Server {
         }
     }
 
-    /// Returns an answer that is not the usual one, if there is one to `line`.
+    /// Returns the special answer to `line`, if there is one.
     fn special(&mut self, line: &str) -> Option<&'static str> {
         let at = self.answers.iter().position(|(command, _)| line.starts_with(command))?;
         Some(self.answers.remove(at).1)
@@ -190,7 +190,7 @@ fn say(stream: &mut BufReader<impl Read + Write>, text: &str) -> Option<()> {
     stream.write_all(format!("{text}\r\n").as_bytes()).and_then(|()| stream.flush()).ok()
 }
 
-/// Reads a line, if the other side has not gone.
+/// Reads a line. Returns `None` if the client has closed the connection.
 fn hear(stream: &mut BufReader<impl Read + Write>) -> Option<String> {
     let mut line = String::new();
     let bytes = stream.read_line(&mut line).unwrap_or(0);

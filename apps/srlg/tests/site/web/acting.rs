@@ -1,4 +1,4 @@
-//! Who may act, and who may not.
+//! Authentication of actions.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ fn write_tokens(path: &Path, text: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-/// The status of a request with these header lines, and what it says.
+/// Posts a request with these header lines, and returns the status and the text of the answer.
 fn post(web: &Web, headers: &[&str], body: &str) -> (u16, String) {
     let head = format!(
         "POST /api/v1/incidents/{ID}/acts HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: {}\r\n{}",
@@ -31,7 +31,7 @@ fn post(web: &Web, headers: &[&str], body: &str) -> (u16, String) {
         headers.join("\r\n")
     );
     let mut stream = send(web.address(), head.trim_end());
-    // Refused before it is read.
+    // The request may be rejected before its body is read.
     let _refused = std::io::Write::write_all(&mut stream, body.as_bytes());
     let (status, _, body) = answer(stream);
     (status, body)
@@ -52,7 +52,7 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     let https = "X-Forwarded-Proto: https";
 
     let status = |headers: &[&str]| post(&web, headers, "nothing").0;
-    // It got as far as to its body.
+    // These requests pass all checks before the body.
     for headers in [
         &[&token, json][..],
         &[&token, json, &origin],
@@ -92,13 +92,13 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     assert_eq!(denied("no-tokens"), Some(0));
 
     write_tokens(&path, &format!("bob {}\n", ANN.replace('0', "1")));
-    assert_eq!(status(&[&token, json]), 401, "the token was removed");
+    assert_eq!(status(&[&token, json]), 401, "a removed token must be rejected");
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(status(&[&token, json]), 500, "everybody may read the tokens");
+    assert_eq!(status(&[&token, json]), 500, "a world-readable token file must be rejected");
     assert_eq!(get(&web, &format!("/api/v1/incidents/{ID}/acts")).0, 405);
 }
 
-/// Starts a page on which Ann may act, by her token in a file in `folder`.
+/// Starts a server on which Ann may act with her token, which is in a file in `folder`.
 fn web_of_ann(folder: &Path) -> (Sender<Arc<Board>>, Web) {
     let path = folder.join("tokens");
     write_tokens(&path, &format!("ann {ANN}\n"));
@@ -118,7 +118,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
              Content-Type: application/json\r\nAuthorization: Bearer {token}"
         )
     };
-    // Without a token the body is not read at all.
+    // Without a valid token, the body is not read.
     for (token, expected) in [("nobody", 401), (ANN, 408)] {
         let (status, _, text) = answer(send(web.address(), &head(token)));
         assert_eq!(status, expected, "{text}");

@@ -1,4 +1,4 @@
-//! Clients that are slow, silent, many or long-winded.
+//! Clients that are slow, silent or numerous, or that send large requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,11 +10,11 @@ use srlg_cli::show::board::Board;
 
 use super::made::{answer, ask, board, get, send, start};
 
-/// Reads events until one has at least `least` as `now_ms`.
+/// Reads events until `now_ms` is at least `least`.
 fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     loop {
         let mut line = String::new();
-        assert!(reader.read_line(&mut line).unwrap() > 0, "the events ended");
+        assert!(reader.read_line(&mut line).unwrap() > 0, "the stream of events has ended");
         if let Some(json) = line.strip_prefix("data: ") {
             let now = serde_json::from_str::<Value>(json).unwrap()["now_ms"].as_u64().unwrap();
             if now >= least {
@@ -24,7 +24,7 @@ fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     }
 }
 
-/// Some 9 MB of JSON: more than the buffers of the system take.
+/// Returns a board of about 9 MB of JSON, which exceeds the buffers of the system.
 fn large(now_ms: u64) -> Arc<Board> {
     let mut board = board(now_ms);
     let view = &mut board.views[0];
@@ -32,22 +32,22 @@ fn large(now_ms: u64) -> Arc<Board> {
     Arc::new(board)
 }
 
-/// Whether the end of the server at the other side of `stream` is open.
+/// Returns whether the server's end of `stream` is still open.
 fn is_served(stream: &TcpStream) -> bool {
     let client = format!(":{:04X}", stream.local_addr().unwrap().port());
     let sockets = std::fs::read_to_string("/proc/self/net/tcp").unwrap();
     let is_it = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // 01: established.
+        // State 01 means established.
         words[2].ends_with(&client) && words[3] == "01"
     };
     sockets.lines().skip(1).any(is_it)
 }
 
-/// Reads until the server ends the connection, and returns how long that took.
+/// Reads until the server closes the connection, and returns the time that this took.
 fn until_end(mut stream: TcpStream) -> Duration {
     let start = Instant::now();
-    // Whether it ends by a message, an end or a reset is all the same.
+    // The connection may end with an answer, a close or a reset.
     let _ended = stream.read_to_end(&mut Vec::new());
     start.elapsed()
 }
@@ -82,16 +82,19 @@ fn pages_that_stop_reading_hold_nobody_up_and_are_cut_off() {
         assert_eq!(get(&web, "/api/v1/alerts").0, 200);
         is_answered_beside_them |= stuck.iter().any(is_served);
     }
-    assert!(is_answered_beside_them, "answers waited until the stuck pages were cut off");
-    // After ten seconds of patience only what the system has kept is left to read, with no last chunk.
+    assert!(
+        is_answered_beside_them,
+        "answers must not wait until the stuck pages are disconnected"
+    );
+    // After ten seconds, only data in the system's buffers can be read, without a last chunk.
     while stuck.iter().any(is_served) {
-        assert!(start.elapsed() < Duration::from_secs(60), "a connection was not cut off");
+        assert!(start.elapsed() < Duration::from_secs(60), "a connection was not closed");
         std::thread::sleep(Duration::from_millis(50));
     }
     for stream in stuck {
         let mut text = Vec::new();
         let _ended = stream.take(5_000_000).read_to_end(&mut text);
-        assert!(text.len() < 5_000_000, "the connection was not cut off");
+        assert!(text.len() < 5_000_000, "the connection was not closed");
     }
 }
 
@@ -140,6 +143,6 @@ fn the_end_of_a_monitor_waits_for_no_page() {
     assert_eq!(next(&mut reader, 1), 1);
     let start = Instant::now();
     drop(web);
-    // A server that waits for its clients would wait for ever: the page reads on.
+    // A server that waits for its clients would never stop, because this page keeps reading.
     assert!(start.elapsed() + until_end(reader.into_inner()) < Duration::from_secs(30));
 }

@@ -1,4 +1,4 @@
-//! The peers of an incident as files.
+//! Downloads of the peers of an incident.
 
 use srlg_cli::alerts::Status;
 use srlg_cli::notify::notice::Notice;
@@ -10,7 +10,7 @@ use srlg_cli::show::web::Web;
 use super::made::{answer, ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// A page with the start and the end of an incident, whose peers have origins.
+/// Starts a server with an incident that has ended, and whose peers have origins.
 fn start() -> (Web, String) {
     let origin = |asn, name: &str, country: Option<&str>| Origin {
         asn: Some(asn),
@@ -52,7 +52,7 @@ fn peers_and_networks_of_an_incident_are_files_with_their_origins() {
         let disposition =
             format!("content-disposition: attachment; filename=\"srlg-{id}-{name}.csv\"");
         for header in ["content-type: text/csv; charset=utf-8", &disposition] {
-            assert!(head.lines().any(|line| line == header), "{header} is not in {head}");
+            assert!(head.lines().any(|line| line == header), "no {header} in {head}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The files of the page, and those for Prometheus and Grafana.
+//! Files of the web page, and files for Prometheus and Grafana.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Live counts, incidents, hosts and series over the API.
+//! Live counts, incidents, hosts and series of the API.
 
 use std::io::{BufRead as _, BufReader};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use srlg_cli::show::web::Web;
 use super::made::{ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// A start and an end of each of `hosts`.
+/// Stores a start and an end of each of `hosts` hosts.
 fn stored(hosts: u16) -> (Store, Vec<Notice>) {
     let (store, notices) = (Store::open(None).unwrap(), notices(hosts));
     store.add(&notices, &[]).unwrap();
@@ -35,7 +35,7 @@ fn id(number: u64) -> AlertId {
     format!("{number:016x}").parse().unwrap()
 }
 
-/// An active alert whose last notification was told some slices ago.
+/// Returns an active alert whose last notification is some slices old.
 fn open(notice: &Notice, cardinality: f64) -> OpenAlert {
     let window = WindowNotice { cardinality, peak: 9e3, ..notice.main };
     let windows = vec![window, WindowNotice { window_ms: 600_000, ..window }];
@@ -139,10 +139,10 @@ fn an_incident_has_all_its_notifications_and_a_host_all_its_incidents() {
     assert_eq!(host["incidents"][0]["id"], json!(notices[0].id));
     assert_eq!((&host["counts"], &host["alerts"]), (&json!([]), &json!([])));
     assert_eq!(json(&web, &format!("{path}?view=none"))["incidents"], json!([]));
-    // It is on the board, where it is one of the largest.
+    // The board has this host in the view in which it is one of the largest.
     let largest = json(&web, "/api/v1/hosts/192.0.2.7?view=fan-in");
     assert_eq!(largest["counts"][0]["cardinality"], 2_000.0);
-    // Both pages are there, whatever is in the database.
+    // Both pages exist for any id and address.
     for path in ["/incident/0000000000000000", "/host/2001:db8::1?view=x"] {
         assert!(get(&web, path).2.contains("src=\"../detail.js\""), "{path}");
     }
@@ -291,7 +291,7 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
         format!("series?view=fan-in&from={month}&to={now}"),
         format!("series?exporter=198.51.100.7&from={month}&to={now}"),
     ] {
-        // The first answer may read from the disk.
+        // The first request may have to read from the disk.
         let times: Vec<Duration> = (0..5)
             .map(|_| {
                 let started = Instant::now();

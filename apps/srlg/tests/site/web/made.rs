@@ -1,4 +1,4 @@
-//! Made-up boards, and a small client.
+//! Artificial boards and a small client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -64,7 +64,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
     }
 }
 
-/// A network of one site that has reported everything.
+/// Returns a network of one site that has delivered all slices.
 pub(crate) fn network() -> NetworkBoard {
     NetworkBoard {
         closed: [("complete", 1)].into(),
@@ -85,7 +85,7 @@ pub(crate) fn start_with(board: Board, store: &Store) -> (Web, Sender<Arc<Board>
     (Web::start(address, Visitors::default(), latest, store).unwrap(), boards)
 }
 
-/// Sends the head of a request, whose last line ends here.
+/// Sends the head of a request, and returns the connection.
 pub(crate) fn send(address: SocketAddr, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -97,7 +97,7 @@ pub(crate) fn ask(address: SocketAddr, path: &str, host: &str) -> TcpStream {
     send(address, &format!("GET {path} HTTP/1.1\r\nHost: {host}"))
 }
 
-/// The status, the headers in small letters, and the body.
+/// Returns the status, the headers in lower case, and the body.
 pub(crate) fn answer(mut stream: TcpStream) -> (u16, String, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();

@@ -1,4 +1,4 @@
-//! The page, the metrics and the interface of programs over real HTTP.
+//! The web page, the metrics and the API over real HTTP.
 
 mod acting;
 mod connections;
@@ -54,11 +54,14 @@ fn metrics_have_no_address_but_those_of_exporters() {
         "srlg_config_last_reload_successful 1",
         "srlg_exporters 1",
     ] {
-        assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
+        assert!(text.lines().any(|it| it == line), "no {line} in {text}");
     }
     assert!(!text.contains("192.0.2.7"));
     boards.send_replace(Arc::new(Board { exporters: Vec::new(), ..board(now_ms()) }));
-    assert!(!get(&web, "/metrics").2.contains("198.51.100.1"), "what is gone has no line");
+    assert!(
+        !get(&web, "/metrics").2.contains("198.51.100.1"),
+        "metrics of removed exporters must disappear"
+    );
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn the_documentation_lists_every_metric_with_its_labels() {
     let (_, _, text) = get(&web, "/metrics");
     let exported: BTreeSet<String> =
         text.lines().filter(|line| line.starts_with("srlg_")).map(name_and_labels).collect();
-    let page = include_str!("../../../../../docs/monitor.md");
+    let page = include_str!("../../../../../docs/operating.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `srlg_")?.split('`').next());
     let documented: BTreeSet<String> = rows.map(|row| format!("srlg_{row}")).collect();
     assert_eq!(documented, exported);
@@ -138,7 +141,7 @@ fn the_documentation_lists_every_metric_with_its_labels() {
 
 /// Returns `name{label,label}` of a line of metrics, without values.
 fn name_and_labels(line: &str) -> String {
-    // No value of a label has a quotation mark.
+    // Values of labels contain no quotation marks.
     let names: String = line.split('"').step_by(2).collect();
     names.split(' ').next().unwrap_or_default().replace('=', "")
 }
@@ -159,7 +162,7 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
     let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(lines("srlg_records_total{"), 1_024);
     assert_eq!(lines("srlg_exporters 1500"), 1);
-    assert_eq!(lines("srlg_sampling_rate{"), 1_022, "of two it is not known");
+    assert_eq!(lines("srlg_sampling_rate{"), 1_022, "it must be unknown for two exporters");
     assert_eq!(lines("srlg_sampling_rate{exporter=\"10.0.0.0\"} 2000"), 1);
 }
 
@@ -185,7 +188,7 @@ fn the_status_the_page_and_healthz_agree_on_the_health() {
     let good = json!({ "level": "good", "text": "counting" });
     assert_eq!(of(board(now_ms())), (200, "ok".to_owned(), good));
     let failing = Board { is_checkpoint_failing: true, ..board(now_ms()) };
-    let text = "the state cannot be written: 0 notifications are not stored yet";
+    let text = "cannot write the state: 0 notifications not stored yet";
     let bad = json!({ "level": "warn", "text": text });
     assert_eq!(of(failing), (200, format!("degraded: {text}"), bad));
 }

@@ -1,4 +1,4 @@
-//! Exports that a running `srlg run` cannot use: what the page, the API, the metrics and the log have of them.
+//! Exports that `srlg run` cannot use, and their traces on the web page, in the API, in the metrics and in the log.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -10,16 +10,16 @@ use srlg_traffic::export::{V9Header, set};
 
 use crate::running::Site;
 
-/// Milliseconds for which the exporter has been up.
+/// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 100_000_000;
 
-/// A datagram of NetFlow v9, exported now.
+/// Returns a NetFlow v9 datagram that is exported now.
 pub(crate) fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
     let time_s = (now_ms() / 1_000) as u32;
     V9Header { records: 1, uptime_ms: UPTIME_MS, time_s, number, domain }.with(sets)
 }
 
-/// Addresses, packets and the uptime at the last one.
+/// Fields of the template: addresses, packets, and the uptime at the last packet.
 const FIELDS: [[u16; 2]; 4] = [[8, 4], [12, 4], [2, 4], [21, 4]];
 
 pub(crate) fn template() -> Vec<u8> {
@@ -28,7 +28,7 @@ pub(crate) fn template() -> Vec<u8> {
     set(0, &words.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
 }
 
-/// A data set of a flow from host number `peer` to 10.0.0.1, which ended at this uptime.
+/// Returns a data set with a flow from host number `peer` to 10.0.0.1 that ended at this uptime.
 pub(crate) fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
     let hosts = [198, 51, 100, peer, 10, 0, 0, 1];
     set(256, &[&hosts[..], &1_u32.to_be_bytes(), &last_ms.to_be_bytes()].concat())
@@ -39,7 +39,7 @@ fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
     let started = Instant::now();
     for (number, datagram) in datagrams.enumerate() {
         socket.send_to(&datagram, site.exports).unwrap();
-        // No more at once than a small receive buffer takes.
+        // Pauses keep the data within a small receive buffer.
         if number % 16 == 15 {
             thread::sleep(Duration::from_millis(1));
         }
@@ -47,7 +47,7 @@ fn send(site: &Site, datagrams: impl Iterator<Item = Vec<u8>>) -> Instant {
     started
 }
 
-/// Kind, count and exporters of each trouble.
+/// Returns the kind, count and exporters of each problem.
 fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
     let troubles = board["troubles"].as_array().unwrap().iter();
     troubles
@@ -58,14 +58,15 @@ fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
 #[test]
 fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
     let site = Site::start();
-    // Garbage, of which no word is a version; a wrong version; data without a template; datagrams that are cut off.
+    // The input has garbage without a valid version, a wrong version, data without a template, and truncated
+    // datagrams.
     let garbage = (0..460_u32).map(|it| vec![0xa5; 40 + it as usize % 900]);
     let version = (0..460).map(|_| [&[0, 8][..], &[0; 60]].concat());
     let waiting = (0..460).map(|number| v9(number, number % 8, &flow(1, UPTIME_MS - 1_000)));
     let cut = (0..460).map(|number| v9(number, 9, &template())[..26].to_vec());
     let sent = send(&site, garbage.chain(version).chain(waiting).chain(cut));
     let mut warnings = site.wait_for_warnings(4, sent);
-    // On a busy machine some kinds may come a board later than others.
+    // On a busy machine, some kinds may appear one board later than others.
     warnings.sort();
     insta::assert_snapshot!(warnings.join("\n"));
 
@@ -90,10 +91,10 @@ fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
         "srlg_trouble{reason=\"too-late\"} 0",
         &format!("srlg_exporter_troubles_total{{{of}=\"malformed\"}} 460"),
     ] {
-        assert!(metrics.lines().any(|it| it == line), "{line} is not in {metrics}");
+        assert!(metrics.lines().any(|it| it == line), "no {line} in {metrics}");
     }
 
-    // What waited is decoded, and is no trouble any more.
+    // The waiting data sets are decoded, and the problem is over.
     send(&site, (0..8).map(|domain| v9(500, domain, &template())));
     let started = Instant::now();
     while troubles(&site.status()).iter().any(|(kind, ..)| *kind == "held") {
@@ -105,7 +106,7 @@ fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
 #[test]
 fn flows_that_are_older_than_the_window_are_shown_within_seconds() {
     let site = Site::start();
-    // Flows of now, so that the first slice has started; then flows that ended a day before their export.
+    // Current flows start the first slice. The next flows ended a day before their export.
     let now = (0..10).map(|peer| v9(0, 0, &[template(), flow(peer, UPTIME_MS - 1_000)].concat()));
     let old = (0..200).map(|peer| v9(1, 0, &flow(peer, 1_000)));
     let sent = send(&site, now.chain(old));

@@ -16,8 +16,8 @@ fn params(width: u32) -> TaggedParams {
     *config.validate().unwrap().counter().tagged().unwrap()
 }
 
-/// A region of `width` positions, none of which has had a foreign touch, each of which gets an opposite host at
-/// every one of `ages` ages with a probability of 1 - e^-`rate`: in the mean, rounded.
+/// Returns the expected tally, rounded, of a region of `width` positions without touches of other hosts. At each of
+/// `ages` ages, each position gets a peer with probability 1 - e^-`rate`.
 fn even(width: u32, rate: f64, ages: usize) -> Tally {
     let mut histograms = Histograms::EMPTY;
     let gone = |age: usize| (f64::from(width) * -libm::expm1(-rate * age as f64)) as u32;
@@ -28,7 +28,7 @@ fn even(width: u32, rate: f64, ages: usize) -> Tally {
     Tally::Visible(histograms)
 }
 
-// Contacts even over the window. Rounding moves an increment by a position or two, as sampling does.
+// Contacts are even over the window. Rounding changes an increment by one or two positions, as sampling does.
 #[test]
 fn giants_are_told_within_their_error_to_ten_million() {
     for (width, worst, most) in [(32_768, 0.035, 1e7), (8192, 0.035, 1e7), (4096, 0.045, 6e6)] {
@@ -63,12 +63,11 @@ fn what_fills_all_regions_is_beyond_range_and_a_bound() {
     };
     let found = estimate(&params, &[full(32_768), full(8192)], Span::whole(300, 1));
     assert_eq!(found.range, EstimateRange::Beyond);
-    // 8,192 positions but one at 1 in 512: 8,192 ln 8,192 times 512, less twice 8,192 times 512.
+    // One of 8,192 positions remains at 1 in 512: 8,192 ln 8,192 times 512, minus twice 8,192 times 512.
     let expected = 8192.0 * 512.0 * (libm::log(8192.0) - 2.0);
     assert_abs_diff_eq!(found.cardinality / expected, 1.0, epsilon = 0.01);
 }
 
-/// Histograms of up to `width` positions: kinds, twins and ages at random.
 fn histograms(width: u32) -> impl Strategy<Value = Histograms> {
     let age = prop_oneof![0usize..4, 0usize..AGES];
     let large = prop_oneof![4 => 0u32..40, 1 => 0..=width];
@@ -91,7 +90,6 @@ fn histograms(width: u32) -> impl Strategy<Value = Histograms> {
     })
 }
 
-/// Any span of the counter's ages.
 fn span() -> impl Strategy<Value = Span> {
     let ages = prop_oneof![1u32..5, 1..=AGES as u32];
     (ages, 1u32..200).prop_flat_map(|(ages, length)| {
@@ -104,7 +102,7 @@ fn span() -> impl Strategy<Value = Span> {
 }
 
 proptest! {
-    // PROPTEST_CASES=1000000 gives a million cases.
+    // Set PROPTEST_CASES=1000000 for a million cases.
     #[test]
     fn every_estimate_is_a_number_with_an_error_of_at_least_0(
         (width, fine, coarse) in prop_oneof![Just(96u32), Just(256), Just(4096), Just(8192), Just(32_768)]
@@ -128,8 +126,8 @@ proptest! {
         }
     }
 
-    // The equations of several regions, of one region, are those of `visible`, but for increments that are left at
-    // the first guess, which is off by what is added up here. The rest is rounding, of a thousand terms.
+    // For one region, the equations of several regions are those of `visible`, except for increments that stay at the
+    // first guess. The test adds up the errors of these guesses. The rest is the rounding of a thousand terms.
     #[test]
     fn one_region_is_estimated_as_alone(fine in histograms(4096), span in span()) {
         let params = params(4096);

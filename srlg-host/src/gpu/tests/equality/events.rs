@@ -1,4 +1,4 @@
-//! What happens to detectors that have to stay equal.
+//! Random events for detectors that must stay equal.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -11,15 +11,13 @@ use crate::error::Error;
 use crate::ingest::pairs::Pair;
 use crate::report::StageTimes;
 
-/// Neighbours, extremes, and hosts that differ in high bits only.
+/// Neighbouring and extreme addresses, and hosts that differ only in high bits.
 pub(super) const HOSTS: [Address; 10] =
     [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0xc0a8_0201, 0x8000_0000, 7, 0x1000];
 
-/// Hosts, by their place in [`HOSTS`], and opposite hosts; and whether as pairs of any two hosts, some of which are of
-/// IPv6.
+/// Contacts, as indices into [`HOSTS`] and peers, and whether they become pairs of any two addresses.
 type Contacts = (Vec<(usize, u32)>, bool);
 
-/// What happens to a detector.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// Some contacts, `late` slices late.
@@ -27,7 +25,7 @@ pub(super) enum Event {
         contacts: Contacts,
         late: u32,
     },
-    /// The same from a pinned buffer.
+    /// Some contacts in a pinned buffer.
     Pinned {
         contacts: Contacts,
     },
@@ -35,7 +33,7 @@ pub(super) enum Event {
         host: usize,
         window: u32,
     },
-    /// Its sample peers.
+    /// A request for sample peers.
     Peers {
         host: usize,
     },
@@ -43,14 +41,14 @@ pub(super) enum Event {
     Skip {
         slices: u64,
     },
-    /// What another node saw in its last slices is merged, as a snapshot or as a delta. If it `reports`,
-    /// snapshots have the hosts that it keeps.
+    /// A merge of another node's last slices, as a snapshot or a delta. If the node `reports`, its snapshots contain
+    /// kept hosts.
     Merge {
         contacts: Contacts,
         delta: Option<u32>,
         reports: bool,
     },
-    /// It becomes what another node is.
+    /// A restore of another node's state.
     Restore {
         contacts: Contacts,
         reports: bool,
@@ -58,7 +56,7 @@ pub(super) enum Event {
 }
 
 pub(super) fn configs() -> impl Strategy<Value = Config> {
-    // Of the wide ones coarse regions are looked at of few hosts, of the narrow one of all.
+    // With wide estimators, coarse regions are examined for few hosts; with narrow ones, for all.
     let width = prop_oneof![2 => Just(256u32), 2 => Just(512), 1 => Just(1024)];
     let tagged =
         (12u32..16, width, 0u32..200, 64u32..300).prop_map(|(cell_bits, width, more, tags)| {
@@ -71,7 +69,7 @@ pub(super) fn configs() -> impl Strategy<Value = Config> {
         });
     let limit = prop_oneof![Just(3u32), Just(5), Just(1 << 16)];
     let hash = prop_oneof![Just(HashFamily::Murmur), Just(HashFamily::HalfSip13)];
-    // In 2^12 cells a window of 40 slices has epochs of two.
+    // With 2^12 cells, a window of 40 slices has epochs of two slices.
     let window = prop_oneof![4 => 1u32..8, 1 => Just(40)];
     (prop_oneof![tagged, paper], limit, window, 8u32..60, (hash, any::<u64>())).prop_map(
         |((scheme, linear_width), candidate_limit, window, threshold, (hash, seed))| Config {
@@ -116,7 +114,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..14)
 }
 
-/// The host of that place, every other one of IPv6.
+/// Returns the host with this index. Every second one is an IPv6 host.
 fn any_host(place: usize) -> IpAddr {
     match place % 2 {
         0 => ip(HOSTS[place]),
@@ -124,7 +122,7 @@ fn any_host(place: usize) -> IpAddr {
     }
 }
 
-/// Does `$work` with the pairs of `$contacts`, of the type that they shall be of and the detector takes.
+/// Does `$work` with the pairs of `$contacts`, in the requested type if the detector accepts it.
 macro_rules! of_type {
     (($detector:expr, $contacts:expr), |$pairs:ident| $work:expr) => {{
         let (contacts, is_long) = $contacts;
@@ -149,11 +147,11 @@ fn ingest_pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
     detector.ingest_pinned(&pinned).unwrap();
-    // The buffer may be filled again at once, and go at once.
+    // The buffer may be filled again and dropped at once.
     pinned.fill(|buffer| buffer.fill(P::default())).unwrap();
 }
 
-/// Lets `event` happen; what the detector says to it, as text, every bit of it.
+/// Applies `event` and returns the results of the detector as text with full precision.
 pub(super) fn happen(
     detector: &mut SlidingDetector,
     event: &Event,
@@ -204,7 +202,7 @@ pub(super) fn happen(
     }
 }
 
-/// The other node ingests `contacts`, and if it `reports` closes the slice, as the detector skips it.
+/// Makes the other node ingest `contacts` and, if it `reports`, close the slice. The detector then skips the slice.
 fn other_ingests(
     detector: &mut SlidingDetector,
     other: &mut SlidingDetector,

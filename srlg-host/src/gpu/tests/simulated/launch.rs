@@ -1,5 +1,4 @@
-//! A launch: copies the memory of a kernel out, runs its threads, and copies back what they may
-//! have changed.
+//! A launch, which copies the memory of a kernel, runs its threads, and copies changes back.
 
 use srlg_kernels::{Carry, Element, Grid, Kernel, Length, Place, Slices, THREADS};
 use zerocopy::IntoBytes;
@@ -7,17 +6,16 @@ use zerocopy::IntoBytes;
 use super::{SimulatedGpu, World};
 use crate::gpu::device::{Buffer, On};
 
-/// Where something is: a memory, and a byte of it.
+/// Address of a value: a memory, and a byte in it.
 pub(super) type Address = (usize, usize);
 
-/// The place of memory that is copied out.
 struct CopiedMemory;
 
 impl Place for CopiedMemory {
     type Buffer<T: Element> = Values<T>;
 }
 
-/// Values, and where they are from.
+/// Values, and their address.
 struct Values<T> {
     values: Vec<T>,
     from: Address,
@@ -29,7 +27,6 @@ impl<T> Length for Values<T> {
     }
 }
 
-/// Copies memory out.
 struct Load<'w>(&'w mut World);
 
 impl Carry<'_, On<SimulatedGpu>, CopiedMemory> for Load<'_> {
@@ -45,7 +42,6 @@ impl Carry<'_, On<SimulatedGpu>, CopiedMemory> for Load<'_> {
     }
 }
 
-/// Lends what was copied out.
 struct Lend;
 
 impl<'a> Carry<'a, CopiedMemory, Slices<'a>> for Lend {
@@ -58,7 +54,7 @@ impl<'a> Carry<'a, CopiedMemory, Slices<'a>> for Lend {
     }
 }
 
-/// Copies back what a kernel writes, and leaves nothing.
+/// A carrier that copies the writes of a kernel back, and leaves nothing.
 struct Store<'w>(&'w mut World);
 
 impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
@@ -73,7 +69,7 @@ impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
     }
 }
 
-/// Runs `blocks` of `kernel`: its threads in any order, and several at the same time.
+/// Runs `blocks` of `kernel`, with its threads in any order and several at the same time.
 pub(super) fn run<K: Kernel<Place = On<SimulatedGpu>>>(
     world: &mut World,
     blocks: u32,

@@ -1,4 +1,4 @@
-//! [`World`]: everything that a simulated GPU has, and what happens in it.
+//! [`World`]: the state of a simulated GPU, and its changes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,7 +7,6 @@ use zerocopy::IntoBytes;
 
 use crate::error::Error;
 
-/// What can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gpu) enum Operation {
     Allocate,
@@ -22,23 +21,21 @@ pub(in crate::gpu) enum Operation {
     Look,
 }
 
-/// Everything that it has. Bytes are in words of 8, so that every value in them is aligned.
+/// The state of a simulated GPU. Bytes are stored in words of 8 bytes, so that all values are aligned.
 pub(super) struct World {
     pub(super) chance: Chance,
     pub(super) memories: HashMap<usize, Vec<u64>>,
-    /// Per memory of the host, how many copies from or to it wait.
+    /// Number of pending copies of each memory of the host.
     pub(super) copies: HashMap<usize, u32>,
     pub(super) queues: HashMap<usize, VecDeque<Work>>,
-    /// Per mark, how often it was recorded, and how many of these were reached.
+    /// Number of times that each mark was recorded, and how many of these were reached.
     pub(super) marks: HashMap<usize, (u64, u64)>,
     next_id: usize,
-    /// How many operations of a kind succeed before one fails.
+    /// An operation that fails, and the number of successes before.
     pub(super) fault: Option<(Operation, u32)>,
-    /// How many there were.
     pub(super) operations: HashMap<&'static str, u32>,
 }
 
-/// Random numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Chance {
     key: Key,
@@ -52,7 +49,6 @@ impl Chance {
     }
 }
 
-/// Something in a queue.
 pub(super) enum Work {
     Do(Box<dyn FnOnce(&mut World) + Send>),
     Reach { mark: usize, time: u64 },
@@ -101,7 +97,7 @@ impl World {
         self.memories.get_mut(&id).unwrap().as_mut_bytes()
     }
 
-    /// Does one thing in one of the queues that need not wait; false when there is none.
+    /// Does the next work of a random queue that need not wait. Returns false if there is none.
     fn step(&mut self) -> bool {
         let ready = |queue: &VecDeque<Work>| match queue.front() {
             Some(Work::Wait { mark, time }) => self.marks[mark].1 >= *time,
@@ -145,7 +141,7 @@ fn failure(operation: Operation) -> Error {
         Operation::Download => driver("copy from the device"),
         Operation::Record => driver("record an event"),
         Operation::Wait => driver("wait for an event"),
-        Operation::Finish => driver("finish its work"),
+        Operation::Finish => driver("complete its work"),
         Operation::Look => driver("finish a copy"),
     }
 }

@@ -1,8 +1,8 @@
-//! Pairs of short calls, which wait without a lock.
+//! Tests of pairs from short calls, which wait without a lock.
 
 use super::*;
 
-/// Pairs of which some wait in the end, and more than a buffer of 100 keeps.
+/// Number of pairs of which some are still waiting at the end. It is larger than a buffer of 100.
 const PEERS: u32 = 500;
 
 fn feed_singly(feed: &mut Feed, pairs: &[IpPair]) {
@@ -37,7 +37,7 @@ fn pairs_that_come_during_a_close_are_of_the_next_slice() {
         let mut feed = fed.feed(10_000).unwrap();
         for slice in 0..4 {
             let closing = fed.begin_close().unwrap();
-            // Some wait, and what has no room is buffered.
+            // Some pairs wait, and the others are buffered.
             feed_singly(&mut feed, &pairs(slice, PEERS));
             assert_eq!(closing.end().unwrap(), plain.close_slice().unwrap());
             plain.ingest(&pairs(slice, PEERS)).unwrap();
@@ -83,13 +83,13 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
     drop(feed);
     plain.ingest(&pairs(1, 10)).unwrap();
     let shared = |detector: &mut SlidingDetector| words(detector.backend_mut().shared());
-    assert_eq!(shared(&mut fed), shared(&mut plain), "they wait for nobody");
+    assert_eq!(shared(&mut fed), shared(&mut plain), "the pairs are ingested at once");
     let mut feed = fed.feed(0).unwrap();
     let during = fed.begin_close().unwrap();
     feed_singly(&mut feed, &pairs(2, 10));
     drop(feed);
     assert_eq!(during.end().unwrap(), plain.close_slice().unwrap());
-    // Another feed clears away the slots that nobody needs.
+    // Another feed removes the slots that are not needed.
     fed.feed(0).unwrap();
     plain.ingest(&pairs(2, 10)).unwrap();
     assert_equal(&mut fed, &mut plain);
@@ -105,7 +105,7 @@ fn a_feed_of_a_dropped_detector_says_so_at_the_next_call() {
     assert!(matches!(feed.try_ingest(&pairs(1, 1)), Err(Error::DetectorDropped)));
 }
 
-// No slice ends, so order does not matter.
+// No slice closes, so order does not matter.
 #[test]
 fn no_pair_is_lost_between_short_calls_and_readers_and_closes_that_never_pause() {
     let (mut fed, mut plain) = (detector(), detector());
@@ -133,7 +133,7 @@ fn no_pair_is_lost_between_short_calls_and_readers_and_closes_that_never_pause()
     assert_equal(&mut fed, &mut plain);
 }
 
-// Each slice forgets the one before. All slices together have each touch of each pair, which is a minimum.
+// Each slice forgets the one before. A touch is a minimum, so all slices together contain each touch of each pair.
 #[test]
 fn no_pair_is_lost_between_short_calls_and_slices_that_end() {
     let (mut fed, mut all, mut plain) = (detector_of(1), detector_of(1), detector_of(1));
@@ -162,8 +162,8 @@ fn no_pair_is_lost_between_short_calls_and_slices_that_end() {
     assert!(all == words(&*plain.backend_mut().exclusive().unwrap()));
 }
 
-// A feed must not take another thread that empties the waiting pairs for a close: the buffer would accept pairs of the next slice,
-// which would be ingested in this one.
+// A feed must not mistake another thread that takes out waiting pairs for a close. Otherwise, the buffer would accept
+// pairs of the next slice and ingest them in this one.
 #[test]
 fn no_pair_of_the_next_slice_is_ingested_before_it_runs() {
     let mut fed = detector_of(1);

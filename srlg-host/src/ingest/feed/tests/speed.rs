@@ -1,5 +1,6 @@
-//! How much feeds at full speed lengthen a close: a measurement, run by
-//! `cargo test -p srlg-host --release feed -- --ignored --nocapture`.
+//! A measurement of how much feeds at full speed lengthen a close.
+//!
+//! Run it with `cargo test -p srlg-host --release feed -- --ignored --nocapture`.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -9,16 +10,16 @@ use crate::ingest::Feed;
 use crate::report::StageTimes;
 use crate::{Config, Device, IpPair, SlidingDetector};
 
-/// Closes of a round, of which the first do not count.
+/// Number of closes in a round, including the first ones, which do not count.
 const CLOSES: usize = 25;
 const UNCOUNTED: usize = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A close by the wall, and what it says of itself.
+/// The duration of a close, and the stages of its report.
 type Close = (Duration, StageTimes);
 
-/// Ingests a million random pairs again and again in calls of 256, without a pause; how long the
-/// longest call took.
+/// Ingests a million random pairs repeatedly, in calls of 256 without a pause. Returns the duration of the longest
+/// call.
 fn never_pause(mut feed: Feed, mut seed: u64, ends: &AtomicBool) -> Duration {
     let random = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -55,7 +56,7 @@ fn closes(capacity: usize) -> (Vec<Close>, Duration) {
     })
 }
 
-/// The middle and the most of some milliseconds.
+/// Returns the median and the maximum in milliseconds.
 fn milliseconds(closes: &[Close], of: impl Fn(&Close) -> Duration) -> [f64; 2] {
     let mut values: Vec<f64> = closes.iter().map(|close| of(close).as_secs_f64() * 1e3).collect();
     values.sort_by(f64::total_cmp);
@@ -63,7 +64,7 @@ fn milliseconds(closes: &[Close], of: impl Fn(&Close) -> Duration) -> [f64; 2] {
 }
 
 #[test]
-#[ignore = "a measurement, which wants a quiet machine"]
+#[ignore = "a measurement, which needs an idle machine"]
 fn feeds_at_full_speed_do_not_lengthen_a_close() {
     for capacity in [1_000, 100_000, 1 << 20] {
         let (closes, longest) = closes(capacity);
@@ -84,6 +85,6 @@ fn feeds_at_full_speed_do_not_lengthen_a_close() {
         let total = of("total", StageTimes::total);
         eprintln!(", longest ingest {longest:?}, wall / work {:.3}", wall / work);
         assert!(wall <= 1.3 * work, "a close waits for feeds");
-        assert!(wall <= 1.1 * total, "a close does what no stage tells");
+        assert!(wall <= 1.1 * total, "the stages do not cover the close");
     }
 }

@@ -1,5 +1,6 @@
-//! Feeds that never wait. Each test would hang if they did: the thread that they would wait for is the
-//! one that calls them.
+//! Tests of feeds that never wait.
+//!
+//! Each test would hang if they did, because they would wait for the thread that calls them.
 
 use super::*;
 
@@ -13,7 +14,7 @@ fn a_feed_that_does_not_wait_takes_what_it_has_room_for_during_a_close() {
     assert_eq!(feed.try_ingest_at(1, &pairs(1, 9_000)).unwrap(), (Arrival::Running, 0));
     assert_eq!(feed.try_ingest_at(0, &pairs(1, 9_000)).unwrap(), (Arrival::Late { slices: 1 }, 0));
     drop(during);
-    assert_eq!(feed.try_ingest(&pairs(2, 9_000)).unwrap(), 9_000, "there is a backend again");
+    assert_eq!(feed.try_ingest(&pairs(2, 9_000)).unwrap(), 9_000, "the backend is available again");
     plain.ingest(&pairs(1, 9_000)[..5_000]).unwrap();
     plain.ingest(&pairs(2, 9_000)).unwrap();
     assert_equal(&mut fed, &mut plain);
@@ -28,13 +29,13 @@ fn a_feed_that_does_not_wait_leaves_all_locks_to_who_has_them() {
     assert_eq!(feed.try_ingest(&pairs(2, 300)).unwrap(), 0);
     assert_eq!(feed.try_ingest_at(1, &pairs(2, 300)).unwrap(), (Arrival::Future, 0));
     drop(closer);
-    assert_eq!(feed.try_ingest(&pairs(3, 300)).unwrap(), 300, "what is kept can wait");
+    assert_eq!(feed.try_ingest(&pairs(3, 300)).unwrap(), 300, "buffered pairs can wait");
     drop(reader);
     plain.ingest(&pairs(3, 300)).unwrap();
     assert_equal(&mut fed, &mut plain);
 }
 
-// Many a close: what is taken is all that counts, and all of it does.
+// Over many closes, exactly the pairs reported as taken are counted.
 #[test]
 fn what_is_taken_without_waiting_counts_and_nothing_else() {
     let (mut fed, mut plain) = (detector(), detector());

@@ -6,7 +6,7 @@ use super::*;
 
 const HOST: [u8; 4] = [192, 0, 2, 7];
 
-/// A contact of a capture, at `time_ms`.
+/// Returns a captured contact at `time_ms`.
 fn packet(time_ms: u64, octets: u64) -> Contact {
     let host = Host::from(HOST);
     let mut contact = Contact::new(time_ms * 1_000_000, host, host);
@@ -14,7 +14,7 @@ fn packet(time_ms: u64, octets: u64) -> Contact {
     contact
 }
 
-/// A flow of an exporter that samples one packet of `sampling`, 0 if that is unknown.
+/// Returns a flow from an exporter that samples one of `sampling` packets; 0 means that the rate is unknown.
 fn flow(time_ms: u64, [packets, octets]: [u64; 2], sampling: u32) -> Contact {
     let mut contact = packet(time_ms, octets);
     contact.packets = NonZeroU64::new(packets);
@@ -32,7 +32,7 @@ fn at_least(rates: Rates) -> Rates {
     Rates { is_rate_lower_bound: true, ..rates }
 }
 
-/// The volume of `contacts` from `since_ms` on, each of which arrives at its own time.
+/// Returns the volume of `contacts` from `since_ms` on, each of which arrives at its own time.
 fn volume(since_ms: u64, contacts: impl IntoIterator<Item = Contact>) -> Volume {
     let mut volume = Volume::new(since_ms);
     contacts.into_iter().for_each(|contact| volume.add(&contact, 0));
@@ -50,7 +50,7 @@ fn packets_have_a_rate_from_the_first_second_on() {
         assert_eq!(volume.rates(now_ms), known(100, 1_000_000), "{now_ms}");
         assert!(volume.slots.len() <= SLOTS);
     }
-    // A slice closes a little late, so that contacts of the next ones have come.
+    // A slice closes slightly late, so contacts of the following slices have arrived.
     (400_000..402_000).step_by(10).for_each(|ms| volume.add(&packet(ms, 1_250), 400_000));
     for now_ms in [400_000, 401_000, 402_000] {
         assert_eq!(volume.rates(now_ms).packets_per_second, Some(100), "{now_ms}");
@@ -59,7 +59,7 @@ fn packets_have_a_rate_from_the_first_second_on() {
 
 #[test]
 fn flows_have_a_mean_of_a_minute_and_a_lower_bound_until_then() {
-    // A flow of 600 packets of 100 bytes each second is reported once a minute.
+    // An exporter reports a flow of 600 packets per second, of 100 bytes each, once a minute.
     let record = |minute: u64| flow(60_000 * minute - 1, [36_000, 3_600_000], 1);
     let mut volume = volume(50_000, [record(1)]);
     assert_eq!(volume.rates(60_000), at_least(known(600, 480_000)));

@@ -8,12 +8,12 @@ fn address(last: u8) -> IpAddr {
     [192, 0, 2, last].into()
 }
 
-/// Exporters that may be waited for since second 1,000.
+/// Returns a table of exporters since second 1,000.
 fn exporters(silent_after: Option<Duration>) -> WitnessTable {
     WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], silent_after, SECOND, 1_000 * SECOND)
 }
 
-/// Updates the table in each of `seconds`: an exporter sends when `is_sending` returns true.
+/// Updates the table in each of `seconds`; an exporter sends when `is_sending` returns true.
 fn run(
     exporters: &mut WitnessTable,
     seconds: std::ops::Range<u64>,
@@ -30,7 +30,8 @@ fn known(exporters: &[IpAddr], since: u64) -> Option<KnownExporters<'_>> {
     Some(KnownExporters { exporters, since_ms: since * SECOND })
 }
 
-/// A host whose alert started at the second `start`, with a window that began at `since`; the slice ends at 1,140.
+/// Returns a host whose alert started at second `start`, with a window from second `since` on. The slice ends at second
+/// 1,140.
 fn suspect(start: u64, since: u64) -> Suspect {
     let (start_ms, since_ms, now_ms) = (start * SECOND, since * SECOND, 1_140 * SECOND);
     Suspect { host: address(9), start_ms, since_ms, now_ms }
@@ -43,7 +44,7 @@ fn names(witnesses: &Witnesses) -> Vec<&str> {
 #[test]
 fn an_exporter_is_silent_after_three_times_its_longest_pause_of_an_hour() {
     let mut exporters = exporters(None);
-    // The first one sends each second, the second one every 10 s, the third one not after second 1,100.
+    // The first exporter sends every second, the second one every 10 s, and the third one until second 1,100.
     let is_sending = |last, second| match last {
         1 => true,
         2 => second % 10 == 0,
@@ -54,7 +55,7 @@ fn an_exporter_is_silent_after_three_times_its_longest_pause_of_an_hour() {
     run(&mut exporters, 1_115..1_120, is_sending);
     let silent = [1, 2, 3].map(|last| exporters.silent_since(address(last)));
     assert_eq!(silent, [None, None, Some(1_100 * SECOND)]);
-    // The first one has no long pause and is silent after 15 s, the second one after 30 s.
+    // The first exporter has no long pause and is silent after 15 s, the second one after 30 s.
     run(&mut exporters, 1_120..1_140, |_, _| false);
     let silent = [1, 2].map(|last| exporters.silent_since(address(last)));
     assert_eq!(silent, [Some(1_119 * SECOND), None]);
@@ -91,10 +92,10 @@ fn a_host_waits_for_its_own_witnesses_if_they_are_known() {
     assert_eq!((names(&of_two), of_two.seen_ms), (vec![], 1_119 * SECOND));
     let of_three = exporters.witnesses(known(&[address(1), address(3)], 1_060), since(1_050));
     assert_eq!((names(&of_three), of_three.seen_ms), (vec!["192.0.2.3"], 1_099 * SECOND));
-    // If no exporter of a host is known, each that sent in the window may have reported it.
+    // If the exporters of a host are not known, every exporter that sent in the window may have seen it.
     assert_eq!(names(&exporters.witnesses(None, since(1_050))), ["192.0.2.3"]);
     assert_eq!(names(&exporters.witnesses(None, since(1_100))), [""; 0]);
-    // It fell silent before the witnesses were looked at.
+    // The third exporter fell silent before the host was tracked.
     let late = exporters.witnesses(known(&[address(1)], 1_110), since(1_050));
     assert_eq!(names(&late), ["192.0.2.3"]);
 }
@@ -109,7 +110,7 @@ fn slices_are_whole_again_after_a_silence_and_a_stranger_is_not_waited_for() {
         |last| exporters.witnesses(known(&[address(last)], 1_000), suspect(1_000, 0)).whole_slices;
     assert_eq!((whole(1), whole(2)), (u32::MAX, 9));
     assert_eq!(exporters.witnesses(None, suspect(1_000, 0)).whole_slices, 9);
-    // The third one was not heard since the start, and the last one is not permitted any more.
+    // The third exporter was never heard, and the last one is not permitted any more.
     let never = exporters.witnesses(known(&[address(3)], 1_000), suspect(1_000, 0));
     assert_eq!((names(&never), never.seen_ms), (vec!["192.0.2.3"], 1_000 * SECOND));
     assert_eq!(
@@ -137,7 +138,7 @@ fn memory_is_bounded_and_the_last_ones_heard_stay() {
 
 #[test]
 fn an_exporter_that_was_never_heard_is_silent_and_no_witness() {
-    // 192.0.2.2 has two entries; a network names no exporter.
+    // 192.0.2.2 has two entries; a network is not an exporter's own entry.
     let permitted = ["192.0.2.1/32", "192.0.2.2/32", "::ffff:192.0.2.2/128", "192.0.2.8/29"];
     let permitted = [&permitted[..], &["2001:db8::1/128", "2001:db8::/64"]].concat();
     let permitted: Vec<IpNet> = permitted.iter().map(|network| network.parse().unwrap()).collect();
@@ -172,7 +173,7 @@ fn a_step_of_the_clock_is_no_pause_and_no_silence() {
     run(&mut exporters, 4_100..4_200, |last, _| last != 3);
     let since = exporters.silent_since(address(3));
     assert_eq!((exporters.silent_since(address(1)), since), (None, Some(4_099 * SECOND)));
-    // Set back by two minutes: what comes then is no silence either.
+    // The clock is set back by two minutes, which is not a silence either.
     run(&mut exporters, 4_080..4_120, |last, _| last != 3);
     assert_eq!([1, 2].map(|last| exporters.silent_since(address(last))), [None; 2]);
     assert_eq!(exporters.resumed_ms, 0);
@@ -182,7 +183,7 @@ fn a_step_of_the_clock_is_no_pause_and_no_silence() {
 fn a_datagram_between_the_last_look_and_a_step_of_the_clock_makes_no_pause() {
     let mut exporters = exporters(None);
     run(&mut exporters, 1_000..1_009, |_, _| true);
-    // The clock is set in the second 1,010, before the input is asked; the first exporter has sent before that.
+    // The clock is set in second 1,010, before the input is read. The first exporter has sent before the step.
     let after_step = address(2);
     exporters.update(1_009 * SECOND, [(address(1), 1_009 * SECOND), (after_step, 1_610 * SECOND)]);
     exporters.set_forward(600 * SECOND, 1_610 * SECOND + 500);
@@ -198,7 +199,7 @@ fn a_datagram_between_the_last_look_and_a_step_of_the_clock_makes_no_pause() {
     exporters.update(1_625 * SECOND, []);
     let silent = [1, 2, 3].map(|last| exporters.silent_since(address(last)));
     assert_eq!(silent, [Some(1_610 * SECOND), None, Some(1_608 * SECOND)]);
-    // The clock is set back to a time before the step, which is no time before the step by this clock.
+    // The clock is set back to a time before the step. This time is correct by the current clock.
     exporters.update(900 * SECOND, [(address(1), 899 * SECOND)]);
     assert_eq!(times(&exporters, 1).last_ms, 899 * SECOND);
 }
@@ -220,7 +221,7 @@ fn an_exporter_with_an_entry_of_its_own_is_remembered_for_longer_than_a_day() {
     assert_eq!(silent(&restored), expected);
     assert_eq!(restored.silent_since(address(1)), Some(1_099 * SECOND));
     assert_eq!(restored.unheard().count(), 0);
-    // It makes no room for others, either.
+    // The exporter does not make room for others either.
     let crowd = (0..2 * EXPORTERS as u32).map(|at| (0x0a00_0000 + at).to_be_bytes().into());
     let crowd: Vec<IpAddr> = crowd.collect();
     for second in [0, 30, 60, 90] {

@@ -1,4 +1,4 @@
-//! Single cases, each with its own numbers.
+//! Single cases with their own numbers.
 
 use super::*;
 
@@ -44,7 +44,8 @@ fn a_clock_that_runs_ahead_moves_nobody_else() {
             collector.take(now, arrival(0, slice, 1));
             collector.take(now, arrival(1, slice, 1));
         }
-        // 100 slices ahead of a front is refused, less waits; nothing of it is in a slice that it is not of.
+        // A delta more than 100 slices ahead of the front is refused. Others wait, and none is merged into a wrong
+        // slice.
         let refused = collector.refused.len();
         assert_eq!(refused > 0, ahead > LIMITS.max_skew, "{ahead} ahead: {refused} refused");
         assert!(
@@ -165,7 +166,7 @@ fn a_window_is_whole_when_every_probe_has_delivered_all_of_its_slices() {
     for slice in 100..120 {
         let now = SECOND * (slice as u32 - 100) * 10;
         collector.take(now, arrival(0, slice, 1));
-        // `b` has nothing of 105, and sends 110 late.
+        // Probe `b` does not send slice 105, and it sends slice 110 late.
         if slice != 105 && slice != 110 {
             collector.take(now, arrival(1, slice, 1));
         }
@@ -177,6 +178,6 @@ fn a_window_is_whole_when_every_probe_has_delivered_all_of_its_slices() {
     let whole =
         collector.closed.iter().filter(|closed| u64::from(closed.whole_slices) >= limits.window);
     let whole: Vec<_> = whole.map(|closed| closed.slice).collect();
-    // Nothing is known of what was before the first slice.
+    // The time before the first slice is unknown.
     assert_eq!(whole, [103, 104, 109, 112, 113, 114, 115, 116, 117, 118, 119]);
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::alerts::Status;
 use crate::notify::notice::WindowNotice;
 
-/// A notification of one alert for each `start_s`.
+/// Returns a notification of an alert that started at `start_s`.
 fn notice(start_s: u64, host: &str, status: Status) -> Notice {
     let network = host.contains('/').then(|| host.parse().unwrap());
     Notice {
@@ -20,7 +20,7 @@ fn notice(start_s: u64, host: &str, status: Status) -> Notice {
     }
 }
 
-/// Three hosts and a network, the last of which is active.
+/// Returns a store with alerts of three hosts and a network, of which only the last one is active.
 fn store() -> Store {
     let store = Store::open(None).unwrap();
     let mut notices = vec![
@@ -73,7 +73,7 @@ fn incidents_are_found_by_each_filter() {
         (IncidentFilter { kind: Some(Kind::Scan), ..none() }, &[100]),
         (severity(Severity::Major), &[200, 100]),
         (severity(Severity::Critical), &[100]),
-        // The first one ended at 105.
+        // The first incident ended at second 105.
         (IncidentFilter { from: Some(105_000), ..none() }, &[400, 300, 200, 100]),
         (IncidentFilter { from: Some(105_001), ..none() }, &[400, 300, 200]),
         (IncidentFilter { from: Some(900_000), ..none() }, &[400]),

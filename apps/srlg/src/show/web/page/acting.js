@@ -1,4 +1,4 @@
-// What people do with an incident: a dialog for each act, and the token by which they act.
+// Actions of users on an incident: a dialog for each action, and the user's token.
 "use strict";
 
 const LENGTHS = [["1h", "1 hour"], ["4h", "4 hours"], ["1d", "1 day"], ["7d", "7 days"], ["30d", "30 days"]];
@@ -11,13 +11,13 @@ const ACTS = {
 };
 let canAct = false;
 
-// The token lasts as long as the tab.
+// The token is kept as long as the tab is open.
 function token(next) {
   try {
     if (next === undefined) return sessionStorage.getItem("token") ?? "";
     sessionStorage.setItem("token", next);
   } catch {
-    // Then it is asked for each time.
+    // If storage is forbidden, the user enters the token for each action.
   }
   return next ?? "";
 }
@@ -44,7 +44,7 @@ function control(name, properties) {
   return Object.assign(element(name), properties);
 }
 
-// Asks for what an act needs, sends it, and calls `done`.
+// Opens a dialog for an action, sends the action, and calls `done`.
 function openAct(name, id, of, done) {
   const { button, says, isNeeded } = ACTS[name];
   const dialog = element("dialog");
@@ -84,7 +84,7 @@ function openAct(name, id, of, done) {
   dialog.showModal();
 }
 
-// The buttons for a notice, by which its incident is acted on; none where nobody may.
+// Returns the buttons for actions on the incident of a notification, or none if actions are disabled.
 function actButtons(notice, done = () => {}) {
   if (!canAct) return [];
   const isOver = notice.status === "end";
@@ -98,7 +98,7 @@ function actButtons(notice, done = () => {}) {
   });
 }
 
-// What people have said of an incident.
+// Returns the remarks of users on an incident.
 function remarks({ acknowledged, silence }) {
   const said = ({ by, at_ms: at, text }) => [`${by}, ${moment(at)}`, text].filter(Boolean).join(": ");
   return [
@@ -107,7 +107,7 @@ function remarks({ acknowledged, silence }) {
   ];
 }
 
-// A table of silences
+// Table of silences
 
 function makeSilence() {
   const made = row(6);

@@ -1,4 +1,4 @@
-// Charts of what the database has by the minute, and of the slices since.
+// Charts of the stored values per minute and of the slices since then.
 "use strict";
 
 const CHART = 168;
@@ -17,7 +17,7 @@ function axisTimes(values, step) {
   });
 }
 
-// A chart of `lines`, each with a label, a color, a scale and an optional dash; the first scale is on the left.
+// A chart of `lines`, each with a label, a colour, a scale and an optional dash. The first scale is on the left.
 class Chart {
   constructor(node, lines) {
     Object.assign(this, { node, lines, span: HOUR_S });
@@ -59,14 +59,14 @@ class Chart {
     return [Math.max(last - this.span, Math.min(this.first(), last - 60)), last];
   }
 
-  // The time of the first value: what is known of a new program has the whole width.
+  // Returns the time of the first value. The chart starts there, so that a new program fills the whole width.
   first() {
     const isKnown = (_, index) => this.stored.some((values, line) => line > 0 && values[index] != null);
     const stored = this.stored[0].findIndex(isKnown);
     return Math.min(this.stored[0][stored] ?? Infinity, this.live[0][0] ?? Infinity);
   }
 
-  // Stored minutes before the first slice that came to this page, and then slices; of long spans minutes alone.
+  // Returns the stored minutes, followed by the slices that this page has received. Long spans contain only minutes.
   data() {
     const [from, to] = this.bounds();
     const first = this.span > SHORT_S ? Infinity : this.live[0][0] ?? Infinity;
@@ -82,10 +82,10 @@ class Chart {
     if (this.plot.cursor.left === undefined || this.plot.cursor.left < 0) this.plot.setLegend({ idx: this.plot.data[1].findLastIndex((value) => value != null) });
   }
 
-  // Takes the values of a slice.
+  // Adds the values of a slice.
   push(seconds, values) {
     const [times] = this.live;
-    // The clock of the data goes back where `srlg run` started again.
+    // The time goes back if `srlg run` was restarted with older data.
     if (times.length && seconds < times.at(-1)) this.live = this.none();
     if (seconds === this.live[0].at(-1)) return;
     this.live[0].push(seconds);
@@ -94,14 +94,14 @@ class Chart {
     this.show();
   }
 
-  // Takes stored values: times of equal distance, and null where there is none.
+  // Sets the stored values, which have equal intervals. A missing value is null.
   set(startMs, stepMs, all) {
     this.stored = [all[0].map((_, index) => (startMs + index * stepMs) / 1e3), ...all];
     this.end = (startMs + all[0].length * stepMs) / 1e3;
     this.show();
   }
 
-  // Forgets the slices: some may be missing.
+  // Removes the slices, because some may be missing.
   forget() {
     this.live = this.none();
   }

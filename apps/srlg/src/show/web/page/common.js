@@ -1,4 +1,4 @@
-// What all pages use. Data come as text and are shown as text.
+// Functions that all pages use. Data are always inserted as text, never as HTML.
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -21,13 +21,14 @@ function element(name, text, className) {
   return made;
 }
 
-// Unchanged text is not touched, so that it can be selected and is read aloud once.
+// Unchanged text is not touched, so that it stays selected and screen readers read it only once.
 function write(node, text, className) {
   if (node.textContent !== text) node.textContent = text;
   if (className !== undefined && node.className !== className) node.className = className;
 }
 
-// Makes the children of a parent those of the items, by key: known ones stay, with the focus and what is open in them.
+// Updates the children of a parent to match the items by key. Known children stay, so that they keep their focus and
+// open details.
 function list(parent, items, key, make, update) {
   const known = (parent.known ??= new Map());
   const keys = new Set(items.map(key));
@@ -51,7 +52,7 @@ function row(cells) {
   return made;
 }
 
-// Writes cells, each a text and perhaps a class.
+// Writes the cells of a row. Each has a text and an optional class.
 function updateRow(node, cells) {
   cells.forEach(([text, className], index) => write(node.children[index], text, className ?? ""));
 }
@@ -68,10 +69,10 @@ function link(text, path, className) {
   return made;
 }
 
-// A thing that the configuration may name, such as an exporter.
+// Returns a thing, such as an exporter, with its name in the configuration.
 const withName = (thing, name) => (name ? `${name} (${thing})` : thing);
 
-// A line of the last slices, which ends at the right.
+// Creates a small chart of the last slices, which is aligned to the right.
 function makeLine() {
   const made = svg("svg", { viewBox: "0 0 90 18", class: "line", "aria-hidden": "true" });
   made.append(svg("polyline", {}));
@@ -91,7 +92,7 @@ const PREFIXES = ["", "k", "M", "G", "T", "P", "E"];
 
 function quantity(value, unit) {
   let at = 0;
-  // What would be rounded to 1000 has the next prefix.
+  // A value that would be rounded to 1000 gets the next prefix.
   for (; value >= 999.5 && at < PREFIXES.length - 1; at++) value /= 1000;
   return `${value.toFixed(at && value < 9.95 ? 1 : 0)} ${PREFIXES[at]}${unit}`;
 }
@@ -116,7 +117,7 @@ function stored(key) {
   try {
     return localStorage.getItem(key);
   } catch {
-    // A browser may forbid it.
+    // The browser may forbid storage.
     return null;
   }
 }
@@ -125,7 +126,7 @@ function store(key, value) {
   try {
     localStorage.setItem(key, value);
   } catch {
-    // Then the choice lasts as long as the page.
+    // If storage is forbidden, the choice is lost when the page is closed.
   }
 }
 
@@ -139,7 +140,7 @@ function setZone(utc) {
   byId("zone").title = utc ? "Show local times" : "Show times in UTC";
 }
 
-// Calls `changed` whenever the zone is switched.
+// Calls `changed` whenever the time zone is switched.
 function startZone(changed) {
   setZone(stored("zone") === "utc");
   byId("zone").addEventListener("click", () => {
@@ -157,7 +158,7 @@ function lasting(ms) {
   return `${Math.floor(seconds / 86400)} d`;
 }
 
-// The length of a window.
+// Returns the length of a window as text.
 function windowName(ms) {
   if (ms >= 120000 && ms % 3600000 === 0) return `${ms / 3600000} h`;
   return ms >= 120000 && ms % 60000 === 0 ? `${ms / 60000} min` : `${ms / 1000} s`;

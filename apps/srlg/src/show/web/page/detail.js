@@ -1,4 +1,4 @@
-// One incident, or one host.
+// The page of one incident or one host.
 "use strict";
 
 const REFRESH_MS = 5000;
@@ -24,7 +24,7 @@ function updateNotice(node, notice) {
   write(text, notice.text, "says");
 }
 
-// The end of an alert has no details of its own.
+// Returns the last notification with details. The end of an alert has none.
 function detailed(notices) {
   return notices.findLast((notice) => notice.status !== "end") ?? notices.at(-1);
 }
@@ -62,12 +62,12 @@ function showIncident({ alert, notices }) {
   const lasted = lasting((alert ?? end).duration_ms);
   write(byId("state"), isOver ? `over after ${lasted}` : `active for ${lasted}`, isOver ? "good" : "bad");
   list(byId("alerts"), alert ? [alert] : [], (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The alert is not in the latest slice.");
+  write(byId("alerts-none"), alert ? "" : isOver ? end.text : "The latest slice does not contain this alert.");
   const links = byId("links");
   const acts = isOver ? actButtons(end, reread) : [];
   links.replaceChildren(link(end.network ? "Incidents of this network" : "Host", subjectPath(subject(end), end.view)), ...acts);
   const details = detailed(notices);
-  // The table has the peers.
+  // Peers have their own table.
   writeFacts(byId("facts"), { ...details, peers: [] });
   showPeers(details);
   write(byId("notices-count"), round(notices.length));
@@ -96,13 +96,13 @@ function showHost({ host, counts, alerts, incidents, next }) {
   title(view ? `${host} in ${view}` : host);
   write(byId("state"), alerts.length ? "alert active" : "no alert", alerts.length ? "bad" : "good");
   list(byId("alerts"), alerts, (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), alerts.length ? "" : "No alert of this host is active.");
+  write(byId("alerts-none"), alerts.length ? "" : "No active alerts of this host.");
   byId("counts-section").hidden = !counts.length;
   list(byId("counts").tBodies[0], counts, (count) => count.view + count.host, makeCount, updateCount);
   byId("incidents-section").hidden = false;
   write(byId("incidents-count"), `${round(incidents.length)}${next === null ? "" : " and more"}`);
   showIncidents(byId("incidents").firstChild, incidents);
-  write(byId("incidents-none"), incidents.length ? "" : "No incident of this host is stored.");
+  write(byId("incidents-none"), incidents.length ? "" : "No stored incidents of this host.");
 }
 
 function show() {

@@ -1,4 +1,4 @@
-// What the database has of one day: a time line, and a table below it.
+// Stored incidents of one day, as a timeline with a table below it.
 "use strict";
 
 const LANES = 14;
@@ -8,14 +8,14 @@ const FILTERS = ["host", "network", "label", "view", "port", "kind", "severity"]
 
 const past = { day: undefined, isToday: true, incidents: [], next: null, asked: 0, ids: "" };
 
-// A day is its date, as the field of the form has it.
+// Returns the date of today in the format of the form's date field.
 function today() {
   const now = new Date();
   const date = isUtc ? now : new Date(now.getTime() - now.getTimezoneOffset() * MINUTE_MS);
   return date.toISOString().slice(0, 10);
 }
 
-// The first and the last millisecond of a day.
+// Returns the first and the last millisecond of a day.
 function dayBounds(day) {
   const [year, month, date] = day.split("-").map(Number);
   const start = (plus) => (isUtc ? Date.UTC(year, month - 1, date + plus) : new Date(year, month - 1, date + plus).getTime());
@@ -30,7 +30,7 @@ function dayAfter(day, plus) {
 
 const filters = () => Object.fromEntries(FILTERS.map((name) => [name, byId(`filter-${name}`).value.trim()]));
 
-// The address of the page has the filters, so that they can be shared and stay after a reload.
+// The URL of the page contains the filters, so that they can be shared and survive a reload.
 function remember() {
   const kept = new URLSearchParams(Object.entries(filters()).filter(([, value]) => value));
   if (past.day !== today()) kept.set("day", past.day);
@@ -57,11 +57,11 @@ async function showDay(before) {
   byId("day-next").disabled = past.day >= today();
   try {
     const page = await ask("incidents", { from, to, before, ...filters() });
-    // A later question is on its way.
+    // A newer request is running.
     if (asked !== past.asked) return;
     past.incidents = before ? past.incidents.concat(page.incidents) : page.incidents;
     past.next = page.next;
-    write(byId("history-none"), past.incidents.length ? "" : "No incident on this day.", "none");
+    write(byId("history-none"), past.incidents.length ? "" : "No incidents on this day.", "none");
   } catch (error) {
     if (asked !== past.asked) return;
     [past.incidents, past.next] = [[], null];
@@ -79,7 +79,7 @@ function drawDay() {
   drawTimeline();
 }
 
-// Bars from start to end, in as many lanes as overlap.
+// Draws a bar for each incident, with one lane per overlapping bar.
 function drawTimeline() {
   const [from, to] = dayBounds(past.day);
   const place = (ms) => Math.min(1440, Math.max(0, ((ms - from) * 1440) / (to + 1 - from)));
@@ -102,7 +102,7 @@ function drawTimeline() {
   const timeline = byId("timeline");
   timeline.setAttribute("viewBox", `0 0 1440 ${height}`);
   timeline.setAttribute("height", height);
-  timeline.setAttribute("aria-label", `Time line of ${past.day}: ${past.incidents.length} incidents, which the table lists`);
+  timeline.setAttribute("aria-label", `Timeline of ${past.day} with ${past.incidents.length} incidents, which the table below lists`);
   timeline.replaceChildren(...hours, ...bars);
 }
 
@@ -133,7 +133,7 @@ function startHistory() {
   showDay();
 }
 
-// Asks again when an alert has started or ended, and each minute.
+// Reads the history again when an alert starts or ends, and every minute.
 function followHistory(board) {
   const views = byId("filter-view");
   const known = new Set([...views.options].map((option) => option.value));
@@ -141,9 +141,9 @@ function followHistory(board) {
   const ids = board.alerts.map((alert) => alert.id).sort().join();
   const hasChanged = ids !== past.ids;
   past.ids = ids;
-  // After midnight the day is another one.
+  // The date changes at midnight.
   if (past.isToday && past.day !== today()) return turnTo(today());
-  // What was read on with the button stays.
+  // Further incidents that the user has loaded stay.
   const isFirst = past.incidents.length <= 200;
   if (past.day === today() && isFirst && past.shown && (hasChanged || Date.now() - past.shown > REFRESH_MS)) showDay();
 }

@@ -1,4 +1,4 @@
-// What is known of an alert, in words.
+// Texts about an alert.
 "use strict";
 
 const unit = (of) => of.unit.replaceAll("-", " ");
@@ -9,7 +9,7 @@ function shares(parts) {
   return (parts || []).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
 }
 
-// AS and country, as far as they are known.
+// Returns the AS and country, as far as they are known.
 function originText({ asn, as_name: name, country } = {}) {
   return [[asn === undefined ? "" : `AS${asn}`, name].filter(Boolean).join(" "), country].filter(Boolean).join(", ");
 }
@@ -18,7 +18,7 @@ function prefixes({ top_prefixes: parts = [], origins = {} }) {
   return shares(parts.map(([name, share]) => [[name, originText(origins[name])].filter(Boolean).join(" "), share]));
 }
 
-// The sample is small, so its size is said.
+// Returns shares with the size of the sample, because the sample is small.
 function originShares(notice, parts, name) {
   if (!parts) return "";
   const peers = notice.origin_sample === 1 ? "1 sampled peer" : `${notice.origin_sample} sampled peers`;
@@ -28,28 +28,28 @@ function originShares(notice, parts, name) {
 function withoutSampling(notice) {
   if (notice.sampling === "none") return "none";
   if (!notice.cardinality) return notice.sampling;
-  if (notice.unsampled_most === undefined) return `${notice.sampling}: the number of ${unit(notice)} without sampling is not known`;
-  return `${notice.sampling}: there may be up to ${number.format(notice.unsampled_most / notice.cardinality)} times as many ${unit(notice)}`;
+  if (notice.unsampled_most === undefined) return `${notice.sampling}: number of ${unit(notice)} without sampling unknown`;
+  return `${notice.sampling}: up to ${number.format(notice.unsampled_most / notice.cardinality)} times as many ${unit(notice)} without sampling`;
 }
 
 const DID = { "fan-in": "contacted by", "fan-out": "contacts", any: "in contact with" };
 
-// The counts of one window, in a line.
+// Returns the counts of one window as a line.
 function windowLine(notice, count) {
   const least = count.is_lower_bound ? "at least " : "";
-  const now = count.cardinality ? `${DID[notice.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notice)}` : "below what is reported";
+  const now = count.cardinality ? `${DID[notice.direction]} ${least}${round(count.cardinality)} ± ${round(count.std_error)} ${unit(notice)}` : "count too low to be reported";
   return `${windowName(count.window_ms)}: ${now}, peak ${round(count.peak)} at ${timeOf(count.peak_ms)}, threshold ${round(count.threshold)}`;
 }
 
 const subject = (notice) => notice.network ?? notice.host;
 
-// Where a host, or the incidents of a network, are shown.
+// Returns the path of the page of a host, or of the incidents of a network.
 function subjectPath(name, view) {
   const address = name.split(" ")[0];
   return address.includes("/") ? `?network=${encodeURIComponent(address)}` : `host/${encodeURIComponent(address)}?view=${encodeURIComponent(view)}`;
 }
 
-// A sentence about what an alert is, with its rates and without its counts.
+// Returns a short description of an alert, with its rates and without its counts.
 function about(notice) {
   const parts = [notice.kind === "unknown" ? "" : notice.kind.replaceAll("-", " "), notice.view];
   if (notice.network) parts.unshift(`${round(notice.hosts)} ${notice.hosts === 1 ? "host" : "hosts"}`);
@@ -62,28 +62,28 @@ function about(notice) {
   return parts.filter(Boolean).join(" · ");
 }
 
-// What the last notification says, which is not counted again in each slice.
+// Returns the details of the last notification, which do not change with each slice.
 function facts(notice) {
   return [
     ...remarks(notice),
     ["rule", notice.rule],
     ["since", moment(notice.start_ms)],
-    ["other direction", notice.opposite === undefined ? "not watched" : `${round(notice.opposite)} hosts`],
+    ["other direction", notice.opposite === undefined ? "not counted" : `${round(notice.opposite)} hosts`],
     ["sampling", withoutSampling(notice)],
-    ["age of data", lasting(notice.data_age_ms)],
+    ["data age", lasting(notice.data_age_ms)],
     ["largest traffic", traffic(notice.peak_rates)],
-    ["comes in at", (notice.top_interfaces || []).map((it) => `${withName(it.exporter, notice.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
+    ["ingress interfaces", (notice.top_interfaces || []).map((it) => `${withName(it.exporter, notice.exporter_names?.[it.exporter])} interface ${withName(it.interface, it.name)} ${percent(it.share)}`).join(", "), "code"],
     ["ports", shares(notice.top_ports), "code"],
-    ["SYN alone", notice.syn_only === undefined ? "" : `${percent(notice.syn_only)} of contacts`],
-    ["peers in", prefixes(notice), "code"],
+    ["SYN only", notice.syn_only === undefined ? "" : `${percent(notice.syn_only)} of contacts`],
+    ["networks of peers", prefixes(notice), "code"],
     ["ASes of peers", originShares(notice, notice.top_as, originText)],
     ["countries of peers", originShares(notice, notice.top_countries, (part) => part.country)],
-    ["some peers", notice.peers.join("  "), "code"],
+    ["sampled peers", notice.peers.join("  "), "code"],
     ["largest hosts", (notice.largest || []).map(([host, hosts]) => `${host} ${round(hosts)}`).join(", "), "code"],
     ["sites", (notice.sites || []).map((site) => `${site.site} ${percent(site.share)} (${round(site.cardinality)} ${unit(notice)})`).join(", ")],
     ["no details from", (notice.sites_without_details || []).join(", ")],
     ["silent", (notice.silent || []).map((it) => `${withName(it.source, it.name)} since ${moment(it.since_ms)}`).join("; ")],
-    ["slice missing from", (notice.missing_sites || []).join(", ")],
+    ["slice missing from sites", (notice.missing_sites || []).join(", ")],
     ["seen by", (notice.exporters || []).map((it) => withName(it, notice.exporter_names?.[it])).join(", "), "code"],
     ["last notification", `${moment(notice.told_ms ?? notice.now_ms)}: ${notice.text}`],
     ["id", notice.id, "code"],
@@ -94,7 +94,7 @@ function writeFacts(node, notice) {
   node.replaceChildren(...facts(notice).flatMap(([name, value, kind]) => [element("dt", name), element("dd", value, kind)]));
 }
 
-// Rows of active alerts, each with a line per window
+// Active alerts, each with a line per window
 
 function makeAlert() {
   const made = element("details");
@@ -124,7 +124,7 @@ function updateAlert(node, notice) {
   writeFacts(all, notice);
 }
 
-// A table of incidents
+// Table of incidents
 
 function makeIncidentTable() {
   const table = element("table");

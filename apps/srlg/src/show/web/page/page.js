@@ -1,4 +1,4 @@
-// The latest board, once a slice, and charts of the hours before it.
+// The main page: the latest board, updated with each slice, and charts of the time before.
 "use strict";
 
 const ALERTS = 200;
@@ -16,7 +16,7 @@ function showAlerts(board) {
   const shown = board.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
   list(byId("alerts"), shown, (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), count === 0 ? "No alert is active." : count > shown.length ? `And ${round(count - shown.length)} more, in /api/v1/alerts.` : "");
+  write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `And ${round(count - shown.length)} more at /api/v1/alerts.` : "");
   document.title = count ? `(${count}) srlg` : "srlg";
 }
 
@@ -30,7 +30,7 @@ const INPUT_LINES = [{ label: "per second", color: "--accent", scale: "rate" }];
 
 const spanMs = () => Number(byId("span").value) * 1000;
 
-// The time before the last slice that the charts show.
+// Returns the period that the charts show.
 function times() {
   const to = last.is_live ? Date.now() : last.now_ms;
   return { from: to - spanMs(), to };
@@ -47,12 +47,12 @@ async function readInput() {
   input.set(values.start_ms, values.step_ms, [exporter ? values.records : values.contacts]);
 }
 
-// Reads all charts again; of what cannot be read the charts stay as they are.
+// Reads the data of all charts again. A chart whose data cannot be read does not change.
 async function readCharts() {
   const reads = [...views].map(([name, { chart }]) => readView(name, chart));
   if (input) reads.push(readInput());
   const failed = (await Promise.allSettled(reads)).find((read) => read.status === "rejected");
-  write(byId("charts-none"), failed ? `The charts cannot be read: ${failed.reason.message}` : "");
+  write(byId("charts-none"), failed ? `Cannot read chart data: ${failed.reason.message}` : "");
 }
 
 function setSpan() {
@@ -106,7 +106,7 @@ function updateHost(node, host, view) {
   name.children[0].href = subjectPath(host.host, view);
   write(name.children[1], host.label ?? "");
   write(count, `${host.is_lower_bound ? "≥ " : ""}${round(host.cardinality)}`, host.is_alert ? "n alert" : "n");
-  count.title = host.is_alert ? "an alert is active" : "";
+  count.title = host.is_alert ? "active alert" : "";
   write(error, round(host.std_error));
   updateLine(line.firstChild, host.line);
 }
@@ -118,7 +118,7 @@ function viewFacts(view) {
     `closed in ${(view.close_seconds * 1e3).toFixed(1)} ms`,
     `load ${view.load === null ? "∞" : view.load.toFixed(2)}`,
   ];
-  for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "of the future"], [view.allowed, "allowed"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
+  for (const [count, text] of [[view.too_late, "contacts too late"], [view.future, "from the future"], [view.allowed, "ignored (allow lists)"], [view.without_port, "without a port"], [view.overloads, "slices in overload"]]) {
     if (count) parts.push(`${round(count)} ${text}`);
   }
   return parts.join(" · ");
@@ -130,7 +130,7 @@ function showView(view, now) {
   write(shown.facts, viewFacts(view), view.overloads ? "facts bad" : "facts");
   list(shown.body, view.top, (host) => host.host, makeHost, (node, host) => updateHost(node, host, view.name));
   shown.table.hidden = !view.top.length;
-  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `And ${round(view.super_points - view.top.length)} more.` : "") : "No host is at the threshold.");
+  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `And ${round(view.super_points - view.top.length)} more.` : "") : "No hosts at the threshold.");
   shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
 }
 
@@ -145,14 +145,14 @@ function showViews(board) {
   board.views.forEach((view) => showView(view, board.now_ms));
 }
 
-// The input of a site
+// Input of a site
 
 function showInput(board) {
   byId("input-section").hidden = Boolean(board.network);
   if (board.network) return;
   const known = new Set([...byId("input-of").options].map((option) => option.value));
   for (const { address, name } of board.exporters.slice(0, EXPORTERS)) {
-    if (!known.has(address)) byId("input-of").append(new Option(`flow records of ${withName(address, name)}`, address));
+    if (!known.has(address)) byId("input-of").append(new Option(`flow records from ${withName(address, name)}`, address));
   }
   if (input) return;
   input = new Chart(byId("input"), INPUT_LINES);
@@ -165,7 +165,7 @@ function showInput(board) {
 function updateSite(node, site) {
   const { front } = last.network;
   const behind = front === null || site.newest === null ? "–" : round(Math.max(0, front - site.newest));
-  const state = site.newest === null ? "never heard of" : site.is_silent ? "silent" : site.is_late ? "late" : "in time";
+  const state = site.newest === null ? "no data yet" : site.is_silent ? "silent" : site.is_late ? "late" : "in time";
   updateRow(node, [
     [site.name], [state, state === "in time" ? "" : "bad"], [behind, "n"], [round(site.in_time), "n"],
     [round(site.late), site.late ? "n bad" : "n"], [round(site.repeated), "n"], [round(site.refused), site.refused ? "n bad" : "n"],
@@ -189,11 +189,11 @@ function rate(exporter, now) {
   return current === undefined ? "–" : round(current);
 }
 
-const KINDS = { version: "of unknown version", held: "before their template", "bad-clock": "with bad clock", "too-late": "too late", future: "from the future", "without-port": "without a port" };
+const KINDS = { version: "with unknown version", held: "before their template", "bad-clock": "with wrong clock", "too-late": "too late", future: "from the future", "without-port": "without a port" };
 
 function notUsed({ troubles, waiting_since_ms: since }) {
   const parts = Object.entries(troubles).filter(([, count]) => count).map(([kind, count]) => `${round(count)} ${KINDS[kind] ?? kind}`);
-  if (since !== null) parts.push(`waits for templates since ${timeOf(since)}`);
+  if (since !== null) parts.push(`waiting for templates since ${timeOf(since)}`);
   return parts.join(", ");
 }
 
@@ -231,7 +231,7 @@ function updateExporter(node, exporter) {
 function updateSink(node, sink) {
   updateRow(node, [
     [sink.name], [round(sink.sent), "n"], [round(sink.queue), "n"], [round(sink.failed), "n"],
-    [round(sink.dropped), sink.dropped ? "n bad" : "n"], [sink.error || "works", sink.error ? "bad says" : "says"],
+    [round(sink.dropped), sink.dropped ? "n bad" : "n"], [sink.error || "ok", sink.error ? "bad says" : "says"],
   ]);
 }
 
@@ -244,26 +244,26 @@ function showTables(board) {
   for (const address of rates.keys()) if (!addresses.has(address)) rates.delete(address);
   list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(10), updateExporter);
   byId("exporters").hidden = !exporters.length;
-  write(byId("exporters-none"), !exporters.length ? "No exporter has sent anything." : exporters.length > EXPORTERS ? `And ${round(exporters.length - EXPORTERS)} more.` : "");
+  write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : exporters.length > EXPORTERS ? `And ${round(exporters.length - EXPORTERS)} more.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
   const waiting = board.waiting_notices;
   const isFull = waiting > 0 || board.is_checkpoint_failing;
-  const full = `The state cannot be written: ${waiting} notifications are not stored yet.`;
-  const none = sinks.length ? "" : "Notifications are stored, and sent to no sink.";
+  const full = `Cannot write the state: ${waiting} notifications not stored yet.`;
+  const none = sinks.length ? "" : "No sinks configured. Notifications are only stored.";
   write(byId("sinks-none"), isFull ? full : none);
 }
 
-// The board, and how it comes
+// Board and its stream
 
-// The level is "good", "warn" or "bad". What is shown may be old where no board comes.
+// Shows the state with the level "good", "warn" or "bad". `isStale` marks the page as outdated.
 function state(text, level, isStale = false) {
   write(byId("state"), text, level);
   document.body.classList.toggle("stale", isStale);
 }
 
 function show(board) {
-  // Nothing is known before the first slice.
+  // The board is empty before the first slice closes.
   if (!board.views.length) return;
   last = board;
   canAct = board.can_act;
@@ -271,9 +271,9 @@ function show(board) {
   list(byId("troubles"), board.troubles, (trouble) => trouble.kind, makeTrouble, updateTrouble);
   const input = [moment(board.now_ms)];
   if (!board.network) input.push(`${round(board.input.contacts)} contacts`);
-  if (board.input.refused) input.push(`${round(board.input.refused)} datagrams of strangers`);
+  if (board.input.refused) input.push(`${round(board.input.refused)} datagrams from unknown senders`);
   if (board.input.dropped) input.push(`${round(board.input.dropped)} dropped by the kernel`);
-  if (board.broker) input.push(`${round(board.broker.lag)} messages to read from the broker`);
+  if (board.broker) input.push(`${round(board.broker.lag)} messages waiting at the broker`);
   if (!board.is_last_reload_good) input.push("last reload failed");
   input.push(megabytes(board.memory_bytes));
   write(byId("facts"), input.join(" · "));
@@ -293,15 +293,15 @@ function connect() {
   events.onmessage = (event) => {
     received = Date.now();
     show(JSON.parse(event.data));
-    // Slices that this page has missed are in the minutes.
+    // The stored minutes contain the slices that this page has missed.
     if (isNew) readCharts();
     isNew = false;
   };
   events.onerror = () => {
     charts.forEach((chart) => chart.forget());
     isNew = true;
-    state("no connection, trying again", "bad", true);
-    // A browser does not ask again after a refusal.
+    state("connection lost, reconnecting", "bad", true);
+    // A browser does not reconnect after an error status.
     if (events.readyState !== EventSource.CLOSED) return;
     events.close();
     setTimeout(connect, 3000);
@@ -310,7 +310,7 @@ function connect() {
 
 setInterval(() => {
   const silent = Date.now() - received;
-  if (last?.is_live && byId("state").className !== "bad" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice has ended for ${lasting(silent)}`, "bad", true);
+  if (last?.is_live && byId("state").className !== "bad" && silent > Math.max(10000, 10 * last.slice_ms)) state(`no slice closed for ${lasting(silent)}`, "bad", true);
 }, 1000);
 setInterval(() => last && readCharts(), MINUTE_MS);
 startZone(() => {

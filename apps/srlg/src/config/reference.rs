@@ -1,0 +1,182 @@
+//! The reference of the configuration, `docs/configuration.md`, and its JSON schema, `docs/srlg.schema.json`.
+//!
+//! ```text
+//! types of the file --[schemars]--> schema --[keys]--> tables of keys --[page]--> docs/configuration.md
+//! samples --[Config::take_over]--> whether a reload is enough -----------^
+//! ```
+//!
+//! Invariant: key, form, default and description come from the types that parse the file, and the effect of a reload comes
+//! from the code of the reload. The committed files are as these tests write them.
+
+mod keys;
+mod page;
+mod samples;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema};
+use serde_json::{Value, json};
+
+use super::file::{PREFIXES, Tables};
+use super::{Config, General};
+use keys::{Key, Table};
+use samples::{Effect, Reload};
+
+/// The command that writes both files again.
+const COMMAND: &str = "INSTA_UPDATE=always cargo test -p srlg-cli --lib config::reference";
+
+/// The whole file.
+#[derive(JsonSchema)]
+#[schemars(title = "Configuration of srlg", deny_unknown_fields)]
+#[expect(dead_code, reason = "the schema is made of the types of the fields")]
+struct Document {
+    #[schemars(flatten)]
+    general: General,
+    #[schemars(flatten)]
+    tables: Tables,
+}
+
+/// Writes `milliseconds` as a file has them.
+pub(super) fn time(milliseconds: u64) -> String {
+    humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
+}
+
+/// Gives the schema of a view those defaults that it has in a file alone.
+pub(super) fn view_defaults(schema: &mut Schema) {
+    let keys = schema.get_mut("properties").and_then(Value::as_object_mut).unwrap();
+    keys["peer-prefix6"]["default"] = json!(PREFIXES.peer6);
+    keys["inside"]["description"] = json!("Inside networks. [default: the top-level `inside`]");
+}
+
+/// Returns the schema of `T`, in which no value is null, as TOML has none, and no default is empty.
+fn schema<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    tidy(&mut schema);
+    schema
+}
+
+fn tidy(schema: &mut Value) {
+    if let Value::Object(keys) = schema {
+        let is_empty =
+            |value: &Value| value.is_null() || [json!(""), json!([]), json!({})].contains(value);
+        if keys.get("default").is_some_and(is_empty) {
+            keys.remove("default");
+        }
+        if let Some(Value::String(text)) = keys.get_mut("description") {
+            *text = without_repeatable(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        if let Some(Value::Array(types)) = keys.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [name] = &types[..] {
+                let name = name.clone();
+                keys["type"] = name;
+            }
+        }
+        if let Some(Value::Array(choices)) = keys.get_mut("anyOf") {
+            choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
+            if let [Value::Object(choice)] = &mut choices[..] {
+                let choice = std::mem::take(choice);
+                keys.remove("anyOf");
+                choice.into_iter().for_each(|(key, value)| {
+                    keys.entry(key).or_insert(value);
+                });
+            }
+        }
+        keys.values_mut().for_each(tidy);
+    } else if let Value::Array(values) = schema {
+        values.iter_mut().for_each(tidy);
+    }
+}
+
+/// Returns `text` without the note on options of a command that can be repeated: a file has lists.
+fn without_repeatable(text: &str) -> String {
+    let note = text.find(" (repeatable").and_then(|from| {
+        let to = text[from..].find(')')?;
+        Some(from..=from + to)
+    });
+    note.map_or(text.to_owned(), |note| [&text[..*note.start()], &text[note.end() + 1..]].concat())
+}
+
+fn docs(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "../../docs", name].iter().collect()
+}
+
+/// Checks that the file `name` of the documentation has `text`, or writes it as snapshots are written.
+fn check(name: &str, text: &str) {
+    let path = docs(name);
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        fs::write(&path, text).unwrap();
+    }
+    let is_same = fs::read_to_string(&path).is_ok_and(|committed| committed == text);
+    assert!(is_same, "docs/{name} differs from the types of the configuration: {COMMAND}");
+}
+
+#[test]
+fn the_page_has_the_keys_of_the_types_and_what_a_reload_does() {
+    check("configuration.md", &page::write(&keys::tables()));
+}
+
+#[test]
+fn the_schema_is_that_of_the_types() {
+    let schema = serde_json::to_string_pretty(&schema::<Document>()).unwrap();
+    check("srlg.schema.json", &(schema + "\n"));
+}
+
+#[test]
+fn every_key_has_a_description_and_a_sample_and_every_sample_has_a_key() {
+    for table in keys::tables() {
+        assert!(!table.intro.is_empty(), "{}", table.name);
+        for Key { name, description, .. } in &table.keys {
+            assert!(!description.is_empty(), "{}: {name}", table.name);
+        }
+        let mut keys: Vec<&str> = table.keys.iter().map(|key| key.name.as_str()).collect();
+        let mut sampled: Vec<&str> = samples::of(table.name).keys().collect();
+        keys.sort_unstable();
+        sampled.sort_unstable();
+        assert_eq!(keys, sampled, "{}", table.name);
+    }
+}
+
+#[test]
+fn required_keys_are_those_without_which_no_file_is_read() {
+    for Table { name, .. } in keys::tables() {
+        for document in samples::of(name).least() {
+            let read = Config::parse(&document);
+            assert!(read.is_ok(), "{name}: {document}: {}", read.unwrap_err());
+        }
+    }
+}
+
+#[test]
+fn numbers_are_read_within_their_range_alone() {
+    for Table { name: table, keys, .. } in keys::tables() {
+        for Key { name, least, most, .. } in keys {
+            let read = |value: u64| samples::of(table).with(&name, value).is_ok();
+            if let Some(least) = least {
+                assert!(read(least) && !read(least - 1), "{table}: {name} from {least} on");
+            }
+            if let Some(most) = most {
+                assert!(read(most) && !read(most + 1), "{table}: {name} up to {most}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reload_applies_a_key_or_says_that_it_needs_a_restart() {
+    let reload = |table: &str, key: &str| {
+        let Reload { alone, network } = samples::of(table).reload(key);
+        (alone, network)
+    };
+    assert_eq!(reload("", "slice"), (Effect::Restart, Some(Effect::Restart)));
+    assert_eq!(reload("", "as-file"), (Effect::Applied, Some(Effect::Applied)));
+    assert_eq!(reload("network", "deadline"), (Effect::Restart, None));
+    assert_eq!(reload("rule", "hold"), (Effect::Applied, Some(Effect::Applied)));
+    // Contacts with a peer are left out where they are counted, at the probes.
+    assert_eq!(reload("allow", "peers"), (Effect::Applied, Some(Effect::Restart)));
+    assert_eq!(reload("rule", "thresholds"), (Effect::AppliedIfItFits, Some(Effect::Restart)));
+}
