@@ -1,5 +1,6 @@
 """Tests of calls from several threads at once."""
 
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -136,8 +137,13 @@ def test_an_interrupt_ends_a_long_call() -> None:
     many = numpy.lib.stride_tricks.as_strided(
         numpy.array([7], dtype=numpy.uint32), shape=(1 << 40,), strides=(0,)
     )
+    # A shell starts its background jobs with this signal ignored, and then Python does not handle it.
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        detector.ingest(many, many)
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            detector.ingest(many, many)
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, former)
