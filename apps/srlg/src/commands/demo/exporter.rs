@@ -1,6 +1,8 @@
 //! NetFlow v9 exporters.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -26,13 +28,24 @@ struct Exporter {
     number: u32,
 }
 
+/// Running exporters.
+pub(super) struct Exporters {
+    is_stopping: Arc<AtomicBool>,
+    thread: JoinHandle<Result<()>>,
+}
+
+impl Exporters {
+    /// Stops all exporters.
+    pub(super) fn stop(self) -> Result<()> {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        self.thread.join().ok().context("the exporter failed")?
+    }
+}
+
 /// Starts a thread that exports all steps of `length` in real time. Each flow is sent by one of the exporters, which
-/// send to the addresses `to`.
-pub(super) fn start(
-    attacks: Attacks,
-    to: &[SocketAddr],
-    length: Duration,
-) -> Result<JoinHandle<Result<()>>> {
+/// send to the addresses `to`. Afterwards they send templates until they are stopped: the end of an alert cannot be
+/// confirmed while an exporter is silent, and on a busy machine alerts end late.
+pub(super) fn start(attacks: Attacks, to: &[SocketAddr], length: Duration) -> Result<Exporters> {
     let started = Instant::now();
     let exporter = |&to: &SocketAddr| -> Result<Exporter> {
         let socket =
@@ -41,8 +54,18 @@ pub(super) fn start(
     };
     let mut exporters = to.iter().map(exporter).collect::<Result<Vec<_>>>()?;
     let steps = length.as_secs() * STEPS;
-    let work = move || (0..steps).try_for_each(|step| send(&mut exporters, &attacks, step));
-    thread::Builder::new().name("export".to_owned()).spawn(work).context("cannot start a thread")
+    let is_stopping = Arc::new(AtomicBool::new(false));
+    let stops = Arc::clone(&is_stopping);
+    let work = move || {
+        (0..steps).try_for_each(|step| send(&mut exporters, &attacks, step))?;
+        while !stops.load(Ordering::Relaxed) {
+            exporters.iter_mut().try_for_each(|exporter| exporter.send(0, Vec::new()))?;
+            thread::sleep(Duration::from_millis(1_000 / STEPS));
+        }
+        Ok(())
+    };
+    let thread = thread::Builder::new().name("export".to_owned()).spawn(work);
+    Ok(Exporters { is_stopping, thread: thread.context("cannot start a thread")? })
 }
 
 /// Sends the flows of a step at the end of the step.

@@ -65,7 +65,7 @@ pub(super) fn play(
         }
         read = end;
     }
-    exporter.join().ok().context("the exporter failed")??;
+    exporter.stop()?;
     writeln!(io::stdout())?;
     Ok(())
 }

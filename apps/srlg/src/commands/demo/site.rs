@@ -72,7 +72,7 @@ pub(super) fn play(
         }
         take_notices(&mut monitor, verdict, &store, started)?;
     }
-    exporter.join().ok().context("the exporter failed")??;
+    exporter.stop()?;
     writeln!(io::stdout(), "\n{}", input.status())?;
     Ok(())
 }
