@@ -14,8 +14,7 @@ use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
 use srlg_traffic::synthetic::mix;
 
-use super::exact::table_bytes;
-use crate::system::System;
+use super::exact::{PairTable, SlidingMap, table_bytes};
 
 /// Places of a bucket.
 const PLACES: usize = 4;
@@ -28,12 +27,11 @@ const MOST_MOVES: u32 = 500;
 
 type Place = [u8; BITS as usize / 8];
 
-/// A table of the pairs of a sliding window.
-pub(crate) struct CompactPairs {
-    window: u32,
-    threshold: u32,
-    /// Number of the running slice.
-    now: u32,
+/// Exact pairs of a sliding window in a compact table.
+pub(crate) type CompactPairs = SlidingMap<CompactTable>;
+
+/// Pairs in places of 7 bytes, and the number of pairs of each host.
+pub(crate) struct CompactTable {
     layout: Layout,
     places: Vec<Place>,
     used: usize,
@@ -149,39 +147,7 @@ const fn backward(number: u64, is_second: bool) -> u64 {
     it ^ difference(is_second)
 }
 
-impl CompactPairs {
-    /// An empty table, for windows of `window` slices and super points of at least `threshold` peers.
-    pub(crate) fn new(window: u32, threshold: u32) -> Self {
-        let layout = Layout::least(window);
-        let places = vec![Place::default(); layout.buckets as usize * PLACES];
-        let cardinalities = FxHashMap::default();
-        Self { window, threshold, now: 0, layout, places, used: 0, random: 0, cardinalities }
-    }
-
-    fn touch(&mut self, pair: IpPair) {
-        let time = self.layout.time(self.now);
-        for is_second in [false, true] {
-            let (bucket, rest) = self.layout.split(pair, is_second);
-            for place in &mut self.places[bucket * PLACES..][..PLACES] {
-                let same = |it: &Entry| it.rest == rest && it.is_second == is_second;
-                if self.layout.unpack(*place).is_some_and(|it| same(&it)) {
-                    *place = self.layout.pack(Entry { rest, is_second, time });
-                    return;
-                }
-            }
-        }
-        *self.cardinalities.entry(pair.inside).or_default() += 1;
-        self.used += 1;
-        if self.used > self.places.len() / 20 * 19 {
-            self.grow();
-        }
-        let mut waiting = self.insert(pair, time);
-        while let Some((pair, time)) = waiting {
-            self.grow();
-            waiting = self.insert(pair, time);
-        }
-    }
-
+impl CompactTable {
     /// Inserts a pair that is not in the table. Returns the pair that found no place after all moves.
     fn insert(&mut self, pair: IpPair, time: u32) -> Option<(IpPair, u32)> {
         let (mut pair, mut time, mut is_second) = (pair, time, false);
@@ -230,27 +196,44 @@ fn entries(layout: Layout, places: &[Place]) -> impl Iterator<Item = (IpPair, u3
     })
 }
 
-impl System for CompactPairs {
-    fn name(&self) -> String {
-        "compact table of pairs".to_owned()
+impl PairTable for CompactTable {
+    const NAME: &str = "compact table of pairs";
+
+    fn new(window: u32) -> Self {
+        let layout = Layout::least(window);
+        let places = vec![Place::default(); layout.buckets as usize * PLACES];
+        Self { layout, places, used: 0, random: 0, cardinalities: FxHashMap::default() }
     }
 
-    fn ingest(&mut self, pairs: &[IpPair]) {
-        pairs.iter().for_each(|&pair| self.touch(pair));
+    fn touch(&mut self, pair: IpPair, now: u32) {
+        let time = self.layout.time(now);
+        for is_second in [false, true] {
+            let (bucket, rest) = self.layout.split(pair, is_second);
+            for place in &mut self.places[bucket * PLACES..][..PLACES] {
+                let same = |it: &Entry| it.rest == rest && it.is_second == is_second;
+                if self.layout.unpack(*place).is_some_and(|it| same(&it)) {
+                    *place = self.layout.pack(Entry { rest, is_second, time });
+                    return;
+                }
+            }
+        }
+        *self.cardinalities.entry(pair.inside).or_default() += 1;
+        self.used += 1;
+        if self.used > self.places.len() / 20 * 19 {
+            self.grow();
+        }
+        let mut waiting = self.insert(pair, time);
+        while let Some((pair, time)) = waiting {
+            self.grow();
+            waiting = self.insert(pair, time);
+        }
     }
 
-    fn close_slice(&mut self) -> Vec<(Address, f64)> {
-        let all = self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality));
-        let points = all.filter(|&(_, cardinality)| cardinality >= self.threshold);
-        let points = points.map(|(host, cardinality)| (host, cardinality.into())).collect();
-        self.skip_slice();
-        points
+    fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)> {
+        self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality))
     }
 
-    fn skip_slice(&mut self) {
-        self.now += 1;
-        // Pairs leave in the slice after their window, so that one time is enough to know them.
-        let Some(left) = self.now.checked_sub(self.window) else { return };
+    fn forget(&mut self, left: u32) {
         let (layout, left) = (self.layout, self.layout.time(left));
         for (place, content) in self.places.iter_mut().enumerate() {
             let Some(entry) = layout.unpack(*content).filter(|it| it.time == left) else {
@@ -267,7 +250,7 @@ impl System for CompactPairs {
         }
     }
 
-    fn memory_bytes(&self) -> usize {
+    fn bytes(&self) -> usize {
         self.places.capacity() * size_of::<Place>()
             + table_bytes::<(Address, u32)>(self.cardinalities.capacity())
     }
@@ -277,6 +260,7 @@ impl System for CompactPairs {
 mod tests {
     use super::*;
     use crate::peers::testing;
+    use crate::system::System;
     use proptest::prelude::*;
 
     proptest! {

@@ -13,17 +13,20 @@ use srlg_core::{Address, IpPair};
 use crate::system::System;
 
 /// Pairs, each with the slice of its last touch.
-pub(crate) trait PairTable: Default {
+pub(crate) trait PairTable {
     /// Name in tables and plots.
     const NAME: &str;
+
+    /// Creates an empty table for windows of `window` slices.
+    fn new(window: u32) -> Self;
 
     /// Remembers that `pair` came in the slice `now`.
     fn touch(&mut self, pair: IpPair, now: u32);
 
     fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)>;
 
-    /// Forgets the pairs whose last slice is not `kept`.
-    fn retain(&mut self, kept: impl Fn(u32) -> bool);
+    /// Forgets the pairs whose last slice is `left`. It has just left the window, as all slices before it did.
+    fn forget(&mut self, left: u32);
 
     fn bytes(&self) -> usize;
 }
@@ -40,7 +43,7 @@ pub(crate) struct SlidingMap<Table> {
 impl<Table: PairTable> SlidingMap<Table> {
     /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
     pub(crate) fn new(window: u32, threshold: u32) -> Self {
-        Self { window, threshold, now: 0, table: Table::default() }
+        Self { window, threshold, now: 0, table: Table::new(window) }
     }
 }
 
@@ -63,10 +66,9 @@ impl<Table: PairTable> System for SlidingMap<Table> {
 
     fn skip_slice(&mut self) {
         self.now += 1;
-        let Self { window, now, .. } = *self;
-        // Before that nothing is old enough to leave.
-        if now >= window {
-            self.table.retain(|last_touch| now - last_touch < window);
+        // Before the end of the first window, no slice is old enough to leave.
+        if let Some(left) = self.now.checked_sub(self.window) {
+            self.table.forget(left);
         }
     }
 
@@ -79,11 +81,14 @@ impl<Table: PairTable> System for SlidingMap<Table> {
 pub(crate) type ExactSets = SlidingMap<Sets>;
 
 /// For every inside host its opposite hosts, with the slice of the last touch.
-#[derive(Default)]
 pub(crate) struct Sets(HashMap<Address, HashMap<Address, u32>>);
 
 impl PairTable for Sets {
     const NAME: &str = "hash map of hash maps";
+
+    fn new(_window: u32) -> Self {
+        Self(HashMap::new())
+    }
 
     fn touch(&mut self, pair: IpPair, now: u32) {
         self.0.entry(pair.inside).or_default().insert(pair.opposite, now);
@@ -93,9 +98,9 @@ impl PairTable for Sets {
         self.0.iter().map(|(&host, peers)| (host, peers.len() as u32))
     }
 
-    fn retain(&mut self, kept: impl Fn(u32) -> bool) {
+    fn forget(&mut self, left: u32) {
         self.0.retain(|_, peers| {
-            peers.retain(|_, last_touch| kept(*last_touch));
+            peers.retain(|_, last_touch| *last_touch != left);
             !peers.is_empty()
         });
     }
@@ -120,6 +125,10 @@ pub(crate) struct Pairs {
 impl PairTable for Pairs {
     const NAME: &str = "hash map of pairs";
 
+    fn new(_window: u32) -> Self {
+        Self::default()
+    }
+
     fn touch(&mut self, pair: IpPair, now: u32) {
         if self.last_touch.insert(pair, now).is_none() {
             *self.cardinalities.entry(pair.inside).or_default() += 1;
@@ -130,9 +139,9 @@ impl PairTable for Pairs {
         self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality))
     }
 
-    fn retain(&mut self, kept: impl Fn(u32) -> bool) {
+    fn forget(&mut self, left: u32) {
         self.last_touch.retain(|pair, last_touch| {
-            let kept = kept(*last_touch);
+            let kept = *last_touch != left;
             if !kept && let Entry::Occupied(mut cardinality) = self.cardinalities.entry(pair.inside)
             {
                 *cardinality.get_mut() -= 1;
