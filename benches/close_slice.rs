@@ -7,7 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Returns the time to close the slice that has all pairs. Every close has the same window.
+/// Returns the time to close a slice that contains all pairs. Every close has the same window.
 fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
     detector.ingest(pairs).expect("the CPU takes all pairs");
     let start = Instant::now();

@@ -1,8 +1,8 @@
-//! A workload on a GPU whose cost `cargo xtask gpu-model` counts: `gpu_model WORK ROUNDS`.
+//! Workloads on a GPU whose cost `cargo xtask gpu-model` counts. The command line is `gpu_model WORK ROUNDS`.
 //!
-//! The program prints the number of pairs or closes in a round, and the results of a close. Everything outside the
-//! rounds is the same for one round and for two. The difference between their counts is therefore the cost of one
-//! round.
+//! The program prints the number of pairs or closes in a round. For closes, it also prints the results. Everything
+//! outside the rounds is the same for one round and for two rounds. The difference between their counts is therefore
+//! the cost of one round.
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
@@ -11,7 +11,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Model, distinct_pairs};
 
-/// Largest number of rounds in a run.
+/// Maximum number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
 const PAIRS: usize = 1 << 18;
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     match work.as_str() {
         "distinct" => {
             let detector = full()?;
-            // The seed differs from that of the window, so that no pair of the window is scanned again.
+            // The seed differs from the seed of the window, so that no pair of the window is scanned again.
             ingest(&detector, &distinct(), rounds)
         }
         "half-sip" => scans(half_sip, &distinct(), rounds),
@@ -47,7 +47,7 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(2, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
-/// Ingests `rounds` of `pairs` into an empty window.
+/// Ingests `rounds` rounds of `pairs` into an empty window.
 fn scans<P: Pair>(config: Config, pairs: &[P], rounds: usize) -> Result<()> {
     ingest(&SlidingDetector::new(config, Device::Cuda(0))?, pairs, rounds)
 }
@@ -59,7 +59,7 @@ fn ingest<P: Pair>(detector: &SlidingDetector, pairs: &[P], rounds: usize) -> Re
     Ok(())
 }
 
-/// Closes `rounds` slices of a full window, after a similar slice.
+/// Closes one slice of a full window as a warm-up, then `rounds` more slices.
 fn closes(rounds: usize) -> Result<()> {
     let mut detector = full()?;
     for _ in 0..=rounds {
@@ -70,10 +70,10 @@ fn closes(rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Returns a detector with a full window of the backbone model.
+/// Returns a detector with a full window of backbone traffic.
 fn full() -> Result<SlidingDetector> {
     let config = Config::default();
-    // The window is created on the CPU, because an interpreter would age all recorders 300 times.
+    // The window is created on the CPU, because the interpreter would otherwise have to age all recorders 300 times.
     let mut made = SlidingDetector::new(config, Device::Cpu)?;
     for (slice, packets) in (1..).zip(Model::Backbone.slices(1, config.window, LOAD)) {
         made.ingest(&packets)?;

@@ -1,4 +1,4 @@
-//! Benchmark of the pairs per second into a detector, with distinct pairs and one thread. It measures IPv4 hosts, the
+//! Benchmark of the ingest rate of a detector, in distinct pairs per second on one thread. It measures IPv4 hosts, the
 //! same pairs with IPv6 hosts, and the exact map that a detector replaces.
 
 use std::collections::{HashMap, HashSet};
@@ -23,7 +23,7 @@ fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration
     start.elapsed()
 }
 
-/// Measures a detector of `config` under `name`.
+/// Measures a detector with `config` and reports it as `name`.
 fn of_detector<P: Pair>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,
@@ -49,7 +49,7 @@ fn ingest(criterion: &mut Criterion) {
         of_detector(&mut group, name, config, &pairs);
     }
     let v6 = v6_pairs(&pairs);
-    // The paper's scheme has no IPv6 pairs.
+    // The paper's scheme does not support IPv6 pairs.
     for (name, config) in [("default, IPv6", Config::default()), ("half-sip, IPv6", hostile)] {
         of_detector(&mut group, name, config, &v6);
     }

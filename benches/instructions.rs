@@ -1,8 +1,8 @@
-//! A workload whose instructions `cargo xtask instructions` counts: `instructions WORK ROUNDS`.
+//! Workloads whose instructions `cargo xtask instructions` counts. The command line is `instructions WORK ROUNDS`.
 //!
 //! The program prints the number of pairs, recorders or candidates in a round. Everything outside the rounds, such as
-//! traffic and empty detectors, is the same for one round and for two. The difference between their counts is therefore
-//! the cost of one round.
+//! traffic and empty detectors, is the same for one round and for two rounds. The difference between their counts is
+//! therefore the cost of one round.
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;
@@ -11,20 +11,20 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Largest number of rounds in a run.
+/// Maximum number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
-/// Number of pairs in a round of ingest. This is a whole cycle of the look-ups of recent pairs, which pause for 15 of
-/// 16 trials of 2^14 pairs if no pair repeats.
+/// Number of pairs in a round of ingest. The look-ups of recent pairs work in trials of 2^14 pairs. If no pair repeats,
+/// they pause for 15 of 16 trials, so a round has one whole cycle.
 const PAIRS: usize = 1 << 18;
 
-/// Number of pairs per call, if the calls do not matter.
+/// Number of pairs per call in workloads that do not measure calls.
 const CALL: usize = 1 << 14;
 
-/// Mean number of packets per pair, if pairs repeat.
+/// Mean number of packets per pair in workloads with repeated pairs.
 const PACKETS_PER_PAIR: u32 = 20;
 
-/// Number of distinct pairs in a window that closes.
+/// Number of distinct pairs in a window whose slices are closed.
 const LOAD: u32 = 500_000;
 
 fn main() -> Result<()> {
@@ -53,16 +53,16 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
-/// Returns packets of five minutes of the backbone model, in order, as if they were in one slice.
+/// Returns packets of five minutes of backbone traffic, in order, as if they were in one slice.
 fn packets() -> Vec<IpPair> {
     let count = MOST_ROUNDS * PAIRS;
-    // The mean is over many pairs, so a fifth more pairs ensure that there are enough packets.
+    // The mean holds only over many pairs, so a fifth more pairs ensure that there are enough packets.
     let pairs = count as u32 / PACKETS_PER_PAIR * 6 / 5;
     let model = Backbone { pairs, packets_per_pair: PACKETS_PER_PAIR, ..Backbone::default() };
     model.slices().flatten().take(count).collect()
 }
 
-/// Ingests `rounds` of `pairs`, with `call` pairs per call. Returns the number of pairs in a round.
+/// Ingests `rounds` rounds of `pairs`, with `call` pairs per call. Returns the number of pairs in a round.
 fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> Result<usize> {
     ensure!(pairs.len() == MOST_ROUNDS * PAIRS, "expected all pairs, got {}", pairs.len());
     let detector = SlidingDetector::new(config, Device::Cpu)?;
@@ -73,7 +73,8 @@ fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> R
     Ok(PAIRS)
 }
 
-/// Closes `rounds` slices of an empty window, which is the work that every close has. Returns the number of recorders.
+/// Closes `rounds` slices of an empty window, which measures the work that every close has. Returns the number of
+/// recorders.
 fn sweeps(rounds: usize) -> Result<usize> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     for _ in 0..rounds {
@@ -82,8 +83,8 @@ fn sweeps(rounds: usize) -> Result<usize> {
     Ok(detector.params().arrays().map(|shape| shape.recorders).iter().sum())
 }
 
-/// Closes `rounds` slices of a full window, and an empty slice for each missing round, so that only the work for
-/// candidates differs. Returns the number of candidates.
+/// Closes `rounds` slices of a full window, and one slice of an empty window for each missing round. Only the work for
+/// candidates therefore depends on the number of rounds. Returns the number of candidates.
 fn candidates(rounds: usize) -> Result<usize> {
     let mut full = full_window()?;
     let mut empty = SlidingDetector::new(Config::default(), Device::Cpu)?;
@@ -97,13 +98,13 @@ fn candidates(rounds: usize) -> Result<usize> {
     Ok(candidates)
 }
 
-/// Returns a window of the backbone model with hosts of all ages.
+/// Returns a detector with a window of backbone traffic, with hosts of all ages.
 fn full_window() -> Result<SlidingDetector> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     let slices = detector.params().window();
     detector.skip_to(slices.into())?;
     let model = Backbone { slices, pairs: LOAD, packets_per_pair: 1, ..Backbone::default() };
-    // Late pairs have the same effect as slices that passed, without a sweep per slice.
+    // Late pairs have the same effect as slices that have passed, but do not need a sweep per slice.
     for (slices_late, packets) in (0..slices).rev().zip(model.slices()) {
         detector.ingest_late(&packets, slices_late)?;
     }

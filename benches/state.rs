@@ -1,5 +1,5 @@
-//! Benchmark of snapshots and deltas, to bytes and back, with one thread. The default preset has 5 million distinct
-//! pairs in the window. The names of benchmarks include sizes.
+//! Benchmark of snapshots and deltas, which are converted to bytes and back, with one thread. The default preset has 5
+//! million distinct pairs in its window. The names of the benchmarks include the sizes.
 
 use std::hint::black_box;
 
@@ -10,10 +10,10 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Numbers of pairs in a slice that touch about 50,000 recorders and about a million.
+/// Numbers of pairs in a slice, which touch about 50,000 recorders and about a million recorders.
 const DELTAS: [usize; 2] = [28_300, 590_000];
 
-/// Returns a detector with 5 million distinct pairs in its window, and `pairs` more in its running slice.
+/// Returns a detector with 5 million distinct pairs in its window, and with `pairs` more pairs in its running slice.
 fn filled(pairs: usize) -> SlidingDetector {
     let mut detector =
         SlidingDetector::new(Config::default(), Device::Cpu).expect("a preset is valid");

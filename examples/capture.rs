@@ -1,8 +1,8 @@
 //! Prints the super points of a capture, with slices of one second and a window of one minute.
 //!
-//! Run it with `cargo run --release --example capture -- FILE`. The file is a pcap or pcapng capture, or has lines of
-//! `time_ms,src,dst`. The time is that of the packets' timestamps. The program `srlg detect` does the same with all
-//! options and formats.
+//! Run it with `cargo run --release --example capture -- FILE`. The file is a pcap or pcapng capture, or a CSV file
+//! with lines of `time_ms,src,dst`. Slices follow the timestamps of the packets. The program `srlg detect` does the
+//! same with all options and formats.
 
 use std::fs::File;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use srlg_input::{View, ViewOptions};
 
 const WINDOW: u32 = 60;
 
-/// Largest accepted distance of a timestamp ahead of the system clock.
+/// Maximum distance of a timestamp ahead of the system clock; packets with later timestamps are not counted.
 ///
 /// A timestamp far in the future would close all slices before it, so that every later packet would be too late.
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A detector whose reports are printed.
+/// A detector that prints its reports.
 struct Printer(SlidingDetector);
 
 impl SliceSink for Printer {
@@ -54,7 +54,8 @@ fn main() -> Result<()> {
     let path = std::env::args().nth(1).context("missing argument: name a capture file")?;
     let mut reader =
         Reader::new(File::open(&path).with_context(|| format!("cannot open {path}"))?)?;
-    // By default, both ends of a contact are counted. Other views count one network or one direction.
+    // By default, both endpoints of a contact are counted. Other views count only the hosts of a network or only one
+    // direction.
     let view = View::new(&ViewOptions::default())?;
     let config = Config { threshold: 256, window: WINDOW, ..Config::default() };
     let mut printer = Printer(SlidingDetector::new(config, Device::Auto)?);

@@ -1,4 +1,4 @@
-//! Finds nine planted hosts in a minute of backbone-like traffic and compares each estimate with the truth.
+//! Finds nine planted hosts in a minute of backbone-like traffic and compares each estimate with the true count.
 //!
 //! Run it with `cargo run --release -p srlg --example detect`. The crate `srlg-traffic` generates the traffic and
 //! computes the exact counts. Everything that your own program needs is in `main` and `Run::slice`.
@@ -37,7 +37,7 @@ fn main() -> Result<(), Error> {
 #[derive(Default)]
 struct Run {
     last: Vec<SuperPoint>,
-    /// Exact cardinalities in the last window.
+    /// Hosts with their exact cardinalities in the last window.
     truth: Vec<(u32, u32)>,
     score: Score,
     packets: u64,
@@ -47,7 +47,7 @@ struct Run {
 }
 
 impl Run {
-    /// Ingests the packets of one slice, closes the slice, and compares the report with the exact counts.
+    /// Ingests the packets of one slice, closes the slice and compares the report with the exact counts.
     fn slice(
         &mut self,
         detector: &mut SlidingDetector,
@@ -118,7 +118,7 @@ impl Run {
     }
 }
 
-/// Returns the address family of an inside host.
+/// Returns the address family of an inside `host`.
 fn family(host: u32) -> Family {
     if host == inside_host(V6_HOST) { Family::V6 } else { Family::V4 }
 }

@@ -1,8 +1,9 @@
-//! Shares traffic among several GPUs and reports on all of it.
+//! Distributes traffic over several GPUs and reports the super points of all traffic.
 //!
-//! Each device has a detector and a thread. The first detector merges the deltas of the others and reports.
+//! Each device has a detector and a thread. The first detector merges the deltas of the others and produces the
+//! reports.
 //!
-//! Run it with `cargo run --release --example gpus -- cuda:0 cuda:1`. Without device names, it uses all GPUs.
+//! Run it with `cargo run --release --example gpus -- cuda:0 cuda:1`. Without device names, the example uses all GPUs.
 
 use std::process::ExitCode;
 use std::thread;
@@ -39,7 +40,7 @@ fn run(devices: &[Device]) -> Result<()> {
             let (host, cardinality, error) = (point.host, point.cardinality, point.std_error);
             println!("slice {slice}: {host} {cardinality:.0} ±{error:.0}");
         }
-        // For comparison, one detector sees all the traffic. Equal reports have equal bits.
+        // For comparison, one detector sees all the traffic. Its reports are equal bit for bit.
         witness.ingest(&pairs)?;
         different += u64::from(witness.close_slice()? != report);
     }
@@ -52,14 +53,14 @@ fn run(devices: &[Device]) -> Result<()> {
     Ok(())
 }
 
-/// Opens a detector on each device. Detectors can merge only if their sizes, seed and window are equal.
+/// Opens a detector on each device. Detectors can be merged only if their sizes, seed and window are equal.
 fn open(devices: &[Device]) -> Result<Vec<SlidingDetector>> {
     let config = Config { threshold: 1024, window: WINDOW, ..Config::default() };
     let open = |&device| SlidingDetector::new(config, device).with_context(|| format!("{device}"));
     devices.iter().map(open).collect()
 }
 
-/// Opens a detector on each GPU, or two on the CPU if there is no GPU.
+/// Opens a detector on each GPU, or two detectors on the CPU if there is no GPU.
 fn all_gpus() -> Result<Vec<SlidingDetector>> {
     let mut detectors = Vec::new();
     loop {
@@ -77,7 +78,8 @@ fn all_gpus() -> Result<Vec<SlidingDetector>> {
     }
 }
 
-/// Shares the pairs of `slice` among the detectors and closes it. A detector that fails is removed from the list.
+/// Distributes the pairs of `slice` over the detectors and closes the slice. A detector that fails is removed from the
+/// list.
 fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result<SliceReport> {
     let mut unheard = 1; // Number of slices of the other detectors that the first one has not merged.
     while !all.is_empty() {
@@ -85,7 +87,7 @@ fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result
             Ok(report) => return Ok(report),
             Err(failure) => failure,
         };
-        // The remaining detectors ingest the slice again. A repeated pair counts once.
+        // The remaining detectors ingest the slice again, because a repeated pair counts only once.
         let device = all.remove(number).device();
         eprintln!(
             "gpus: {device} failed in slice {slice}: {error}; the other devices take over its pairs"
@@ -98,7 +100,7 @@ fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result
     bail!("cannot close slice {slice}: all devices have failed")
 }
 
-/// Returns the report on all traffic, or the number of the detector that failed and its error.
+/// Returns the report on all traffic. If a detector fails, returns its number and the error instead.
 fn try_close(
     all: &mut [SlidingDetector],
     slice: u64,
@@ -119,7 +121,7 @@ fn try_close(
             };
             threads.push((number, scope.spawn(give)));
         }
-        // This thread runs the first detector, which merges the deltas of the others and reports.
+        // This thread runs the first detector, which merges the deltas of the others and produces the report.
         first.ingest(part(0)).map_err(of_first)?;
         for (number, thread) in threads {
             let delta =
@@ -130,8 +132,8 @@ fn try_close(
     })
 }
 
-/// Returns the packets of a network of 1,024 hosts and of a flood, in which three hosts each get 400 new sources per
-/// slice.
+/// Returns the packets of a network of 1,024 hosts and of a flood. In the flood, each of three hosts receives packets
+/// from 400 new sources per slice.
 fn traffic(slice: u64) -> Vec<IpPair> {
     let packet = |number: u32| {
         let peer = (slice as u32 * PACKETS + number).wrapping_mul(0x9e37_79b9);

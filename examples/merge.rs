@@ -1,4 +1,4 @@
-//! Merges two sites, which together find a host that neither finds alone.
+//! Merges the data of two sites to find a host that neither site finds alone.
 //!
 //! Run it with `cargo run --release --example merge`.
 
@@ -8,7 +8,7 @@ use std::ops::Range;
 use srlg::state::Delta;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
-/// Returns the contacts of one inside host with the numbered `peers`.
+/// Returns the contacts of one inside host with `peers`, given by number.
 fn contacts(peers: Range<u32>) -> Vec<IpPair> {
     let host = Ipv4Addr::new(10, 0, 0, 1);
     let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);
@@ -25,7 +25,8 @@ fn print(site: &str, report: &SliceReport) {
 }
 
 fn main() -> Result<(), Error> {
-    // Detectors can merge only if their sizes, seed and window are equal. These report hosts with 1,024 peers or more.
+    // Detectors can be merged only if their sizes, seed and window are equal. These detectors report hosts with 1,024
+    // peers or more.
     let config = Config { threshold: 1024, window: 60, ..Config::default() };
     let detector = || SlidingDetector::new(config, Device::Auto);
     let (mut west, mut east, mut centre, mut witness) =
@@ -41,7 +42,7 @@ fn main() -> Result<(), Error> {
 
     // At the end of a slice, each site sends the changes of that slice as bytes, over any network.
     let messages = [west.delta(1)?.to_bytes()?, east.delta(1)?.to_bytes()?];
-    // Here they arrive twice and in another order, which does not change the result.
+    // Here the messages arrive twice and in a different order, which does not change the result.
     for bytes in messages.iter().chain(messages.iter().rev()) {
         let delta = Delta::from_bytes(bytes, centre.params())?;
         centre.merge_delta(&delta)?;

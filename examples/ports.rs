@@ -1,4 +1,4 @@
-//! Detects port scans by counting pairs of address and port as peers.
+//! Detects port scans by counting pairs of an address and a port as peers.
 //!
 //! A peer need not be a host. Here it is an address and a port, hashed to 64 bits. A host that tries 5,000 ports of one
 //! machine therefore has 5,000 peers.
@@ -18,7 +18,8 @@ type Connection = (IpAddr, IpAddr, u16);
 
 fn main() -> Result<(), Error> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Auto)?;
-    // The key is random and secret. Nodes that merge need the same key, so they use a hasher with a common seed.
+    // The hash key is random and secret. Nodes whose data is merged need the same key, so they would need a hasher with
+    // a common seed.
     let keyed = RandomState::new();
     let mut truth: BTreeMap<IpAddr, HashSet<(IpAddr, u16)>> = BTreeMap::new();
     let mut pairs = Vec::new();

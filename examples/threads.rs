@@ -12,10 +12,10 @@ use srlg::{Config, Device, Error, IpPair, SlidingDetector};
 /// Number of receiving threads, for example one per queue of a network card.
 const RECEIVERS: u32 = 3;
 
-/// Pairs that a feed can buffer while a slice is being closed. A thread whose feed is full waits.
+/// Number of pairs that a feed can buffer while a slice is being closed. If its feed is full, a thread waits.
 const CAPACITY: usize = 100_000;
 
-/// Receives one share of a scan: 2,000 targets, 20 every millisecond.
+/// Receives one part of a scan: 2,000 targets, with 20 new targets every millisecond.
 fn receive(number: u32, mut feed: Feed) -> Result<(), Error> {
     let scanner = Ipv4Addr::new(10, 0, 0, 1);
     let target = |n| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 18, 0, 0)) + n);
@@ -40,7 +40,8 @@ fn main() -> Result<(), Error> {
     // This thread owns the detector and closes a slice every 20 milliseconds.
     let mut received_all = false;
     while !received_all {
-        // This is checked before the close, so that the last report covers everything that was received.
+        // The threads are checked before the slice is closed, so that the last report covers everything that was
+        // received.
         received_all = receivers.iter().all(JoinHandle::is_finished);
         thread::sleep(Duration::from_millis(20));
         let report = detector.close_slice()?;

@@ -1,4 +1,5 @@
-//! Sets the soname of the shared library. Its number changes whenever older programs can no longer use the library.
+//! Sets the soname of the shared library. The number in the soname changes whenever older programs can no longer use
+//! the library.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

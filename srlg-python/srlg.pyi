@@ -180,7 +180,7 @@ class Health:
 
 @final
 class Report:
-    """The super points of the window that ends with one slice, the largest first."""
+    """The super points of the window that ends with one slice, with the largest first."""
 
     @property
     def slice(self) -> int: ...

@@ -1,4 +1,4 @@
-//! Examples of the documentation, which run as tests.
+//! Examples from the documentation, which run as tests.
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

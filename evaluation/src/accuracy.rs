@@ -1,12 +1,13 @@
 //! The command `accuracy`, which compares a detector with the exact answer, window by window.
 //!
-//! Each stream of traffic goes through a detector and the oracle. Once the window is full, every report is scored.
-//! Candidates come from the detector and never from the exact answer. A host that is not reported was not a candidate,
-//! or its estimate was too low.
+//! A detector and an exact counter process each stream of traffic. Once the window is full, every report is scored.
+//! Candidates come from the detector and never from the exact answer. A host is therefore missing from a report if it
+//! was not a candidate, or if its estimate was too low.
 //!
 //! False rates are means over the windows with a super point, with equal weight for each window. The probability of
-//! missing a host of θ is the mean of the probabilities in the reports. All other figures are computed over all windows
-//! together. A figure that a stream does not have is null in JSON, and is left out of the mean over streams.
+//! missing a host with θ peers is the mean of the probabilities in the reports. All other figures are computed over all
+//! windows together. If a stream does not have a figure, the figure is null in JSON and is left out of the mean over
+//! streams.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -31,7 +32,7 @@ use crate::study::{Form, Study, Sweep};
 use crate::system::points;
 use crate::table::{Table, short};
 
-/// Columns of the results. The table of `--row` leaves out columns without a heading.
+/// Columns of the results. The table of `--row` omits columns without a heading.
 const COLUMNS: &[Column] = &[
     Column::percent("TFR").metric("tfr_mean", "%"),
     Column::percent("").metric("tfr_max", "%"),
@@ -55,7 +56,7 @@ pub(crate) struct Accuracy {
     /// Number of scored windows
     #[arg(long, default_value = "8", value_parser = number::count)]
     windows: u32,
-    /// Slices from one scored window to the next
+    /// Number of slices from one scored window to the next
     #[arg(long, default_value = "13", value_parser = number::count)]
     stride: u32,
     #[command(flatten)]
@@ -105,7 +106,7 @@ pub(crate) fn run(options: &Accuracy) -> Result<()> {
 /// Returns the figures of one stream of traffic.
 fn stream(options: &Accuracy, seed: u64, slices: u32, bar: &ProgressBar) -> Result<Row> {
     let Synthetic { window, threshold, traffic, .. } = options.synthetic;
-    // The load is per 300 slices. For windows of another length it is a guess.
+    // The load is per 300 slices. For another window length, the load per window is a guess.
     let sizes = options.synthetic.config(options.sizes.preset);
     let config = Config { seed, ..options.sizes.config(sizes, options.load)? };
     let mut detector = SlidingDetector::new(config, Device::Auto)?;
@@ -137,19 +138,19 @@ struct Tally {
     super_points: u64,
     /// Errors of hosts with θ to 4θ peers.
     low: Errors,
-    /// Errors of hosts with 4θ peers or more. The lower bound is the estimate of hosts beyond range.
+    /// Errors of hosts with 4θ peers or more. For a host beyond range, the lower bound is used as its estimate.
     high: Errors,
-    /// Super points that were not candidates: the finder missed them, and they were not reported in the window before.
+    /// Super points that were not candidates: the finder missed them, and the previous report did not contain them.
     no_candidates: u64,
-    /// Sum of the probabilities in the reports that the finder misses a host of θ.
+    /// Sum over all reports of the probability that the finder misses a host with θ peers.
     miss_probability: f64,
     overloaded: u32,
     candidates: usize,
-    /// Time spent on tallies and estimates of candidates.
+    /// Time that the closes spent on tallies and estimates of candidates.
     estimation: Duration,
 }
 
-/// Relative errors of estimates, and how often the stated interval contained the true value.
+/// Sums of the relative errors of estimates, and the number of stated intervals that cover the true value.
 #[derive(Default)]
 pub(crate) struct Errors {
     pub(crate) count: f64,
@@ -174,7 +175,7 @@ impl Errors {
 }
 
 impl Tally {
-    /// Estimates the super points of the window, closes the slice, and scores the report.
+    /// Estimates the super points of the window, closes the slice and scores the report.
     fn score(
         &mut self,
         detector: &mut SlidingDetector,
@@ -204,7 +205,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns a cell for each of the [`COLUMNS`], for this number of windows.
+    /// Returns a cell for each of the [`COLUMNS`], for results of this number of windows.
     fn cells(&self, windows: f64) -> Vec<Cell> {
         let Self { rates, low, high, .. } = self;
         let has_super_points = self.super_points > 0;
@@ -245,7 +246,7 @@ fn print(options: &Accuracy, results: &Results) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a table with the settings, and the means of all columns with a heading.
+/// Returns a table of the settings and the means of all columns with a heading.
 fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)>) -> Table {
     let means = means.filter(|(column, _)| !column.heading.is_empty());
     let means = means.map(|(column, mean)| (column.heading, format!("{mean} %")));
@@ -264,7 +265,7 @@ fn row(options: &Accuracy, means: impl Iterator<Item = (&'static Column, String)
     table
 }
 
-/// Returns the mean, with its standard error if there are enough values.
+/// Returns the mean, with its standard error if there are at least two values.
 fn mean(values: &[f64]) -> String {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -286,7 +287,7 @@ mod tests {
     fn a_mean_of_streams_has_their_standard_error() {
         assert_eq!(mean(&[]), "none");
         assert_eq!(mean(&[0.5]), "0.500");
-        // Deviations of 1, 0 and 1 have a variance of 1. The variance of the mean is a third of it.
+        // Deviations of 1, 0 and 1 have a variance of 1. The variance of the mean is a third of 1.
         assert_eq!(mean(&[1.0, 2.0, 3.0]), "2.000 ± 0.577");
     }
 }

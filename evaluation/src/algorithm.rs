@@ -1,7 +1,8 @@
-//! `algorithm`: the pictures of docs/algorithm.md, drawn from the arrays of a small detector.
+//! The command `algorithm`, which draws the pictures of docs/algorithm.md from the arrays of a small detector.
 //!
-//! [`state`] makes the traffic and the arrays, and recovers from them what the pictures show. [`pictures`] draws. Both
-//! depend on the seed alone, so the same seed gives the same bytes. The page quotes numbers of the default seed.
+//! [`state`] generates the traffic, fills the arrays, and recovers the values that the pictures show. [`pictures`]
+//! draws the pictures. Both depend on the seed alone, so the same seed gives the same bytes. The page quotes numbers of
+//! the default seed.
 
 mod pictures;
 mod state;
@@ -22,7 +23,7 @@ pub(crate) struct Algorithm {
     /// Seed of the traffic and of the hashes
     #[arg(long, default_value = "4", value_parser = number::integer)]
     seed: u64,
-    /// Repeat the example with this many seeds, and print how its estimates compare with the truth
+    /// Repeat the example with this many seeds, and compare its estimates with the true values
     #[arg(long, default_value = "0", value_parser = number::integer)]
     trials: u64,
     /// Folder for cells.svg, line.svg and survival.svg
@@ -45,7 +46,7 @@ pub(crate) fn run(options: &Algorithm) -> Result<()> {
     writeln!(io::stdout(), "{text}").context("cannot write to standard output")
 }
 
-/// Compares the estimates of the seeds from 1 on with the truth.
+/// Compares the estimates with the true values, for seeds from 1 to `trials`.
 fn trials(trials: u64) -> Result<String> {
     let (mut sum, mut squares, mut std_errors, mut covered) = (0.0, 0.0, 0.0, 0);
     for seed in 1..=trials {

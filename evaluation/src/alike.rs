@@ -1,10 +1,11 @@
 //! The command `alike`, which measures misses of the finder and the duration of a close when the load is spread evenly
 //! over hosts.
 //!
-//! A backbone has few large hosts and very many small ones. Here all hosts have the same number of peers, like a busy
-//! /16, a million customers of a provider, or a flood of single contacts. Among them, hosts with exactly θ peers are
-//! planted. For each number of hosts and each load, contacts are spread evenly over the slices of a window, which is
-//! then closed. Some more slices follow. Misses are counted at the first close, when no earlier report has kept a host.
+//! A backbone has few large hosts and very many small ones. Here, all hosts have the same number of peers. Examples are
+//! a busy /16, a million customers of a provider, and a flood of single contacts. Hosts with exactly θ peers are
+//! planted among them. For each number of hosts and each load, contacts are spread evenly over the slices of a window.
+//! Misses are counted when the last slice of this window closes, because no earlier report has kept a host. Some more
+//! slices follow to measure the duration of a close.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -82,7 +83,7 @@ struct Traffic<'a> {
 
 struct Outcome {
     first: SliceReport,
-    /// Planted hosts whose estimate reaches θ, and the number of them that were not reported.
+    /// Number of planted hosts whose estimate reaches θ, followed by the number of these that were not reported.
     high: usize,
     missed: usize,
     close_ms: Sample,
@@ -159,7 +160,7 @@ impl Traffic<'_> {
         Ok(high)
     }
 
-    /// Returns the pairs of a slice: its share of the load, from random hosts.
+    /// Returns the pairs of a slice: its part of the load, from random hosts.
     fn background(&self, slice: u32) -> Vec<IpPair> {
         let until = |slice: u32| u64::from(self.load) * u64::from(slice) / u64::from(self.window);
         let pair = |number: u64| {
@@ -170,12 +171,12 @@ impl Traffic<'_> {
         (until(slice)..until(slice + 1)).map(pair).collect()
     }
 
-    /// Returns the contacts of the planted hosts in a slice. In any window each host has θ contacts, spread evenly over
-    /// the slices.
+    /// Returns the contacts of the planted hosts in a slice. In any window, each host has θ contacts, spread evenly
+    /// over the slices.
     fn planted(&self, slice: u32) -> Vec<IpPair> {
         let until = |place: u64| place * u64::from(self.threshold) / u64::from(self.window);
         let contacts = |number: u32| {
-            // Each host starts at another slice, and has the same contacts in every window.
+            // Each host starts at a different slice and has the same contacts in every window.
             let place = u64::from((slice + number) % self.window);
             let peer = move |contact: u64| mix(u64::from(number) << 32 | contact) as u32;
             (until(place)..until(place + 1)).map(move |contact| IpPair {
@@ -193,7 +194,7 @@ impl Outcome {
         let (health, family) = (&first.health.finder, traffic.options.family);
         let miss_probability = missed::at_threshold(health, family);
         let found_from = missed::found_from(health, family);
-        // The smallest number of cells of a candidate, and the share of the cells in use.
+        // These are the minimum number of cells of a candidate, and the share of the cells in use.
         let (asked, in_use) = match &health.fill {
             FinderFill::Cells { c_min, in_use, .. } => (*c_min, *in_use),
             FinderFill::Rsra { hot_weight, hot_shares } => (*hot_weight, hot_shares[0]),

@@ -2,8 +2,8 @@
 //! tags.
 //!
 //! A step of a [sweep](sweeps) is one setting of traffic. All configurations of the step process the same streams. At
-//! the end of the window, all of them estimate the same hosts, which the exact answer determines. Errors are therefore
-//! errors of estimates alone. False rates are those of the reports.
+//! the end of the window, each configuration estimates the same hosts, which the exact answer selects. The errors are
+//! therefore errors of the estimates, without misses of the finder. False rates are computed from the reports.
 
 mod sweeps;
 
@@ -26,14 +26,14 @@ use crate::study::{CommandLine, FolderOptions, Study};
 use crate::system;
 use sweeps::{Entrant, Setting, Step};
 
-/// Standard errors on each side of a mean that make a 95 % interval.
+/// Number of standard errors on each side of a mean that make a 95 % interval.
 const INTERVAL: f64 = 1.96;
 
 const RMSE: Column = Column::percent("RMSE").metric("rmse", "%");
 const BIAS: Column = Column::signed("bias").metric("bias", "%");
 const FALSE: Column = Column::percent("TFR").metric("tfr_mean", "%");
 
-/// Columns of the sweep over cardinalities, which has a single false rate for all of them.
+/// Columns of the sweep over cardinalities. This sweep has a single false rate, so the rate has no chart.
 const OF_CARDINALITIES: &[Column] =
     &columns(BIAS.chart_of("bias", "mean relative error, %", Scale::Linear), FALSE);
 const OF_OTHERS: &[Column] =
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
 }
 
 struct Outcome {
-    /// Errors by band of cardinality.
+    /// Errors, with one entry per band of cardinality.
     errors: Vec<Errors>,
     rates: MeanRates,
     memory_bytes: usize,
@@ -134,7 +134,7 @@ fn add_stream(step: &Step, seed: u64, outcomes: &mut [Outcome]) -> Result<()> {
     Ok(())
 }
 
-/// Selects the first hosts of each band by address, which is independent of their traffic.
+/// Selects the first hosts of each band in order of address, which is independent of their traffic.
 fn asked(setting: &Setting, exact: &ExactWindow) -> Vec<Vec<(Address, u32)>> {
     let hosts = |band: &Range<u32>| {
         let hosts = exact.super_points(band.start).into_iter();
@@ -172,7 +172,7 @@ impl Outcome {
     }
 }
 
-/// Returns the geometric middle of a band.
+/// Returns the geometric mean of the ends of a band.
 fn middle(band: &Range<u32>) -> f64 {
     libm::sqrt(f64::from(band.start) * f64::from(band.end))
 }
@@ -189,7 +189,7 @@ fn with_interval(mean: Option<Mean>) -> Cell {
     Cell::ratio(mean.map(|mean| mean.value)).within(half)
 }
 
-/// Returns the RMSE. With m normal errors, its standard error is the RMSE divided by sqrt(2 m).
+/// Returns the RMSE. With m normally distributed errors, its standard error is the RMSE divided by sqrt(2 m).
 fn rmse(errors: &Errors) -> Option<Mean> {
     let value = libm::sqrt(errors.mean(errors.squares)?);
     Some(Mean { value, half: INTERVAL * value / libm::sqrt(2.0 * errors.count) })
@@ -247,9 +247,9 @@ mod tests {
 
     #[test]
     fn intervals_shrink_with_the_root_of_the_hosts() {
-        // Relative errors of +10 % and -10 %, in equal numbers.
+        // The relative errors are +10 % and -10 %, in equal numbers.
         let errors = |count: f64| Errors { count, sum: 0.0, squares: count / 100.0, covered: 0.0 };
-        // The bound allows four roundings of numbers below 1.
+        // The bound allows four rounding errors of numbers below 1.
         let Mean { value, half } = rmse(&errors(50.0)).unwrap();
         assert_abs_diff_eq!(value, 0.1, epsilon = 4.0 * f64::EPSILON);
         assert_abs_diff_eq!(half, 0.0196, epsilon = 4.0 * f64::EPSILON);

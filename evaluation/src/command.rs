@@ -1,6 +1,6 @@
-//! The command line. It measures detectors, repeats the experiments of the paper, and converts traffic to files.
+//! The command line. It measures detectors, repeats the experiments of the paper and converts traffic to files.
 //!
-//! An error is one line on the standard error and exit status 2. It leaves no incomplete file behind.
+//! An error is reported in one line on the standard error, with exit status 2. No incomplete file remains.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::scale::{self, Scale};
 use crate::speed::{self, Speed};
 use crate::traces::{self, Traces};
 
-/// Options that do not change figures.
+/// Options that do not change the figures.
 const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
 
 /// Synthetic and recorded traffic for measuring srlg. Numbers take the suffixes k, M and G.
@@ -40,11 +40,11 @@ pub(crate) struct Cli {
 enum Command {
     /// Compare a detector with the exact answer on synthetic backbone traffic
     Accuracy(Accuracy),
-    /// Measure what the finder misses, and how long a close takes, when all hosts are alike
+    /// Measure misses of the finder and the duration of a close when all hosts are alike
     Alike(Alike),
-    /// Measure the errors of hosts from θ to ten million peers
+    /// Measure the errors of hosts with θ to ten million peers
     Giants(Giants),
-    /// Check the promises of the size planner, or print a table of its plans
+    /// Check the guarantees of the size planner, or print a table of its plans
     Plans(Plans),
     /// Compare srlg with common alternatives: accuracy, memory and time on the same traffic
     Peers(Peers),
@@ -64,7 +64,7 @@ enum Command {
     Picture(Picture),
     /// Draw the pictures of docs/algorithm.md from the arrays of a small detector
     Algorithm(Algorithm),
-    /// Measure the figures of docs/ again, and write them into their pages
+    /// Measure the figures of docs/ again and write them into their pages
     Report(Report),
     /// Write synthetic backbone traffic: packets from inside hosts to their peers
     Generate(Generate),
@@ -78,7 +78,7 @@ enum Command {
     },
 }
 
-/// Runs the command in the arguments of the process, and returns its exit status.
+/// Runs the command that the process arguments name and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {
@@ -118,7 +118,7 @@ fn repeating(instead: &[(&str, &str)]) -> String {
     format!("cargo run --release -p srlg-evaluation -- {name}{}", options.collect::<String>())
 }
 
-/// Returns an option with its value, which may be the default. Without a value it is `None`.
+/// Returns an option with its value, which may be the default. Returns `None` if the option has no value.
 fn option(argument: &Arg, matches: &ArgMatches, instead: &[(&str, &str)]) -> Option<String> {
     let (id, long) = (argument.get_id().as_str(), argument.get_long()?);
     if let Some((_, value)) = instead.iter().find(|(option, _)| *option == long) {

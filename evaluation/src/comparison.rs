@@ -1,8 +1,9 @@
-//! `peers`: srlg beside what users have today, on the same traffic.
+//! The command `peers`, which compares srlg with common alternatives on the same traffic.
 //!
-//! The truth of every slice is found once; then one system follows the other, as together they would not fit into memory.
-//! The traffic is made again from its seed for each, so that no two systems share the caches. Every system takes the same
-//! packets, closes every slice, and is scored against the same truth. A value that does not exist is `-` or null, never 0.
+//! The exact answer of every slice is computed once. The systems then run one after the other, because together they do
+//! not fit into memory. The traffic is generated again from its seed for each system, so that no two systems share the
+//! caches. Every system ingests the same packets, closes every slice, and is scored against the same answer. A value
+//! that does not exist is printed as `-` or null, never as 0.
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
@@ -21,10 +22,10 @@ use crate::system::{Srlg, System};
 use crate::table::{machine, short};
 use crate::track::{Quality, Track, Window};
 
-/// Longest window: a ring of more sketches would have no memory left for each.
+/// Maximum number of slices per window. A ring of more sketches would have almost no memory for each.
 const LONGEST_WINDOW: u32 = 10_000;
 
-/// Looks at the memory per window: some systems take long to count it.
+/// Number of memory measurements per window. It is small, because some systems need long to compute their memory.
 const LOOKS: u32 = 4;
 
 const COLUMNS: &[Column] = &[
@@ -41,12 +42,12 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Peers {
-    /// Distinct pairs per 300 slices, about
+    /// Approximate number of distinct pairs per 300 slices
     #[arg(long, default_value = "500k", value_parser = number::count)]
     load: u32,
     #[command(flatten)]
     synthetic: Synthetic,
-    /// Windows of traffic, one after the other
+    /// Number of consecutive windows of traffic
     #[arg(long, default_value = "2", value_parser = number::count)]
     windows: u32,
     #[command(flatten)]
@@ -55,21 +56,21 @@ pub(crate) struct Peers {
 
 enum Contender {
     Srlg(Preset),
-    /// A plan of srlg for the load, in this many bytes.
+    /// A plan of srlg for the load, with this many bytes of recorders.
     Planned(usize),
     Table(Peer),
     /// A sketch with this many times the memory of srlg's default.
     Times(Peer, usize),
-    /// A sketch with this many bytes.
+    /// A sketch with this many bytes of memory.
     Sketch(Peer, usize),
 }
 
-/// Little memory, in bytes, and the least that an RGS-Sketch was measured with in its paper's successors.
+/// Memory budgets of sketches, in bytes: a small one, and the smallest one with which later papers measure RGS-Sketch.
 const LITTLE: usize = 4_000_000;
 const LEAST: usize = 500_000;
 
-/// The super points of every window that ends in the stream: the first one ends with
-/// slice `window`, where slices count from 1.
+/// Super points of every full window of the stream. The first window ends with slice `window`, where slices are
+/// numbered from 1.
 type Truth = Vec<Vec<(Address, u32)>>;
 
 pub(crate) fn run(options: &Peers, line: CommandLine) -> Result<()> {
@@ -127,7 +128,7 @@ impl Peers {
         let mut details = self.synthetic.details();
         details.extend(details!(self => load, windows; "super_points": super_points));
         Results {
-            heading: format!("Beside what users have today, {place}"),
+            heading: format!("Comparison with common alternatives, {place}"),
             place,
             setting: format!(
                 "{super_points} super points in all {windows} windows together; {}",
@@ -161,16 +162,16 @@ fn truth(options: &Peers, slices: u32) -> Truth {
     truth
 }
 
-/// Sends the traffic through a system, and returns its row.
+/// Processes the traffic with a system and returns its row.
 ///
-/// Clocks run from the first full window on: before it tables grow and windows are short, which no running system sees
-/// again. Times are medians.
+/// Times are medians over the slices from the first full window onwards. Earlier slices are left out, because tables
+/// still grow and windows are not yet full.
 fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Row {
     let Synthetic { window, threshold, .. } = options.synthetic;
     let (mut track, mut memory_bytes) = (Track::new(system), 0);
     for (slice, packets) in (1..).zip(options.slices()) {
         track.ingest(&packets);
-        // Before the close, after which some begin a new window.
+        // The memory is measured before the close, because some systems start a new window there.
         if slice % window.div_ceil(LOOKS) == 0 || slice % window == 0 {
             memory_bytes = memory_bytes.max(track.system.memory_bytes());
         }
@@ -181,7 +182,7 @@ fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBa
         bar.inc(1);
     }
     let every = Quality::of(&track.windows);
-    // At the ends of slices k, 2k and so on a system that starts anew every k slices has seen a whole window.
+    // A system that restarts every k slices has seen a whole window at the ends of slices k, 2k and so on.
     let whole = Quality::of(track.windows.iter().step_by(window as usize));
     let [ingest_ms, mpairs_per_s, close_ms] = medians(&track.windows);
     let name = track.system.name();
@@ -200,7 +201,7 @@ fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBa
     Row::new(vec![name], cells, details)
 }
 
-/// Medians: milliseconds of ingest per slice, millions of packets per second, milliseconds per close.
+/// Returns three medians: milliseconds of ingest per slice, millions of packets per second, and milliseconds per close.
 fn medians(windows: &[Window]) -> [f64; 3] {
     let median = |of: fn(&Window) -> f64| Sample::of(windows.iter().map(of)).median;
     let per_packet = median(|it| it.ingest / it.packets.max(1) as f64);
@@ -221,7 +222,7 @@ mod tests {
             close,
             ..Window::default()
         });
-        // 10, 0.1 and 15 packets per millisecond; a division and a product round.
+        // The rates are 10, 0.1 and 15 packets per millisecond. A division and a product are each rounded.
         for (median, expected) in medians(&windows).into_iter().zip([2.0, 0.01, 20.0]) {
             assert_relative_eq!(median, expected, max_relative = 4.0 * f64::EPSILON);
         }

@@ -1,4 +1,4 @@
-//! Ingest of pairs into systems: by address family, in batches, and from several threads.
+//! Ingest of pairs into systems by address family, in batches, and from several threads.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use srlg_host::SlidingDetector;
 use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, FamilyPairs};
 
-/// A feeder of pairs into detectors. It gives the hosts addresses of a family, and their numbers stay those of the
+/// A feeder of pairs into detectors. It converts the hosts to addresses of a family, and keeps the host numbers of the
 /// exact answer.
 pub(crate) struct Feeder {
     family: Family,
@@ -24,7 +24,7 @@ impl Feeder {
         self.ingest_late(detector, pairs, 0)
     }
 
-    /// Ingests `pairs`, which are from `slices_late` slices ago.
+    /// Ingests `pairs`, which are `slices_late` slices old.
     pub(crate) fn ingest_late(
         &mut self,
         detector: &SlidingDetector,
@@ -40,7 +40,7 @@ impl Feeder {
     }
 }
 
-/// Returns `pairs` with hosts of `family`, in batches of `len`, as a program collects them.
+/// Returns `pairs` with hosts of `family`, in batches of `len` pairs, as an application collects them.
 pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairBatch> {
     let batch = |pairs: &[IpPair]| {
         let mut batch = PairBatch::new();
@@ -50,7 +50,7 @@ pub(crate) fn batches(family: Family, pairs: &[IpPair], len: usize) -> Vec<PairB
     pairs.chunks(len).map(batch).collect()
 }
 
-/// Runs `work` on all shares at once, each on its own thread. One of them is the calling thread.
+/// Runs `work` on all shares in parallel, each on a separate thread. One of the threads is the calling thread.
 pub(crate) fn in_parallel<Share: Send>(
     shares: impl IntoIterator<Item = Share>,
     work: impl Fn(Share) -> Result<()> + Sync,
@@ -68,14 +68,15 @@ pub(crate) fn in_parallel<Share: Send>(
     })
 }
 
-/// Splits the pairs by a hash of their inside host, into one list for each of `shares` systems. The order stays.
+/// Splits the pairs by a hash of their inside host into `shares` lists, one per system. The order within a list is
+/// kept.
 pub(crate) fn split_by_host<'a>(
     pairs: impl IntoIterator<Item = &'a IpPair>,
     shares: u32,
 ) -> Vec<Vec<IpPair>> {
     let mut split = vec![Vec::new(); shares as usize];
     for pair in pairs {
-        // A multiplicative hash: its high bits depend on the whole address.
+        // The high bits of this multiplicative hash depend on the whole address.
         let hash = u64::from(pair.inside.wrapping_mul(0x9E37_79B1));
         split[((hash * u64::from(shares)) >> 32) as usize].push(*pair);
     }
@@ -112,7 +113,8 @@ mod tests {
         };
         assert_eq!(shares.iter().map(hosts).sum::<usize>(), hosts(&pairs));
         assert_eq!(shares.iter().map(Vec::len).sum::<usize>(), pairs.len());
-        // 1000 hosts in four shares are 250 each, with a deviation of 14 hosts of 40 pairs. The bound is five of them.
+        // With 1000 hosts in four shares, a share has 250 hosts with a standard deviation of 14. A host has 40 pairs.
+        // The bound is five standard deviations.
         assert!(shares.iter().all(|share| share.len().abs_diff(10_000) < 5 * 14 * 40));
     }
 }

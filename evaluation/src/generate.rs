@@ -1,9 +1,9 @@
 //! The commands `generate` and `convert`, which write traffic to files.
 //!
-//! A pcap file is little-endian, with microseconds. A packet has Ethernet, IPv4 and a UDP or TCP header, and 60 to 90
-//! of its bytes are captured. A packet depends only on its pair and time. Lengths and the IPv4 checksum are correct.
-//! UDP checksums are absent, which UDP allows. The TCP checksum cannot be correct, because it covers a payload that is
-//! not captured.
+//! A pcap file is little-endian, with timestamps in microseconds. A packet has an Ethernet header, an IPv4 header and a
+//! UDP or TCP header. Its first 60 to 90 bytes are captured. A packet depends only on its pair and time. Lengths and
+//! the IPv4 checksum are correct. UDP checksums are absent, which UDP allows. The TCP checksum cannot be correct,
+//! because it covers a payload that is not captured.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::Ipv4Addr;
@@ -133,7 +133,7 @@ fn write_csv_line(out: &mut Output, time_ms: u64, source: u32, destination: u32)
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
-/// Smallest Ethernet frame without its check sequence, in bytes.
+/// Minimum length of an Ethernet frame without its check sequence, in bytes.
 const SHORTEST: u32 = 60;
 const LONGEST_CAPTURED: u32 = 90;
 const LONGEST_ON_WIRE: u32 = 1514;
@@ -141,7 +141,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 pub(crate) fn write_pcap_header(out: &mut impl Write) -> io::Result<()> {
-    // The words are the magic of microseconds, version 2.4, zone and accuracy 0, the snap length, and Ethernet.
+    // The words are the magic number for microseconds, version 2.4, zone 0, accuracy 0, the snap length, and Ethernet.
     for word in [0xA1B2_C3D4, 4 << 16 | 2, 0, 0, LONGEST_CAPTURED, 1_u32] {
         out.write_all(&word.to_le_bytes())?;
     }
@@ -167,12 +167,12 @@ pub(crate) fn write_pcap_packet(
     out.write_all(&frame(pair, on_wire)[..captured as usize])
 }
 
-/// Returns the first bytes of a packet of `on_wire` bytes.
+/// Returns the captured bytes of a packet whose length is `on_wire` bytes.
 fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
     let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);
     let protocol = if below(4, name) == 0 { UDP } else { TCP };
     let mut frame = [0; LONGEST_CAPTURED as usize];
-    // Locally administered addresses of two routers, and the EtherType of IPv4.
+    // The frame starts with locally administered addresses of two routers and the EtherType of IPv4.
     frame[..ETHERNET].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0]);
     let (ip, transport) = frame[ETHERNET..].split_at_mut(IPV4);
     ip[0] = 0x45;
@@ -190,13 +190,13 @@ fn frame(pair: IpPair, on_wire: u32) -> [u8; LONGEST_CAPTURED as usize] {
             let length = on_wire as u16 - (ETHERNET + IPV4) as u16;
             transport[4..6].copy_from_slice(&length.to_be_bytes());
         }
-        // A header of 20 bytes, with an acknowledgement and a window of 64 KB.
+        // The TCP header has 20 bytes, the ACK flag, and a window of 64 KB.
         _ => transport[12..16].copy_from_slice(&[5 << 4, 0x10, 0xFF, 0xFF]),
     }
     frame
 }
 
-/// Returns the sum of RFC 1071, section 1, over the 16-bit words of a header.
+/// Returns the ones' complement sum of RFC 1071, section 1, over the 16-bit words of a header.
 fn ones_complement_sum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let sum: u32 = words.sum();
@@ -204,7 +204,7 @@ fn ones_complement_sum(header: &[u8]) -> u16 {
     ((folded & 0xFFFF) + (folded >> 16)) as u16
 }
 
-/// Returns a number below `bound` that depends only on `name`, by a multiplicative hash.
+/// Returns a number below `bound` that depends only on `name`, computed by a multiplicative hash.
 const fn below(bound: u32, name: u64) -> u32 {
     let bits = (name ^ name >> 29).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (((bits >> 32) * bound as u64) >> 32) as u32
@@ -220,7 +220,7 @@ mod tests {
     fn header_checksum_closes_the_sum() {
         for opposite in 0..1000 {
             let frame = frame(IpPair { opposite, ..PAIR }, 60 + opposite);
-            // A receiver sums the header with its checksum and expects all ones.
+            // A receiver sums the header including its checksum, and expects all ones.
             assert_eq!(ones_complement_sum(&frame[14..34]), 0xFFFF);
         }
     }

@@ -1,8 +1,9 @@
-//! The command `giants`, which measures errors from θ to ten million peers, and checks lower bounds.
+//! The command `giants`, which measures errors of hosts with θ to ten million peers and checks lower bounds.
 //!
-//! A detector processes two windows of background, pairs of random hosts at a constant rate, and its state is stored.
-//! Each trial restores this state and adds one host with distinct peers. They are spread evenly over the window, all in
-//! the running slice, or all in the oldest slice. A trial therefore has the background, and only one host of the study.
+//! A detector processes two windows of background traffic: pairs of random hosts, at a constant rate. Its state is then
+//! stored. Each trial restores this state and adds one host with distinct peers. The contacts are spread evenly over
+//! the window, all in the running slice, or all in the oldest slice. A trial therefore has the background and a single
+//! measured host.
 
 use anyhow::{Result, ensure};
 use clap::Args;
@@ -22,7 +23,7 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
-/// Number of the first measured host. Hosts of the background have smaller numbers.
+/// Number of the first measured host. Background hosts have smaller numbers.
 const FIRST: u32 = 0xc000_0000;
 
 const COLUMNS: &[Column] = &[
@@ -32,7 +33,7 @@ const COLUMNS: &[Column] = &[
     Column::decimals(2, "stated, %").metric("stated", "%"),
     Column::decimals(2, "interval of 95 % held, %").metric("coverage95", "%"),
     Column::decimals(0, "beyond range").metric("beyond", ""),
-    Column::decimals(0, "bounds above the truth").metric("bounds_above", ""),
+    Column::decimals(0, "bounds above the true value").metric("bounds_above", ""),
 ];
 
 #[derive(Args)]
@@ -77,22 +78,22 @@ enum Manner {
     Old,
 }
 
-/// A number of peers and a spread of contacts.
+/// A measured host: its number of peers, and the spread of its contacts.
 #[derive(Clone, Copy)]
 struct Giant {
     manner: Manner,
     cardinality: u32,
 }
 
-/// The outcome of the trials of one kind.
+/// The outcome of all trials of one kind.
 #[derive(Default)]
 struct Outcome {
     /// Errors of the estimates within range.
     errors: Errors,
-    /// Sum of the stated errors of these estimates, relative.
+    /// Sum of the relative standard errors that were stated with these estimates.
     stated: f64,
     beyond: u32,
-    /// Number of lower bounds of hosts beyond range that are above the true value.
+    /// Number of hosts beyond range whose lower bound is above the true value.
     above: u32,
 }
 
@@ -145,7 +146,7 @@ impl Giants {
         }
     }
 
-    /// Returns the option that determines the sizes of the detector.
+    /// Returns the options that determine the sizes of the detector.
     fn sizes(&self) -> String {
         let memory = self.memory.map(|bytes| format!("{} MB", bytes as f64 / 1e6));
         let lines = self.lines.map(|lines| format!("{lines} lines"));
@@ -154,7 +155,7 @@ impl Giants {
     }
 }
 
-/// Returns the state after two windows of background.
+/// Returns the state of the detector after two windows of background.
 fn background(options: &Giants, detector: &mut SlidingDetector) -> Result<Snapshot> {
     let Giants { load, window, seed, family, .. } = *options;
     let mut feeder = Feeder::new(family);
@@ -193,7 +194,7 @@ impl Giant {
     }
 }
 
-/// Returns peer number `contact` of `host`, by a bijection of 32 bits.
+/// Returns peer number `contact` of `host`, from a bijection on 32 bits.
 fn opposite(host: u32, contact: u32) -> u32 {
     let mut x = contact.wrapping_add(mix(host.into()) as u32);
     x = (x ^ x >> 16).wrapping_mul(0x7feb_352d);

@@ -1,8 +1,9 @@
 //! The command `growth`, which measures how time and memory grow with distinct pairs, slices in the window, and
 //! threads.
 //!
-//! Along a sweep, one parameter varies. All systems get equal pairs, one system after the other, each alone in memory,
-//! on the CPU. There is no row for a load or family without a measurement of the system.
+//! Along a sweep, one parameter varies. All systems ingest the same pairs on the CPU. They run one after the other, so
+//! that each is alone in memory. A table omits loads that are too large for a system and families that it does not
+//! support.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,7 @@ use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::system::{Srlg, System};
 use crate::table::{machine, short};
 
-/// Largest number of distinct pairs in a window. A `Stream` repeats itself after 2^32 pairs.
+/// Maximum number of distinct pairs in a window. A `Stream` repeats itself after 2^32 pairs.
 const MOST_PAIRS: u32 = 1_000_000_000;
 
 const INGEST: Column =
@@ -41,16 +42,17 @@ const INGESTS: &[Column] = &[INGEST, MEMORY];
 
 #[derive(Args)]
 pub(crate) struct Growth {
-    /// Largest number of distinct pairs in the window
+    /// Maximum number of distinct pairs in the window
     #[arg(long, default_value = "100M", value_parser = number::count)]
     most: u32,
-    /// Largest number of distinct pairs for the hash map of hash maps, which is slow and large
+    /// Maximum number of distinct pairs for the hash map of hash maps, which is slow and large
     #[arg(long, default_value = "30M", value_parser = number::count)]
     most_sets: u32,
-    /// Number of closes per setting, of which the median counts
+    /// Number of closes per setting, whose median is printed
     #[arg(long, default_value = "7", value_parser = number::count)]
     closes: u32,
-    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each); only IPv4 has the maps
+    /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each); maps are measured with
+    /// IPv4 only
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Seed of the traffic and of the hashes
@@ -67,13 +69,13 @@ pub(crate) struct Growth {
 #[derive(Clone, Copy)]
 struct Step {
     system: Option<Peer>,
-    /// Place on the x axis.
+    /// Position on the x axis.
     x: u32,
     /// Number of distinct pairs in the window.
     load: u32,
     window: u32,
     threads: u32,
-    /// Whether slices are closed, or pairs are only ingested.
+    /// Whether slices are closed. If not, pairs are only ingested.
     closes: bool,
 }
 
@@ -113,15 +115,15 @@ impl Growth {
         );
         if self.family == Family::V4 {
             text += &format!(
-                " The hash map of hash maps is left out above {} pairs. With several threads, all of them \
-                 share one detector, and each thread has its own map with its own hosts.",
+                " The hash map of hash maps is left out above {} pairs. With several threads, all threads \
+                 share one detector, but each thread has a separate map with separate hosts.",
                 short(self.most_sets),
             );
         }
         text
     }
 
-    /// Returns all sweeps. With `quick`, they are tiny.
+    /// Returns all sweeps. If `quick` is set, the sizes are tiny.
     fn sweeps(&self) -> Vec<Sweep<Step>> {
         let (load, window) = if self.quick { (20_000, 10) } else { (2_000_000, 60) };
         let (least, most) = if self.quick { (10_000, 30_000) } else { (100_000, self.most) };
@@ -144,8 +146,8 @@ impl Growth {
         ]
     }
 
-    /// Returns a sweep of every system over all `places`, except loads that are too large for it and families that it
-    /// does not support.
+    /// Returns a sweep of every system over all `places`. Loads that are too large for a system and families that it
+    /// does not support are omitted.
     fn sweep(
         &self,
         place: &str,
@@ -169,7 +171,7 @@ impl Growth {
     }
 }
 
-/// Adds the row of a step, the stages of its close to their chart, and the growth along the sweep so far.
+/// Adds the row of a step, the stages of its close to their chart, and the growth along the sweep up to this step.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
     let details = details!(step => load, window, threads; "system": name);
@@ -206,7 +208,8 @@ impl Close {
     }
 }
 
-/// Returns a line with the growth of the charted values of a system along the sweep, if there are two rows or more.
+/// Returns a line with the growth of a system's charted values along the sweep. The line is empty if there are fewer
+/// than two rows.
 fn growth(results: &Results, system: &str) -> String {
     let rows: Vec<_> = results.rows.iter().filter(|row| row.names[0] == system).collect();
     let [first, .., last] = rows[..] else { return String::new() };
@@ -224,7 +227,7 @@ fn growth(results: &Results, system: &str) -> String {
     )
 }
 
-/// Returns the stage that takes most of a close.
+/// Returns a text that names the stage with the largest part of a close.
 fn longest(close: &Cell) -> Option<String> {
     let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
     let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
@@ -236,7 +239,7 @@ const PAIRS_PER_CALL: usize = 1 << 14;
 /// Number of pairs that are generated between two measurements.
 const PAIRS_PER_BLOCK: usize = 1 << 20;
 
-/// The medians of the costs of a system.
+/// Medians of the costs of a system.
 struct Cost {
     ingest_ns: f64,
     /// The cost of a close, or `None` if nothing was closed.
@@ -277,7 +280,7 @@ impl Trial<'_> {
         })
     }
 
-    /// Measures consecutive slices of a full window, each of which is closed.
+    /// Fills the window, then measures consecutive slices and closes each of them.
     fn slices(mut self) -> Result<Cost> {
         let mut system = self.system()?;
         let pairs = (self.step.load / self.step.window).max(1) as usize;
@@ -304,7 +307,7 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: Some(close), memory_bytes })
     }
 
-    /// Ingests `pairs` pairs, and returns the time that the system took.
+    /// Ingests `pairs` pairs and returns the time that the system took.
     fn ingest(&mut self, system: &mut dyn System, pairs: usize) -> Duration {
         let mut time = Duration::ZERO;
         let mut left = pairs;
@@ -322,7 +325,7 @@ impl Trial<'_> {
         time + start.elapsed()
     }
 
-    /// Measures a detector that all threads share.
+    /// Measures one detector that all threads share.
     fn shared(self) -> Result<Cost> {
         let mut detector = SlidingDetector::new(self.config, Device::Cpu)?;
         let ingest_ns = self.ns_per_pair(|shares| {
@@ -337,7 +340,7 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: None, memory_bytes: detector.memory_bytes() })
     }
 
-    /// Measures one system per thread, each with its own hosts.
+    /// Measures one system per thread, each with separate hosts.
     fn sharded(self) -> Result<Cost> {
         let systems = (0..self.step.threads).map(|_| self.system());
         let mut systems = systems.collect::<Result<Vec<_>, _>>()?;
@@ -353,8 +356,9 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: None, memory_bytes })
     }
 
-    /// Returns the nanoseconds per pair in a window that is full of other pairs. Each round is a quarter of the window,
-    /// which is long compared with the start of a thread. The median is one of the rounds in which no table grows.
+    /// Returns the nanoseconds per pair in a window that is already full of other pairs. Each round ingests a quarter
+    /// of the window, which takes long compared with starting a thread. Rounds in which a table grows do not affect the
+    /// median.
     fn ns_per_pair(
         mut self,
         mut ingest: impl FnMut(&[Vec<PairBatch>]) -> Result<f64>,

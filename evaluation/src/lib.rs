@@ -1,9 +1,9 @@
 //! Experiments that compare srlg with exact answers, with the systems of the paper, and with common alternatives.
 //!
-//! [`command`] is the command line, with one module per experiment. An experiment lists its sweeps, and a trial that
-//! adds the rows of a step. The engine in `study` runs the trial of every step. `results` has the rows, and turns them
-//! into tables, charts and JSON. `system` defines the interface of all measured systems. These are srlg, the systems of
-//! the paper (`rivals`), and common alternatives in `peers`, such as hash maps and estimators per host.
+//! [`command`] is the command line, with one module per experiment. An experiment lists its sweeps, and defines a trial
+//! that adds the rows of a step. The engine in `study` runs the trial of every step. `results` stores the rows and
+//! converts them to tables, charts and JSON. `system` defines the interface of all measured systems. These are srlg,
+//! the systems of the paper (`rivals`), and common alternatives in `peers`, such as hash maps and estimators per host.
 //!
 //! Traffic, exact answers and scores come from [`srlg_traffic`]. This crate is not published.
 #![forbid(unsafe_code)]
@@ -39,7 +39,7 @@ mod table;
 mod traces;
 mod track;
 
-/// Length of the longest stream, in slices: 92 days.
+/// Maximum length of a stream, in slices: 92 days.
 const MOST_SLICES: u32 = 8_000_000;
-/// Largest number of pairs per period. Above it, the model has no inside addresses left.
+/// Maximum number of pairs per period. Above this number, the model runs out of inside addresses.
 const MOST_PAIRS: u32 = 50_000_000;

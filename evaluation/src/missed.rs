@@ -1,21 +1,22 @@
-//! Probabilities of missing hosts of an address family, as stated in reports.
+//! Probabilities that the finder misses hosts of an address family, as stated in reports.
 
 use srlg_host::report::FinderHealth;
 use srlg_traffic::family::Family;
 
-/// Returns the probability that the finder misses a host of θ of this `family`. For mixed traffic it is the mean.
+/// Returns the probability that the finder misses a host of this `family` with θ peers. For mixed traffic, returns the
+/// mean of both families.
 pub(crate) fn at_threshold(health: &FinderHealth, family: Family) -> f64 {
     let (v4, v6) = (health.miss_probability, health.miss_probability_v6);
     of_family(family, v4, v6, f64::midpoint)
 }
 
-/// Returns the number of peers from which the finder finds 99 % of the hosts of this `family`. For mixed traffic it is
-/// the larger number.
+/// Returns the number of peers from which the finder finds 99 % of the hosts of this `family`. For mixed traffic,
+/// returns the larger of both numbers.
 pub(crate) fn found_from(health: &FinderHealth, family: Family) -> f64 {
     of_family(family, health.found_from, health.found_from_v6, f64::max)
 }
 
-/// Selects the value of a family. The paper's scheme has no value for IPv6.
+/// Selects the value of a family. The paper's scheme does not have a value for IPv6.
 fn of_family(family: Family, v4: f64, v6: Option<f64>, of_both: fn(f64, f64) -> f64) -> f64 {
     let v6 = v6.unwrap_or(v4);
     match family {

@@ -1,4 +1,4 @@
-//! Options shared by several commands: sizes of detectors, and synthetic traffic in windows.
+//! Options that several commands share: sizes of detectors, and synthetic traffic in windows.
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -8,7 +8,7 @@ use srlg_traffic::synthetic::Model;
 
 use crate::results::{Details, details};
 
-/// A configuration by name. Commands that measure all presets use [`Preset::value_variants`].
+/// A named configuration. Commands that measure all presets use [`Preset::value_variants`].
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Preset {
     Paper,
@@ -23,7 +23,7 @@ impl Preset {
         }
     }
 
-    /// Returns the name on the command line.
+    /// Returns the name of the preset on the command line.
     pub(crate) fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
@@ -51,7 +51,7 @@ impl Sizes {
     }
 }
 
-/// Returns the plan for `load` distinct pairs per window in `memory` bytes of recorders, with the window and threshold
+/// Returns the plan for `load` distinct pairs per window and `memory` bytes of recorders, with the window and threshold
 /// of `base`.
 pub(crate) fn planned(base: Config, load: u64, memory: u64) -> Result<Config> {
     let memory = usize::try_from(memory).context("--memory is too large")?;
@@ -59,14 +59,14 @@ pub(crate) fn planned(base: Config, load: u64, memory: u64) -> Result<Config> {
     Ok(Config { seed: base.seed, ..plan.config })
 }
 
-/// Options of all commands that measure synthetic traffic in windows. With a load and a number of windows, they
-/// determine everything except times.
+/// Options of all commands that measure synthetic traffic in windows. Together with a load and a number of windows,
+/// they determine all results except times.
 #[derive(Args, Clone, Copy)]
 pub(crate) struct Synthetic {
     /// Seconds per window. A slice is one second, except in windows that do not slide
     #[arg(long, default_value = "300", value_parser = number::count)]
     pub(crate) window: u32,
-    /// Smallest number of distinct peers of a super point
+    /// Minimum number of distinct peers of a super point
     #[arg(long, default_value = "1024", value_parser = number::count)]
     pub(crate) threshold: u32,
     /// Traffic model: backbone, metro, flood, slow-scan, flash-crowd or persistent
@@ -78,13 +78,13 @@ pub(crate) struct Synthetic {
 }
 
 impl Synthetic {
-    /// Returns the configuration of a preset for these windows.
+    /// Returns the configuration of a preset, with the window, threshold and seed of these options.
     pub(crate) fn config(&self, preset: Preset) -> Config {
         let Self { window, threshold, seed, .. } = *self;
         Config { window, threshold, seed, ..preset.config() }
     }
 
-    /// Returns the options for JSON.
+    /// Returns the options as details for JSON.
     pub(crate) fn details(&self) -> Details {
         details!(self => window, threshold, seed; "traffic": self.traffic.name())
     }

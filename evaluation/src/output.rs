@@ -1,7 +1,7 @@
 //! Output of commands: files, pages of docs/, and progress bars.
 //!
-//! An incomplete file has the name `NAME.partial`. It gets its own name once it is complete, and is removed if the
-//! command fails. In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
+//! An incomplete file is named `NAME.partial`. It is renamed to `NAME` once it is complete, and removed if the command
+//! fails. In a page, commands replace only the text between `<!-- table: NAME -->` and `<!-- end -->`.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -12,10 +12,10 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tempfile::TempPath;
 
-/// Context of an error of printing.
+/// Context of errors while printing.
 pub(crate) const UNWRITTEN: &str = "cannot write to the standard output";
 
-/// An output file, which must be finished, or the standard output. It counts the written bytes.
+/// An output file, which must be finished, or the standard output. It counts the bytes that were written.
 pub(crate) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     written: u64,
@@ -49,7 +49,7 @@ impl Output {
         self.written
     }
 
-    /// Writes buffered bytes, and gives the file its name.
+    /// Writes buffered bytes and gives the file its final name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.writer.flush().context("cannot write the output")?;
         let Some(partial) = self.partial else { return Ok(()) };
@@ -77,7 +77,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     output.finish()
 }
 
-/// The line after a table.
+/// The line that follows the content of a place.
 const END: &str = "<!-- end -->";
 
 /// A Markdown file with places for results.
@@ -87,7 +87,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Reads the page, and checks that it has all `places`.
+    /// Reads the page and checks that it has all `places`.
     pub(crate) fn open(path: &Path, places: &[impl AsRef<str>]) -> Result<Self> {
         let text = fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
@@ -96,7 +96,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Opens the page. A page that does not exist starts with a title and empty `places`.
+    /// Opens the page. If it does not exist, starts a page with a title and empty `places`.
     pub(crate) fn open_or_start(path: &Path, title: &str, places: &[&str]) -> Result<Self> {
         if path.exists() {
             return Self::open(path, places);
@@ -112,12 +112,12 @@ impl Page {
         Ok(())
     }
 
-    /// Writes the file.
+    /// Writes the page to its file.
     pub(crate) fn write(&self) -> Result<()> {
         write(&self.path, &self.text)
     }
 
-    /// Returns the text up to the line before the place, and from the line after it.
+    /// Splits the page around a place: the text up to its first marker, and the text from its end marker onwards.
     fn split(&self, place: &str) -> Result<(&str, &str)> {
         let start = start(place);
         let split = || {
@@ -130,13 +130,13 @@ impl Page {
     }
 }
 
-/// Returns the line before `place`.
+/// Returns the line that opens `place`.
 fn start(place: &str) -> String {
     format!("<!-- table: {place} -->")
 }
 
-/// Creates a progress bar of `len` steps on the standard error, with the label `what`. If that is not a terminal,
-/// nothing is drawn. The bar is cleared when it is dropped, so that error lines stand alone.
+/// Creates a progress bar of `len` steps on the standard error, with the label `what`. If the standard error is not a
+/// terminal, the bar is not drawn. The bar is cleared when it is dropped, so that error lines are not mixed with it.
 pub(crate) fn bar(len: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left")
         .expect("the template is valid");

@@ -1,9 +1,9 @@
 //! The command `paper`, which repeats the experiments of section 5 of the paper on synthetic traffic.
 //!
-//! Discrete windows are one slice each, and nothing is carried over to the next one. All systems take part. Windows of
-//! one-second slices slide, which only the presets of srlg can do. All systems process the same packets and are scored
-//! against the exact answer. They find the hosts themselves, except GSE, which cannot. With equal options, only the
-//! machine and the times can differ.
+//! Discrete windows are one slice each, and share no data with the next window. All systems take part in them. Sliding
+//! windows consist of one-second slices, and only the presets of srlg support them. All systems process the same
+//! packets and are scored against the exact answer. Each system finds the hosts itself, except GSE, which cannot. If
+//! two runs have equal options, they can differ only in the machine and the times.
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
@@ -42,7 +42,7 @@ pub(crate) struct Paper {
     output: FolderOptions,
 }
 
-/// Counters of the traffic of a discrete window.
+/// Numbers that describe the traffic of a discrete window.
 struct Traffic {
     packets: usize,
     pairs: usize,
@@ -86,7 +86,7 @@ impl Paper {
     }
 }
 
-/// Rejects memory sizes for which a rival has no sizes.
+/// Rejects an amount of memory that is too small for a rival.
 ///
 /// DCDS needs 8 arrays of at least 128 vectors, with 4 bits per peer at the threshold. VBFA needs a word for each of
 /// 40,960 vectors.
@@ -100,13 +100,12 @@ fn check_memory(memories: &[u32], threshold: u32) -> Result<()> {
     Ok(())
 }
 
-/// Measures discrete windows. The stream of seconds is cut into windows, and the packets of each window go through
-/// every system.
+/// Measures discrete windows. The stream is cut into windows, and every system processes the packets of each window.
 fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic: model } = options.synthetic;
     let memories = options.rival_memory.iter();
     let mut rivals: Vec<_> = memories.flat_map(|&bytes| rivals(bytes, threshold, seed)).collect();
-    // Tables show the same rival with growing memory, side by side.
+    // Tables show the sizes of a rival next to each other, in ascending order.
     rivals.sort_by_key(|track| track.system.name());
     let mut tracks = srlg(&Synthetic { window: 1, ..options.synthetic })?;
     tracks.extend(rivals);
@@ -120,7 +119,7 @@ fn discrete(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// Scores all systems in a window of these slices.
+/// Scores all systems in the window that consists of these slices.
 fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffic {
     let mut exact = ExactWindow::new(1);
     slices.iter().flatten().for_each(|&pair| exact.touch(pair));
@@ -139,7 +138,7 @@ fn score(tracks: &mut [Track], slices: &[Vec<IpPair>], threshold: u32) -> Traffi
     traffic
 }
 
-/// Measures consecutive sliding windows of the presets of srlg. The first window ends with second number `window`.
+/// Measures consecutive sliding windows with the presets of srlg. The first window ends with second number `window`.
 fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
     let Synthetic { threshold, seed, window, traffic } = options.synthetic;
     let mut tracks = srlg(&options.synthetic)?;
@@ -178,7 +177,7 @@ fn rivals(bytes: u32, threshold: u32, seed: u64) -> [Track; 3] {
     rivals.map(Track::new)
 }
 
-/// One of the paper's measures over time.
+/// An accuracy measure of the paper, which is plotted over time.
 struct Measure {
     name: &'static str,
     meaning: &'static str,
@@ -216,7 +215,7 @@ const COLUMNS: &[Column] = &[
     Column::decimals(3, "s per window").metric("seconds_per_window", "s"),
 ];
 
-/// Returns the results of an experiment at one load, before the measurement.
+/// Returns the empty results of an experiment at one load.
 fn results(options: &Paper, slides: bool, load: u32) -> Results {
     let Paper { windows, sliding_windows, synthetic, .. } = options;
     let Synthetic { window, .. } = *synthetic;

@@ -1,16 +1,17 @@
-//! Other methods, which are measured beside srlg.
+//! Alternatives to srlg that are measured on the same traffic.
 //!
-//! - [`ExactSets`]: a hash map of the standard library for each host, with its peers.
+//! - [`ExactSets`]: a hash map from the standard library for each host, with its peers.
 //! - [`ExactPairs`]: one hash map of pairs, with a fast hash.
-//! - [`CompactPairs`]: one table of pairs in the fewest bytes.
-//! - [`EstimatorMap`], [`HyperLogLogMap`]: an estimator of a public crate for each host.
+//! - [`CompactPairs`]: one table of pairs with the fewest bytes per pair.
+//! - [`EstimatorMap`], [`HyperLogLogMap`]: an estimator from a public crate for each host.
 //! - [`SketchRing`]: one invertible sketch per slice. All of them are merged at every close.
 //! - [`TwoZones`]: two invertible sketches. A scan moves the content of one into the other.
-//! - [`RgsSketch`]: an invertible sketch for little memory.
+//! - [`RgsSketch`]: an invertible sketch for small memory budgets.
 //!
-//! Each is a [`System`] with windows of `window` slices and a threshold. The exact tables and the ring report the window
-//! that ends with the closed slice. Two zones report one to two windows. The estimators and RGS-Sketch cannot forget, so
-//! they start again in every window. [`memory_bytes`](System::memory_bytes) of a table includes its unused places.
+//! Each alternative is a [`System`] with windows of `window` slices and a threshold. The exact tables and the ring
+//! report the window that ends with the closed slice. A report of [`TwoZones`] covers one to two windows. The
+//! estimators and RGS-Sketch cannot forget pairs, so they restart in every window. For a table,
+//! [`memory_bytes`](System::memory_bytes) includes unused places.
 
 mod compact;
 mod exact;
@@ -30,7 +31,7 @@ use srlg_core::Config;
 
 use crate::system::System;
 
-/// A method beside which srlg is measured.
+/// An alternative with which srlg is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Peer {
     Sets,
@@ -44,7 +45,7 @@ pub(crate) enum Peer {
 }
 
 impl Peer {
-    /// All methods.
+    /// All alternatives.
     pub(crate) const ALL: [Self; 8] = [
         Self::Sets,
         Self::Pairs,
@@ -56,7 +57,7 @@ impl Peer {
         Self::Rgs,
     ];
 
-    /// Methods whose tables grow with the hosts or pairs.
+    /// Alternatives whose tables grow with the number of hosts or pairs.
     pub(crate) const TABLES: [Self; 5] =
         [Self::Sets, Self::Pairs, Self::Compact, Self::Estimators, Self::HyperLogLogs];
 
@@ -64,7 +65,7 @@ impl Peer {
         matches!(self, Self::Sets | Self::Pairs | Self::Compact)
     }
 
-    /// Returns an empty system for the window, the threshold and the seed of `config`. A sketch gets `sketch_bytes`.
+    /// Creates an empty system with the window, threshold and seed of `config`. A sketch gets `sketch_bytes` of memory.
     pub(crate) fn make(self, config: &Config, sketch_bytes: usize) -> Box<dyn System + Send> {
         let Config { window, threshold, seed, .. } = *config;
         match self {

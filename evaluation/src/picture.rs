@@ -1,7 +1,7 @@
 //! The command `picture`, which draws the picture of the README: a planted flood and its estimate, second by second.
 //!
-//! The traffic is model A with a flood, and the detector estimates the victim in every close. The true number is
-//! counted exactly. There is one SVG for light pages and one for dark pages.
+//! The traffic is the backbone model with a planted flood. The detector estimates the victim at every close, and the
+//! true number is counted exactly. There is one SVG for light pages and one for dark pages.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,8 +17,8 @@ use srlg_traffic::synthetic::{Model, mix};
 
 const VICTIM: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 7);
 
-/// Slices of a window, and seconds of the picture. A slice is one second, and the picture starts with the first whole
-/// window.
+/// Number of slices in a window, and number of seconds in the picture. A slice is one second, and the picture starts
+/// with the first whole window.
 const WINDOW: u32 = 300;
 const SHOWN: u32 = 480;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
 fn watch(options: &Picture) -> Result<Vec<Second>> {
     let config = Config { window: WINDOW, seed: options.seed, ..Config::default() };
     let mut detector = SlidingDetector::new(config, Device::Cpu)?;
-    // The last slice in which each host of the flood was seen.
+    // Each entry is the last slice in which a host of the flood was seen.
     let mut seen = vec![None; options.hosts as usize];
     let mut seconds = Vec::new();
     let slices = Model::Backbone.slices(options.seed, WINDOW + SHOWN, options.load);
@@ -165,7 +165,7 @@ fn axes(top: f64, [text, grid, ..]: &Colours) -> String {
     hosts.chain(seconds).chain([threshold]).collect()
 }
 
-/// Returns the interval of the estimate, both lines and their legend.
+/// Returns the interval of the estimate, the lines of the estimate and the true number, and their legend.
 fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> String {
     let line = |value: fn(&Second) -> f64| -> Vec<String> {
         let place = |(at, second): (u32, &Second)| {

@@ -1,7 +1,7 @@
-//! The command `plans`, which checks the promises of [`Config::for_load`], or prints a table of its plans.
+//! The command `plans`, which checks the guarantees of [`Config::for_load`], or prints a table of its plans.
 //!
-//! Each plan is [measured](trial) in traffic of exactly its load, which includes planted hosts, and compared with its
-//! own promises.
+//! Each plan is [measured](trial) in traffic with exactly its load, which includes planted hosts. The results are
+//! compared with the guarantees of the plan.
 
 mod trial;
 
@@ -21,7 +21,7 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{CommandLine, Form, Study, Sweep};
 use crate::table::{Table, percent, short};
 
-/// Share by which the root mean square error may differ from the expected standard error.
+/// Maximum relative difference between the root mean square error and the expected standard error.
 const TOLERANCE: f64 = 0.1;
 
 #[derive(Args)]
@@ -35,16 +35,16 @@ pub(crate) struct Plans {
     /// Bytes of recorders
     #[arg(long, value_delimiter = ',', default_value = "500k,1M,2M,4M,8M,31700k,60M", value_parser = number::count)]
     memories: Vec<u32>,
-    /// Measure each plan in its smallest sufficient memory, instead of --memories
+    /// Measure each plan with the minimum memory that it needs, instead of --memories
     #[arg(long)]
     least: bool,
     /// Slices per window. Plans take these values in turn, so that all combinations occur
     #[arg(long, value_delimiter = ',', default_value = "1,10,300", value_parser = number::count)]
     windows: Vec<u32>,
-    /// Number of hosts of 2θ, of θ and of θ/2 to plant per plan and kind of traffic, as far as --work allows
+    /// Number of hosts with 2θ, θ and θ/2 peers to plant per plan and kind of traffic, as far as --work allows
     #[arg(long, default_value = "1k", value_parser = number::count)]
     hosts: u32,
-    /// Largest number of pairs to ingest per plan and traffic, but at least two windows. A pass over 800 bytes of
+    /// Maximum number of pairs to ingest per plan and traffic, but at least two windows. A pass over 800 bytes of
     /// recorders counts as one pair
     #[arg(long, default_value = "80M", value_parser = number::integer)]
     work: u64,
@@ -81,7 +81,7 @@ struct Answer {
     plan: Result<Trial, ConfigError>,
 }
 
-/// A plan, measured in one kind of traffic.
+/// A plan and its outcome in one kind of traffic.
 struct Trial {
     plan: Plan,
     background: Background,
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
     let (written, more) = if options.table {
         (sizes(options), String::new())
     } else {
-        // Objects are printed at once, because a long run is useful even if it stops early.
+        // Objects are printed at once, so that a long run is useful even if it stops early.
         let form = if options.json { Form::Objects } else { Form::Unprinted };
         let sweep = Sweep { results: results(options), steps: options.places() };
         let measured = Study::printed(form).run(1, vec![sweep], |place, results, _| {
@@ -121,13 +121,13 @@ pub(crate) fn run(options: &Plans, line: CommandLine) -> Result<()> {
         writeln!(io::stdout(), "{}", text.trim_end()).context(UNWRITTEN)?;
     }
     let broken = answers.iter().filter(|answer| answer.is_broken()).count();
-    ensure!(broken == 0, "{broken} plans break their promises: see the rows marked broken");
+    ensure!(broken == 0, "{broken} plans break their guarantees: see the rows marked broken");
     Ok(())
 }
 
 impl Plans {
-    /// Returns all combinations of threshold, load and memory, each with one window in turn, without loads that have no
-    /// room for the planted hosts.
+    /// Returns all combinations of threshold, load and memory, each with one of the windows in turn. Loads without room
+    /// for the planted hosts are omitted.
     fn places(&self) -> Vec<Place> {
         let mut places = Vec::new();
         for (row, &threshold) in self.thresholds.iter().enumerate() {
@@ -148,7 +148,7 @@ impl Plans {
     }
 }
 
-/// Returns the smallest memory of a plan, if there is one of less than 4 GiB.
+/// Returns the minimum memory of a plan, or `None` if it is 4 GiB or more.
 fn least(threshold: u32, window: u32, load: u32) -> Option<u32> {
     match Config::for_load(threshold, window, load.into(), 0) {
         Err(ConfigError::Memory { least, .. }) => least.try_into().ok(),
@@ -174,7 +174,7 @@ impl Place {
 }
 
 impl Answer {
-    /// Returns whether the measured plan breaks its promises by more than chance.
+    /// Returns whether the measured plan breaks its guarantees by more than chance.
     fn is_broken(&self) -> bool {
         self.plan.as_ref().is_ok_and(|trial| {
             trial.errs_otherwise() || trial.misses_more() || trial.outcome.crowded > 0
@@ -183,8 +183,8 @@ impl Answer {
 }
 
 impl Trial {
-    /// Returns whether errors are larger than promised, or smaller than expected for the effective load at the end. The
-    /// difference must exceed both the tolerance and chance. At first, giants act as all other hosts do.
+    /// Returns whether errors are larger than guaranteed, or smaller than expected for the effective load at the end.
+    /// The difference must exceed both the tolerance and chance.
     fn errs_otherwise(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let most = TOLERANCE.max(3.0 * outcome.noise());
@@ -192,12 +192,12 @@ impl Trial {
             || outcome.rms() < outcome.std_error * (1.0 - most)
     }
 
-    /// Returns whether more hosts of 2θ or of θ are missed than promised, which chance alone does with a probability
-    /// below 1 in 1,000.
+    /// Returns whether significantly more hosts with 2θ or θ peers are missed than guaranteed. The probability that
+    /// chance alone causes such a difference is below 1 in 1,000.
     fn misses_more(&self) -> bool {
         let Self { plan, outcome, .. } = self;
         let too_many = |missed, hosts, share| at_least(missed, share * f64::from(hosts)) < 1e-3;
-        // A plan leaves the effect of the limit of candidates on hosts of θ to reports.
+        // A plan does not include the effect of the candidate limit on hosts with θ peers, but reports do.
         let miss_probability = match outcome.raised {
             0 => plan.miss_probability,
             _ => outcome.miss_probability,
@@ -217,7 +217,7 @@ fn at_least(count: u32, mean: f64) -> f64 {
     1.0 - fewer
 }
 
-/// Largest noise, as a share of an error, with which the error of a plan is meaningful.
+/// Maximum noise, as a share of an error, with which the error of a plan is meaningful.
 const CLEAR: f64 = 0.05;
 
 const COLUMNS: &[Column] = &[
@@ -246,8 +246,8 @@ fn results(options: &Plans) -> Results {
     }
 }
 
-/// Returns the row of a plan in one kind of traffic. The row of a rejection has no figures, and its last name is the
-/// reason.
+/// Returns the row of a plan in one kind of traffic. The row of a rejected plan has no figures, and its last name is
+/// the reason.
 fn row(answer: &Answer) -> Row {
     let Place { threshold, window, load, memory } = answer.place;
     let mut names = [threshold, window, load, memory].map(short).to_vec();
@@ -293,7 +293,7 @@ fn row(answer: &Answer) -> Row {
     Row::new(names, cells, details)
 }
 
-/// Returns a table of every plan in every kind of traffic, and a table of every rejection.
+/// Returns a table of every plan in every kind of traffic, followed by a table of every rejection.
 fn all(results: &Results) -> String {
     let mut refused = Table::new(&["θ", "slices", "pairs", "memory", "refusal"]);
     let refusals = results.rows.iter().filter(|row| row.json_only);
@@ -304,12 +304,12 @@ fn all(results: &Results) -> String {
 const SUMMARY: [&str; 14] = [
     "θ",
     "measured",
-    "hosts of 2θ",
+    "hosts with 2θ peers",
     "not reported",
-    "hosts of θ/2 reported",
-    "hosts of θ missed by the finder",
+    "hosts with θ/2 peers reported",
+    "hosts with θ peers missed by the finder",
     "expected",
-    "error relative to the promise",
+    "error relative to the guarantee",
     "error relative to expectation",
     "refused: cells",
     "candidates",
@@ -318,7 +318,7 @@ const SUMMARY: [&str; 14] = [
     "memory",
 ];
 
-/// Returns a table with a row for each threshold, over all plans in all kinds of traffic.
+/// Returns a table with a row for each threshold, which summarises all plans in all kinds of traffic.
 fn summary(answers: &[Answer]) -> String {
     let mut table = Table::new(&SUMMARY);
     for answers in answers.chunk_by(|one, next| one.place.threshold == next.place.threshold) {
@@ -352,7 +352,7 @@ fn summary(answers: &[Answer]) -> String {
     table.to_string()
 }
 
-/// Returns the smallest and the largest of some ratios.
+/// Returns the smallest and the largest of the `ratios` as text.
 fn range(ratios: impl Iterator<Item = f64>) -> String {
     let widen = |[least, most]: [f64; 2], ratio: f64| [least.min(ratio), most.max(ratio)];
     match ratios.fold([f64::INFINITY, 0.0], widen) {
@@ -361,7 +361,7 @@ fn range(ratios: impl Iterator<Item = f64>) -> String {
     }
 }
 
-/// Returns the column of a rejection.
+/// Returns the column in which a rejection is counted.
 fn rule(refusal: &ConfigError) -> usize {
     match refusal {
         ConfigError::PlanCells { .. } => 0,
@@ -372,7 +372,7 @@ fn rule(refusal: &ConfigError) -> usize {
     }
 }
 
-/// Returns the plans by memory, load and threshold, without any measurement, in one table per window.
+/// Returns the plans by memory, load and threshold, without any measurement, as one table per window.
 fn sizes(options: &Plans) -> String {
     let tables = options.windows.iter().map(|&window| {
         let slices = if window == 1 { "one slice".to_owned() } else { format!("{window} slices") };
@@ -381,7 +381,7 @@ fn sizes(options: &Plans) -> String {
     tables.collect()
 }
 
-/// Returns the plans of all thresholds and loads in all memory sizes.
+/// Returns a table of the plans for all thresholds and loads, with all amounts of memory.
 fn sizes_of(options: &Plans, window: u32) -> Table {
     let megabytes = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
     let memories: Vec<_> = options.memories.iter().map(|&it| megabytes(it.into())).collect();
@@ -409,7 +409,7 @@ fn sizes_of(options: &Plans, window: u32) -> Table {
     table
 }
 
-/// Rounds up to a number of digits that is meaningful for few hosts.
+/// Rounds a percentage up to as many digits as are meaningful for few hosts.
 fn rounded_up(percent: f64) -> String {
     let decimals = if percent < 0.1 { 3 } else { 1 };
     let scale = 10_f64.powi(decimals);

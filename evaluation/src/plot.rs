@@ -1,8 +1,8 @@
 //! Line charts as SVG.
 //!
-//! Equal charts have equal bytes on every machine, because the fonts of the viewer determine the widths of texts, and
-//! this module measures none. An axis leaves out values that it cannot show: infinite values and NaN, and on a
-//! logarithmic axis values that are not positive.
+//! Equal charts have equal bytes on every machine, because this module does not measure text widths, which depend on
+//! the viewer's fonts. Values that an axis cannot show are omitted: infinite values, NaN, and non-positive values on a
+//! logarithmic axis.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use plotters::prelude::*;
 const SIZE: (u32, u32) = (860, 460);
 /// Height of the title and the legend above the plot.
 const HEAD: i32 = 62;
-/// Approximate width of a letter of the legend, in any font.
+/// Approximate width of a letter in the legend, in any font, in pixels.
 const LETTER: i32 = 8;
 /// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; 6] = [
@@ -25,10 +25,10 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(230, 159, 0),
     RGBColor(86, 180, 233),
 ];
-/// Largest number of points with marks. A longer series is a line without marks.
+/// Maximum number of points that are drawn as marks. A longer series is a line without marks.
 const MOST_MARKS: usize = 40;
 
-/// Series on two axes.
+/// A line chart: series of points on two axes.
 #[derive(Clone)]
 pub(crate) struct Chart {
     pub(crate) title: String,
@@ -69,7 +69,7 @@ pub(crate) struct Series {
 pub(crate) struct Point {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// Half the length of a vertical error bar, or 0 without one.
+    /// Half the length of the vertical error bar, or 0 if there is no error bar.
     pub(crate) error: f64,
 }
 
@@ -90,7 +90,8 @@ impl Series {
 }
 
 impl Point {
-    /// Returns the ends of the bar. On a logarithmic axis, a bar that reaches 0 starts at the point.
+    /// Returns the lower and upper end of the error bar. If a logarithmic axis cannot show the lower end, the bar
+    /// starts at the point.
     fn bar(self, scale: Scale) -> [f64; 2] {
         let low = self.y - self.error;
         [if scale.shows(low) { low } else { self.y }, self.y + self.error]
@@ -141,7 +142,7 @@ impl Chart {
         Ok(root.present()?)
     }
 
-    /// Draws the title and the legend above the plot, where they cover nothing.
+    /// Draws the title and the legend above the plot, where they do not cover it.
     fn draw_head(&self, head: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<()> {
         head.draw(&Text::new(self.title.as_str(), (68, 10), ("sans-serif", 20)))?;
         let mut left = 68;
@@ -164,7 +165,7 @@ impl Chart {
         Span::around(self.x.scale, points.map(|point| point.x))
     }
 
-    /// Returns the vertical span. A linear axis includes 0, so that lengths are in proportion to values.
+    /// Returns the vertical span. A linear axis includes 0, so that lengths are proportional to values.
     fn vertical(&self) -> Span {
         let scale = self.y.scale;
         let points = self.series.iter().flat_map(|series| self.shown(series));
@@ -174,17 +175,17 @@ impl Chart {
 }
 
 impl Scale {
-    /// Returns whether such an axis can show `value`.
+    /// Returns whether an axis with this scale can show `value`.
     fn shows(self, value: f64) -> bool {
         value.is_finite() && (self == Self::Linear || value > 0.0)
     }
 }
 
-/// Largest number of labels on an axis.
+/// Maximum number of labels on an axis.
 const MOST_LABELS: usize = 10;
-/// Largest number of labels on a logarithmic axis that is shorter than its decades.
+/// Maximum number of labels on a logarithmic axis that has too few labels at powers of ten.
 const FEW_LABELS: usize = 6;
-/// Largest number of decades in which a logarithmic axis has labels at 2 and 5.
+/// Maximum number of decades in which a logarithmic axis has labels at 2 and 5.
 const FEW_DECADES: f64 = 3.0;
 
 /// The range of values on an axis.
@@ -195,7 +196,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Returns the span of `values`, all of which `scale` can show. Without values, it is an arbitrary span.
+    /// Returns the span of `values`, all of which `scale` can show. Without values, the span is arbitrary.
     pub(super) fn around(scale: Scale, values: impl Iterator<Item = f64> + Clone) -> Self {
         let low = values.clone().reduce(f64::min).unwrap_or(1.0);
         let high = values.reduce(f64::max).unwrap_or(1.0);
@@ -211,7 +212,7 @@ impl Span {
         Self { scale, range }
     }
 
-    /// Returns the share of the axis before `value`.
+    /// Returns the position of `value` along the axis, as a share of its length.
     fn share(&self, value: f64) -> f64 {
         let place = |value: f64| match self.scale {
             Scale::Linear => value,
@@ -221,7 +222,7 @@ impl Span {
         (place(value) - start) / (end - start)
     }
 
-    /// Returns the multiples of the smallest round step with few enough labels.
+    /// Returns the multiples of the smallest round step with which there are fewer than `most` labels.
     fn even_labels(&self, most: usize) -> Vec<f64> {
         let length = self.range.end - self.range.start;
         let mut steps = round_numbers(libm::floor(libm::log10(length)) as i32 - 2);
@@ -231,7 +232,7 @@ impl Span {
         multiples.take_while(|&value| value <= self.range.end).collect()
     }
 
-    /// Returns round numbers. In a span of many decades, these are only powers of ten.
+    /// Returns round numbers. If the span has many decades, these are only powers of ten.
     fn decade_labels(&self) -> Vec<f64> {
         let first = libm::floor(libm::log10(self.range.start)) as i32;
         let decades = libm::log10(self.range.end / self.range.start);
@@ -272,7 +273,7 @@ impl Ranged for Span {
 }
 
 impl ValueFormatter<f64> for Span {
-    /// Formats a value with a suffix from 10,000 on, and without superfluous digits.
+    /// Formats a value without superfluous digits. Values from 10,000 have a suffix.
     fn format(value: &f64) -> String {
         let (value, suffix) = match value.abs() {
             1e6.. => (value / 1e6, "M"),

@@ -1,7 +1,7 @@
 //! The command `report`, which measures the figures of docs/ again and writes them into their pages.
 //!
-//! [`SECTIONS`] lists the figures. The commands of a section write their own pages, or print the rows of a table in
-//! docs/measurements.md, which is below the command lines. A section is written when all its commands have succeeded.
+//! [`SECTIONS`] lists the figures. Some commands write their own pages. The rows that other commands print become a
+//! table in docs/measurements.md, below the command lines. A section is written only if all its commands succeed.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,14 +14,14 @@ use clap::Args;
 use crate::output::{Page, UNWRITTEN};
 use crate::table::{Table, machine};
 
-/// The page of all tables without a page of their own, relative to the root of the repository.
+/// The page of all tables that do not have a separate page, relative to the root of the repository.
 const MEASUREMENTS: &str = "docs/measurements.md";
 
 #[derive(Args)]
 pub(crate) struct Report {
     /// Sections to measure again [default: all]
     sections: Vec<String>,
-    /// List the sections with their commands, and run none of them
+    /// List the sections with their commands, without running them
     #[arg(long)]
     list: bool,
     /// Folder of recorded traffic, for the section `traces`
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Report) -> Result<()> {
         Path::new(MEASUREMENTS).exists(),
         "cannot find {MEASUREMENTS}: run this command in the root of the repository"
     );
-    // This check comes before hours of work, so that a page without the place fails at once.
+    // This check precedes hours of work, so that a page without a required place is rejected at once.
     let places: Vec<&str> = chosen.iter().filter(|it| it.is_table).map(|it| it.name).collect();
     Page::open(Path::new(MEASUREMENTS), &places)?;
     // The commit is read before the first section changes a page.
@@ -85,7 +85,7 @@ fn list(sections: &[&Section], options: &Report) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs the commands of a section, and writes their results.
+/// Runs the commands of a section and writes their results.
 fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     let mut table: Option<Table> = None;
     for line in section.lines(&options.data) {
@@ -98,14 +98,17 @@ fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
         }
     }
     let Some(table) = table else { return Ok(()) };
-    let text =
-        format!("```sh\n{}\n```\n\n{table}\n{}, {commit}.", section.lines.join("\n"), machine());
+    let text = format!(
+        "```sh\n{}\n```\n\n{table}\nMeasured on {} at {commit}.",
+        section.lines.join("\n"),
+        machine()
+    );
     let mut page = Page::open(Path::new(MEASUREMENTS), &[section.name])?;
     page.fill(section.name, &text)?;
     page.write()
 }
 
-/// Returns the standard output of a command, if it succeeds.
+/// Returns the standard output of a command if it succeeds.
 fn output(line: &str) -> Result<String> {
     let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -114,7 +117,7 @@ fn output(line: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Returns the measured commit, and whether files differ from it.
+/// Returns the name of the measured commit, with a note if files differ from it.
 fn commit() -> Result<String> {
     let git = Command::new("git").args(["describe", "--always", "--dirty=, changed"]).output();
     let git = git.context("cannot run git to find the measured commit")?;
@@ -124,9 +127,9 @@ fn commit() -> Result<String> {
 
 const BENCHMARK: [&str; 3] = ["benchmark", "ns", "±"];
 
-/// Adds the rows in the output of a command to the table. Rows are lines that start with `|`, and lines of benchmarks
-/// (`test NAME ... bench: N ns/iter`). The first headings start the table, and all rows have the same headings, even
-/// from different commands.
+/// Adds the rows in the output of a command to the table. Rows are lines that start with `|`, and benchmark lines
+/// (`test NAME ... bench: N ns/iter`). The first headings start the table. All later rows must have the same headings,
+/// even if they come from different commands.
 fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     let (mut found, mut columns) = (false, None);
     let mut lines = output.lines().map(str::trim).peekable();
@@ -142,9 +145,9 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
         } else if let (true, Some(columns), Some(table)) =
             (line.starts_with('|'), columns, table.as_mut())
         {
-            // Slow tests print other lines between two rows.
+            // Slow tests may print other lines between two rows.
             let row = cells(line);
-            ensure!(row.len() == columns, "a row has another number of columns than its headings");
+            ensure!(row.len() == columns, "a row does not have as many columns as its headings");
             table.row(row.into_iter().map(str::to_owned).collect());
             found = true;
         }
@@ -153,7 +156,7 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts the table with these headings, or checks that it has them.
+/// Starts the table with these headings, or checks that an existing table has them.
 fn begin<'a>(table: &'a mut Option<Table>, headings: &[&str]) -> Result<&'a mut Table> {
     let table = table.get_or_insert_with(|| Table::new(headings));
     ensure!(
@@ -167,7 +170,7 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Returns the name, the nanoseconds and their deviation from a line of a benchmark.
+/// Returns the name, the nanoseconds and their deviation from a benchmark line.
 fn benchmark(line: &str) -> Option<[String; 3]> {
     let (name, figures) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
     let (nanoseconds, deviation) = figures.split_once("ns/iter (+/-")?;
@@ -180,7 +183,7 @@ struct Section {
     name: &'static str,
     /// Description in the list of sections.
     what: &'static str,
-    /// Whether `report` makes a table of the rows that the commands print. Otherwise the commands write a page
+    /// Whether `report` puts the rows that the commands print into a table. If not, the commands write a page
     /// themselves.
     is_table: bool,
     /// Command lines, as the page shows them.
@@ -202,8 +205,8 @@ impl Section {
     }
 }
 
-/// All sections, the fastest first and pages last. Commands are written as a reader would type them in the root of the
-/// repository. `DIR` stands for the folder of recorded traffic.
+/// All sections. The fastest ones come first and the pages last. Commands are written as a reader would type them in
+/// the root of the repository. `DIR` represents the folder of recorded traffic.
 #[rustfmt::skip] // tables of commands
 const SECTIONS: &[Section] = &[
     Section::table("decoding", "exported records per second, compared with bare parsers", &[
@@ -222,11 +225,14 @@ const SECTIONS: &[Section] = &[
         "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
         "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
+    Section::table("captured-packet", "time of a captured packet, by one thread and by two", &[
+        "cargo test --release -p srlg-cli --features live --test load captured -- --ignored --nocapture",
+    ]),
     Section::table("monitor-throughput", "records per second of `srlg run`, over loopback", &[
-        "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test throughput -- --ignored --nocapture",
+        "SRLG_RATES=50000,500000,1000000,2000000,3000000,3500000 cargo test --release -p srlg-cli --test load records_of_netflow -- --ignored --nocapture",
     ]),
     Section::table("monitor-memory", "memory of `srlg run` during a replayed hour", &[
-        "cargo test -p srlg-cli --test memory -- --nocapture",
+        "cargo test -p srlg-cli --test load an_hour -- --nocapture",
     ]),
     Section::table("monitor-attacks", "recorded attacks that softflowd exports", &[
         "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test site attacks -- --nocapture",

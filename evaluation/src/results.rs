@@ -1,8 +1,8 @@
-//! Rows of figures, and the tables, charts and JSON objects made from them.
+//! Rows of figures, and the tables, charts and JSON objects that are generated from them.
 //!
-//! [`Results`] are [`Row`]s of [`Cell`]s under [`Column`]s. A column defines the format of its cells in a table, their
-//! name in JSON, and their chart. A cell has its value in the unit of the JSON. A missing value is null in JSON, a text
-//! in the table, and not in the chart. Equal results have equal bytes.
+//! [`Results`] consist of [`Row`]s of [`Cell`]s under [`Column`]s. A column defines the format of its cells in a table,
+//! their name in JSON, and their chart. A cell stores its value in the unit of the JSON. A missing value is null in
+//! JSON, a text in the table, and absent from the chart. Equal results have equal bytes.
 
 use serde_json::{Value, json};
 
@@ -12,8 +12,8 @@ use crate::table::{self, Table, percent};
 /// Named values of a JSON object.
 pub(crate) type Details = Vec<(&'static str, Value)>;
 
-/// Lists fields of structures by name, and other values, as [`Details`]: `details!(options => seed, quick; "sweep":
-/// place)`.
+/// Lists fields of structures by name, followed by other values, as [`Details`]: `details!(options => seed, quick;
+/// "sweep": place)`.
 macro_rules! details {
     ($($($of:ident).+ => $($field:ident),+;)* $($name:literal: $value:expr),* $(,)?) => {
         [
@@ -43,7 +43,7 @@ enum Style {
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
     style: Style,
-    /// Name and unit in JSON, or `None` if only tables have the column.
+    /// Name and unit in JSON, or `None` if the column is only in tables.
     pub(crate) metric: Option<Metric>,
     pub(crate) curve: Option<Curve>,
 }
@@ -58,7 +58,7 @@ pub(crate) struct Metric {
 /// A chart of a column.
 #[derive(Clone, Copy)]
 pub(crate) struct Curve {
-    /// End of the file name.
+    /// Last part of the file name.
     pub(crate) file: &'static str,
     y: Axis,
 }
@@ -68,7 +68,7 @@ impl Column {
         Self { heading, style, metric: None, curve: None }
     }
 
-    /// Creates a column of figures with this number of decimals, or of words.
+    /// Creates a column of figures with this number of decimals, or of texts.
     pub(crate) const fn decimals(decimals: usize, heading: &'static str) -> Self {
         Self::new(heading, Style::Decimals(decimals))
     }
@@ -81,17 +81,17 @@ impl Column {
         Self::new(heading, Style::Percent)
     }
 
-    /// Creates a column of percent with a sign.
+    /// Creates a column of percentages with a sign.
     pub(crate) const fn signed(heading: &'static str) -> Self {
         Self::new(heading, Style::Signed)
     }
 
-    /// Adds an object in JSON for each cell.
+    /// Adds the column to the JSON output, with an object for each cell.
     pub(crate) const fn metric(self, name: &'static str, unit: &'static str) -> Self {
         Self { metric: Some(Metric { name, unit }), ..self }
     }
 
-    /// Adds a logarithmic chart with the heading as its label.
+    /// Adds a logarithmic chart, whose label is the heading.
     pub(crate) const fn chart(self, file: &'static str) -> Self {
         self.chart_of(file, self.heading, Scale::Logarithmic)
     }
@@ -121,29 +121,29 @@ impl Column {
     }
 }
 
-/// A figure of a row, or words.
+/// A figure of a row, or a text.
 pub(crate) struct Cell {
     pub(crate) value: Option<f64>,
-    /// Half the length of the interval around the value, or 0 without one.
+    /// Half the length of the interval around the value, or 0 if there is no interval.
     half: f64,
     /// Text in tables if there is no value.
     text: String,
-    /// Further fields of its JSON object.
+    /// Additional fields of the cell's JSON object.
     pub(crate) details: Details,
 }
 
 impl Cell {
-    /// Creates a figure of percent from a ratio.
+    /// Creates a percentage from a ratio.
     pub(crate) fn ratio(ratio: Option<f64>) -> Self {
         ratio.map(|ratio| 100.0 * ratio).into()
     }
 
-    /// Adds an interval around the value, with half the length `half`.
+    /// Sets the interval around the value, whose length is twice `half`.
     pub(crate) fn within(self, half: f64) -> Self {
         Self { half, ..self }
     }
 
-    /// Sets the text for a missing value.
+    /// Sets the text that replaces a missing value.
     pub(crate) fn or(self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self }
     }
@@ -177,37 +177,37 @@ impl From<String> for Cell {
     }
 }
 
-/// The results of a sweep, which make a table.
+/// The results of a sweep, which form a table.
 #[derive(Default)]
 pub(crate) struct Results {
-    /// Name of the place in the page, and start of the file names of the charts.
+    /// Name of the place in the page, which is also the first part of the file names of charts.
     pub(crate) place: String,
     pub(crate) heading: String,
     /// Setting that all rows have in common.
     pub(crate) setting: String,
-    /// Text above and below the table. Each ends with a line break.
+    /// Text above the table, and text below it. Each ends with a line break.
     pub(crate) above: String,
     pub(crate) below: String,
     /// Headings of the names of rows. The second one is the label of the x axis.
     pub(crate) names: Vec<&'static str>,
     pub(crate) columns: &'static [Column],
     pub(crate) rows: Vec<Row>,
-    /// Charts in addition to those of the columns.
+    /// Charts in addition to the charts of the columns.
     pub(crate) plots: Vec<Plot>,
     /// Fields of all JSON objects.
     pub(crate) details: Details,
 }
 
-/// A system, or one point of a series.
+/// One row of results: a system, or one point of a series.
 pub(crate) struct Row {
-    /// The first cells: the system or series, and the place.
+    /// Cells that identify the row: the system or series, and the value of the varied parameter.
     pub(crate) names: Vec<String>,
-    /// The position on the x axis, if there are charts.
+    /// Position on the x axis, if there are charts.
     pub(crate) x: f64,
     pub(crate) cells: Vec<Cell>,
-    /// Further fields of its JSON objects.
+    /// Additional fields of the row's JSON objects.
     pub(crate) details: Details,
-    /// Whether tables and charts leave the row out.
+    /// Whether tables and charts omit the row.
     pub(crate) json_only: bool,
 }
 
@@ -222,7 +222,7 @@ impl Row {
 }
 
 impl Results {
-    /// Returns the setting, the charts if `images`, and the table.
+    /// Returns the setting, the charts if `images` is set, and the table.
     pub(crate) fn text(&self, images: bool) -> String {
         let image =
             |plot: Plot| format!("![{}: {}]({})\n\n", self.heading, plot.chart.y.label, plot.file);
@@ -250,13 +250,13 @@ impl Results {
         table
     }
 
-    /// Returns the first lines of a table that is written line by line. Its columns are as wide as the headings.
+    /// Returns the head of a table that is written line by line. Its columns are as wide as the headings.
     pub(crate) fn head(&self) -> String {
         let headings: Vec<_> = self.headings().into_iter().map(str::to_owned).collect();
         format!("{}\n{}", table::line(&headings, &self.widths()), table::rule(&self.widths()))
     }
 
-    /// Returns the line of a row in such a table.
+    /// Returns the line of a row in a table that is written line by line.
     pub(crate) fn line(&self, row: &Row) -> String {
         table::line(&self.cells(row), &self.widths())
     }
@@ -269,13 +269,13 @@ impl Results {
         self.rows.iter().filter(|row| !row.json_only)
     }
 
-    /// Returns the charts of the columns, and the other charts.
+    /// Returns the charts of the columns, followed by the other charts.
     pub(crate) fn plots(&self) -> Vec<Plot> {
         let of_columns = (0..self.columns.len()).filter_map(|column| self.plot(column));
         of_columns.chain(self.plots.iter().cloned()).collect()
     }
 
-    /// Returns the chart of a column, if it has one, with a line for each series.
+    /// Returns the chart of a column, with a line for each series, or `None` if the column does not have a chart.
     fn plot(&self, number: usize) -> Option<Plot> {
         let column = &self.columns[number];
         let curve = column.curve?;
@@ -287,14 +287,14 @@ impl Results {
         Some(self.plot_of(curve.file, curve.y, Series::by_name(points)))
     }
 
-    /// Returns a chart along the sweep.
+    /// Creates a chart whose x axis is the parameter of the sweep.
     pub(crate) fn plot_of(&self, file: &str, y: Axis, series: Vec<Series>) -> Plot {
         let x = Axis { label: self.names[1], scale: Scale::Logarithmic };
         let title = format!("{}: {}", self.heading, self.setting);
         Plot { file: format!("{}-{file}.svg", self.place), chart: Chart { title, x, y, series } }
     }
 
-    /// Returns an object for each figure, with all settings that the figure depends on.
+    /// Returns a JSON object for each figure, with all settings that the figure depends on.
     pub(crate) fn figures(&self) -> impl Iterator<Item = Value> {
         self.rows.iter().flat_map(move |row| {
             let cells = self.columns.iter().zip(&row.cells);
@@ -309,7 +309,7 @@ impl Results {
         })
     }
 
-    /// Returns an object for a row, with its figures by name. Figures without decimals are integers.
+    /// Returns a JSON object for a row, with a field for each figure. Figures without decimals are integers.
     pub(crate) fn object(&self, row: &Row) -> Value {
         let figures = self.columns.iter().zip(&row.cells).filter_map(|(column, cell)| {
             let value = match column.style {

@@ -1,14 +1,14 @@
-//! The systems that the paper compares with, each from its published description.
+//! The systems with which the paper compares its scheme, implemented from their published descriptions.
 //!
-//! - [`dcds`] chooses vectors by remainders, and recovers hosts by the Chinese remainder theorem.
-//! - [`vbfa`] chooses vectors by runs of address bits, and recovers hosts by overlapping them.
-//! - [`gse`] has one shared bit array with a virtual vector per host, and hosts are passed to it.
+//! - [`dcds`] selects vectors by remainders, and recovers hosts with the Chinese remainder theorem.
+//! - [`vbfa`] selects vectors by runs of address bits, and recovers hosts from runs that overlap.
+//! - [`gse`] has one shared bit array with a virtual vector per host, and is given the hosts.
 //!
-//! All of them store only bits and work on discrete windows: `close_slice` reports and starts anew. The first two are
-//! [`VectorFilter`]s, which consist of [`Arrays`] and a [`Reversal`]. A pair sets the same bit in one vector of every
-//! array. The cardinality of a host is the linear count of the AND of its vectors. A report [`Walk`]s through the
-//! combinations of full vectors. An AND only clears bits, so a combination is dropped as soon as too many bits are
-//! zero.
+//! All of them store only bits and use discrete windows: `close_slice` reports, then starts an empty window. The first
+//! two are [`VectorFilter`]s, which consist of [`Arrays`] and a [`Reversal`]. A pair sets the same bit in one vector of
+//! every array. The cardinality of a host is the linear count of the AND of its vectors. A report [`Walk`]s through the
+//! combinations of full vectors. An AND only clears bits, so a combination is dropped as soon as too many of its bits
+//! are zero.
 
 pub(crate) mod dcds;
 pub(crate) mod gse;
@@ -21,15 +21,15 @@ use crate::system::System;
 
 const WORD: u32 = u64::BITS;
 
-/// Default limit of the combinations of vectors that a search tries, which takes some seconds.
+/// Default for the maximum number of combinations that a search tries. Such a search takes some seconds.
 const MOST_COMBINATIONS: u64 = 1 << 30;
 
 /// Progress of the search for hosts in the last `close_slice`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Search {
-    /// Number of tried combinations of vectors.
+    /// Number of combinations of vectors that were tried.
     pub(crate) tried: u64,
-    /// Whether all combinations were tried. If not, hosts may be missing in the report.
+    /// Whether all combinations were tried. If not, hosts may be missing from the report.
     pub(crate) complete: bool,
 }
 
@@ -38,7 +38,7 @@ fn zeros(words: impl Iterator<Item = u64>) -> u32 {
 }
 
 /// Returns the linear count (Whang, Vander-Zanden, Taylor 1990): the number of pairs that leave `zeros` of `bits` bits
-/// zero. Without a zero bit the number has no upper limit, and the count for one zero bit is returned.
+/// zero. If all bits are one, the number has no upper limit, so the count for one zero bit is returned.
 fn linear_count(zeros: u32, bits: u32) -> f64 {
     let bits = f64::from(bits);
     bits * libm::log(bits / f64::from(zeros.max(1)))
@@ -47,22 +47,22 @@ fn linear_count(zeros: u32, bits: u32) -> f64 {
 /// Sizes and limits of a [`VectorFilter`].
 #[derive(Clone, Debug)]
 pub(crate) struct Config<Sizes> {
-    /// Smallest estimate of a reported host.
+    /// Minimum estimate of a reported host.
     threshold: u32,
-    /// Numbers of vectors in the arrays.
+    /// Number of vectors in each array.
     sizes: Sizes,
     vector_bits: u32,
-    /// Largest number of combinations of vectors that a `close_slice` tries.
+    /// Maximum number of combinations of vectors that a `close_slice` tries.
     most_combinations: u64,
     seed: u64,
 }
 
-/// A system of arrays of bit vectors, from which `R` recovers hosts.
+/// A system with arrays of bit vectors, from which `R` recovers hosts.
 pub(crate) struct VectorFilter<R> {
     threshold: u32,
     most_combinations: u64,
     arrays: Arrays,
-    /// Keys of the inside host and of the pair.
+    /// Hash keys of the inside host and of the pair.
     keys: [Key; 2],
     reversal: R,
     /// Progress of the search in the last `close_slice`.
@@ -89,8 +89,8 @@ impl<R: Reversal> VectorFilter<R> {
         }
     }
 
-    /// Returns the bit that a pair sets in its vectors. It is uniform over pairs and not over peers, so that hosts with
-    /// common peers do not set the same bits.
+    /// Returns the bit that a pair sets in its vectors. The bit depends on the pair and not only on the peer, so that
+    /// hosts with common peers do not set the same bits.
     fn bit(&self, pair: IpPair) -> u32 {
         let [host, key] = self.keys;
         reduce(hash(pair.opposite ^ hash(pair.inside, host), key), self.arrays.vector_bits)
@@ -123,50 +123,50 @@ impl<R: Reversal> System for VectorFilter<R> {
         self.search.complete
     }
 
-    /// Returns the size of the vectors alone.
+    /// Returns the memory of the vectors, without other data.
     fn memory_bytes(&self) -> usize {
         self.arrays.bytes()
     }
 }
 
-/// A mapping from a host to its vectors, and from vectors back to their host, array by array.
+/// A mapping from a host to its vectors, and back from the vectors to the host, array by array.
 pub(crate) trait Reversal: Sized {
     /// Name of the system in tables and plots.
     const NAME: &str;
 
-    /// Numbers of vectors in the arrays.
+    /// Type of the sizes, such as the number of vectors in each array.
     type Sizes;
 
-    /// Known properties of a host from the vectors of the first arrays.
+    /// Known properties of a host, derived from the vectors of the first arrays.
     type Clue: Copy;
 
-    /// Creates the reversal for these sizes, and returns it with the number of vectors in each array.
+    /// Creates the reversal for these sizes. Also returns the number of vectors in each array.
     fn new(sizes: &Self::Sizes, keys: &mut KeySequence) -> (Self, Vec<u32>);
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
-    /// Returns the clue before the first array.
+    /// Returns the clue before the first array, which has no known properties.
     fn nothing(&self) -> Self::Clue;
 
-    /// Returns the only vector of `array` that agrees with `known`, if `known` determines it.
+    /// Returns the only vector of `array` that is consistent with `known`, if `known` determines the vector.
     fn only(&self, array: usize, known: Self::Clue) -> Option<u32>;
 
     /// Adds `vector` of `array` to the clue. Returns `None` if the vector contradicts `known`.
     fn join(&self, array: usize, vector: u32, known: Self::Clue) -> Option<Self::Clue>;
 
-    /// Returns the host, after the vectors of all arrays were joined.
+    /// Returns the host after the vectors of all arrays have been joined.
     fn host(&self, known: Self::Clue) -> Address;
 }
 
-/// Arrays of vectors with equal numbers of bits.
+/// Arrays of bit vectors, all with the same number of bits.
 struct Arrays {
     vector_bits: u32,
-    /// The vectors of each array, one after the other.
+    /// Vectors of each array, one after the other.
     arrays: Vec<Vec<u64>>,
 }
 
 impl Arrays {
-    /// Creates arrays of zeros with `counts[i]` vectors in array i.
+    /// Creates zeroed arrays, with `counts[i]` vectors in array i.
     fn new(counts: &[u32], vector_bits: u32) -> Self {
         assert!(vector_bits > 0 && vector_bits.is_multiple_of(WORD), "vectors have whole words");
         let words = |&count| vec![0; count as usize * (vector_bits / WORD) as usize];
@@ -194,8 +194,8 @@ impl Arrays {
         self.arrays.iter().map(|array| size_of_val(array.as_slice())).sum()
     }
 
-    /// Returns hosts with an estimate of at least `threshold`, and their estimates, from at most `most` combinations of
-    /// vectors.
+    /// Returns the hosts with an estimate of at least `threshold`, and their estimates. Tries at most `most`
+    /// combinations of vectors.
     fn report<R: Reversal>(
         &self,
         reversal: &R,
@@ -205,7 +205,7 @@ impl Arrays {
         let zeros: Vec<Vec<u32>> = self.arrays.iter().map(|array| self.zeros(array)).collect();
         let background = self.background(&zeros);
         let bits = f64::from(self.vector_bits);
-        // The estimate falls with the number of zeros. Up to this number it is at least the threshold.
+        // The estimate decreases as the number of zeros grows. Up to this number, it is at least the threshold.
         let most_zeros = bits * libm::exp(-(f64::from(threshold) + background) / bits);
         let most_zeros = most_zeros as u32;
         let hot: Vec<_> = zeros.iter().map(|zeros| hot(zeros, most_zeros)).collect();
@@ -214,7 +214,7 @@ impl Arrays {
         walk.descend(0, reversal.nothing(), &vec![u64::MAX; self.words()]);
         let estimate = |zeros| linear_count(zeros, self.vector_bits) - background;
         let report = walk.found.iter().map(|&(host, zeros)| (host, estimate(zeros)));
-        // Even the estimate of full vectors may be below the threshold.
+        // If `most_zeros` is 0, even the estimate of full vectors may be below the threshold.
         let report = report.filter(|&(_, estimate)| estimate >= threshold.into());
         (report.collect(), walk.search)
     }
@@ -224,14 +224,14 @@ impl Arrays {
     }
 
     /// Returns the contribution of other hosts to an estimate: the linear count of the bits that are one in every array
-    /// by chance. The vectors of a host are assumed to be as full as the mean of all.
+    /// by chance. The calculation assumes that a host's vectors are as full as the mean of all vectors.
     fn background(&self, zeros: &[Vec<u32>]) -> f64 {
         let bits = f64::from(self.vector_bits);
         let mean = |zeros: &Vec<u32>| {
             zeros.iter().map(|&zeros| f64::from(zeros)).sum::<f64>() / zeros.len() as f64
         };
         let by_chance: f64 = zeros.iter().map(|zeros| 1.0 - mean(zeros) / bits).product();
-        // As in `linear_count`, there is at least one zero.
+        // At least one zero bit is assumed, as in `linear_count`.
         -bits * libm::log((1.0 - by_chance).max(1.0 / bits))
     }
 }
@@ -250,12 +250,13 @@ struct Walk<'a, R> {
     most_zeros: u32,
     most: u64,
     search: Search,
-    /// Found hosts, with the number of zero bits in the AND of their vectors.
+    /// Hosts found so far, with the number of zero bits in the AND of their vectors.
     found: Vec<(Address, u32)>,
 }
 
 impl<'a, R: Reversal> Walk<'a, R> {
-    /// Tries the hot vectors of `array` and of later arrays, with the AND of those of earlier arrays.
+    /// Tries the hot vectors of `array` and of later arrays. `before` is the AND of the vectors chosen in earlier
+    /// arrays.
     fn descend(&mut self, array: usize, known: R::Clue, before: &[u64]) {
         if array == self.hot.len() {
             let found = (self.reversal.host(known), zeros(before.iter().copied()));

@@ -7,7 +7,7 @@ use cpu_time::ProcessTime;
 use serde_json::{Map, Value};
 use srlg_host::{SliceReport, SlidingDetector};
 
-/// The median, the smallest and the largest of several values.
+/// The median, the minimum and the maximum of several values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) median: f64,
@@ -18,7 +18,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Computes the statistics of at least one value.
+    /// Computes the statistics of `values`, which must not be empty.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -27,7 +27,7 @@ impl Sample {
         Self { median, min: values[0], max: values[values.len() - 1], rounds: values.len() }
     }
 
-    /// Returns the rate of `work` per second, for rounds that took `seconds`.
+    /// Returns the statistics of the rate of `work` per second, for rounds that took `seconds`.
     pub(crate) fn rate(work: f64, seconds: &[f64]) -> Self {
         Self::of(seconds.iter().map(|seconds| work / seconds))
     }
@@ -39,7 +39,7 @@ impl Sample {
     }
 }
 
-/// Returns the median of each stage in milliseconds, for closes with the same stages.
+/// Returns the median duration of each stage in milliseconds. All closes have the same stages.
 pub(crate) fn stage_medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
     let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
     let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
@@ -54,21 +54,21 @@ pub(crate) fn stages_json(stages: &[(&'static str, f64)]) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// Returns the seconds that each of `rounds` took. One round before them warms up.
+/// Returns the seconds that each of `rounds` rounds took. An additional first round warms up and is not counted.
 pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Result<Vec<f64>> {
     round()?;
     (0..rounds).map(|_| round()).collect()
 }
 
-/// Returns the result of `work`, and the seconds of processor time of this process on all its threads. On a shared
-/// machine these hardly change, apart from effects of the caches.
+/// Returns the result of `work` and the processor time of this process, in seconds over all threads. On a shared
+/// machine, processor time hardly changes, apart from effects of the caches.
 pub(crate) fn processor_time<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = ProcessTime::now();
     let result = work();
     (result, start.elapsed().as_secs_f64())
 }
 
-/// Closes the slice. Returns the report, and the seconds that it took.
+/// Closes the slice. Returns the report and the duration in seconds.
 pub(crate) fn timed_close(detector: &mut SlidingDetector) -> Result<(SliceReport, f64)> {
     let start = Instant::now();
     let report = detector.close_slice()?;
@@ -79,7 +79,7 @@ pub(crate) fn timed_close(detector: &mut SlidingDetector) -> Result<(SliceReport
 pub(crate) fn timed(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     work()?;
-    // A clock that has not ticked must not make a rate infinite.
+    // The minimum prevents an infinite rate if the clock has not ticked.
     Ok(start.elapsed().as_secs_f64().max(1e-9))
 }
 

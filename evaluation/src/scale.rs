@@ -1,9 +1,9 @@
-//! The command `scale`, which measures the cost of many nodes: bytes between them, the time of a collector, and a tree
+//! The command `scale`, which measures the cost of many nodes: bytes between them, the time of a collector, and trees
 //! of collectors.
 //!
-//! Every node and [`Collector`] is simulated, one after the other. They pass each other the bytes that a network would
-//! carry, and only calls of the library are timed. If the answer of a tree is not bit for bit that of one collector,
-//! the command fails.
+//! Every node and [`Collector`] is simulated, one after the other. They exchange the bytes that a network would carry,
+//! and only library calls are timed. The command fails if the state of a tree is not bit for bit the same as the state
+//! of a single collector.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ use crate::sample::Sample;
 use crate::study::{CommandLine, FolderOptions, Study, Sweep, round};
 use crate::table::{machine, short};
 
-/// Largest number of nodes, each of which is simulated.
+/// Maximum number of nodes. Each node is simulated.
 const MOST_NODES: u32 = 100_000;
 
 const OF_TRAFFIC: &[Column] = &[
@@ -60,13 +60,13 @@ const OF_TREES: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Scale {
-    /// Largest number of nodes
+    /// Maximum number of nodes
     #[arg(long, default_value = "1k", value_parser = number::count)]
     nodes: u32,
     /// Distinct pairs per node and slice
     #[arg(long, default_value = "2k", value_parser = number::count)]
     pairs: u32,
-    /// Largest number of distinct pairs per node and slice, if that varies
+    /// Maximum number of distinct pairs per node and slice in the sweep that varies it
     #[arg(long, default_value = "3M", value_parser = number::count)]
     most: u32,
     /// Distinct pairs per window of the whole network, for which sizes are planned; requires --memory
@@ -75,7 +75,7 @@ pub(crate) struct Scale {
     /// Bytes of recorders that the plan may use [default: Config::default() in 31.6 MB]
     #[arg(long, requires = "load", value_parser = number::integer)]
     memory: Option<u64>,
-    /// Repetitions of short measurements, of which the median counts
+    /// Number of repetitions of short measurements, whose median is printed
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Address family of the traffic: IPv4, IPv6, or mixed (half of the inside hosts in each)
@@ -91,7 +91,7 @@ pub(crate) struct Scale {
     output: FolderOptions,
 }
 
-/// A part of a sweep.
+/// A step of a sweep.
 enum Step {
     /// A node with this number of distinct pairs.
     Pairs(u32),
@@ -139,7 +139,7 @@ impl Scale {
         planned(base, load, memory)
     }
 
-    /// Returns the parameters of the results of a sweep along `of`.
+    /// Returns the settings of a sweep along `of`, for its JSON objects.
     fn details(&self, of: &str) -> Details {
         details!(
             self => nodes, pairs, load, memory, repeat, seed, quick;
@@ -180,20 +180,20 @@ impl Setting<'_> {
         let deltas = round(1_000).take_while(|&pairs| pairs <= most).map(Step::Pairs);
         let places = || round(1).take_while(|&nodes| nodes < of_collector).chain([of_collector]);
         let own = places().map(|nodes| Step::Nodes {
-            series: "traffic of their own",
+            series: "separate traffic",
             nodes,
             pairs: self.options.pairs_of(nodes),
         });
-        let series = "shares of one traffic";
+        let series = "shared traffic";
         let shares = places().map(|nodes| Step::Nodes { series, nodes, pairs: shared });
         let of_traffic = "One node and one slice, in which every pair is new";
         let of_nodes = format!(
-            "One slice, one thread. With traffic of their own, nodes have {each} pairs each. With \
-             shares of one traffic, they have {shared} pairs in all"
+            "One slice, one thread. Nodes with separate traffic have {each} pairs each. Nodes with \
+             shared traffic have {shared} pairs in total"
         );
         let of_trees = format!(
-            "One slice of {} nodes with {each} pairs of their own each. Collectors of a level \
-             work at the same time, with one thread each",
+            "One slice of {} nodes with {each} separate pairs each. Collectors on a level \
+             work in parallel, with one thread each",
             short(of_tree)
         );
         let sweep = |place, heading, x, setting, columns, steps| {
@@ -210,7 +210,7 @@ impl Setting<'_> {
         ]
     }
 
-    /// Measures bytes and times of a node with this number of distinct pairs.
+    /// Measures the bytes and times of a node with this number of distinct pairs.
     fn delta(&self, pairs: u32) -> Result<Row> {
         let stream = Stream::new(self.options.seed, pairs.max(1000));
         let all: Vec<IpPair> = stream.take(pairs as usize).collect();
@@ -228,7 +228,7 @@ impl Setting<'_> {
         Ok(row("a node", pairs, (0..OF_TRAFFIC.len()).map(median)))
     }
 
-    /// Returns the delta of a node that has processed only these pairs of the running slice. In a window that is
+    /// Returns the delta of a node that has processed only these pairs, all in the running slice. In a window that is
     /// already full, fewer recorders change, so this delta is as large as possible.
     fn node(&self, pairs: &[IpPair]) -> Result<Message> {
         let mut detector = detector(self.config)?;
@@ -237,7 +237,8 @@ impl Setting<'_> {
         Message::of(&mut detector)
     }
 
-    /// Returns the deltas of `nodes` nodes in a slice with `pairs` pairs in all. Each node has an equal share.
+    /// Returns the deltas of `nodes` nodes for a slice with `pairs` pairs in total. All nodes have the same number of
+    /// pairs.
     fn nodes(&self, nodes: u32, pairs: u64) -> Result<Vec<Message>> {
         let mut stream = Stream::new(self.options.seed, (pairs as u32).max(1000));
         let share = (pairs / u64::from(nodes)).max(1) as usize;
@@ -245,7 +246,7 @@ impl Setting<'_> {
         (0..nodes).map(send).collect()
     }
 
-    /// Measures bytes and times of a collector of `nodes` nodes with `pairs` pairs in all.
+    /// Measures the bytes and times of a collector of `nodes` nodes, which have `pairs` pairs in total.
     fn collector(&self, series: &str, nodes: u32, pairs: u64) -> Result<Row> {
         let mut collector = Collector::of(self.config, &self.nodes(nodes, pairs)?)?;
         let close = collector.close()?.as_secs_f64();
@@ -254,7 +255,7 @@ impl Setting<'_> {
         Ok(row(series, nodes, [bytes, bytes / count, merge * 1e3, count / merge, close * 1e3]))
     }
 
-    /// Adds a row for each number of children per collector.
+    /// Adds a row for each tested number of children per collector.
     fn trees(&self, nodes: u32, results: &mut Results, bar: &ProgressBar) -> Result<()> {
         let sent = self.nodes(nodes, self.options.pairs_of(nodes))?;
         let flat = Collector::of(self.config, &sent)?.detector.snapshot()?;
@@ -264,7 +265,7 @@ impl Setting<'_> {
             let root = tree.grow(self.config, &sent, fan_in as usize)?;
             ensure!(
                 root.detector.snapshot()? == flat,
-                "a tree with {fan_in} children per collector has another answer than one collector"
+                "a tree with {fan_in} children per collector differs from a single collector"
             );
             results.rows.push(row("tree", fan_in, tree.figures(root)?));
         }
@@ -272,7 +273,7 @@ impl Setting<'_> {
     }
 }
 
-/// Returns the row of a series at the place `x`, with its `values`.
+/// Returns the row of a series at position `x`, with its `values`.
 fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
     let cells = values.into_iter().map(Into::into).collect();
     Row::new(vec![series.to_owned(), short(x)], cells, details!("series": series, "x": x)).at(x)
@@ -280,7 +281,7 @@ fn row(series: &str, x: u32, values: impl IntoIterator<Item = f64>) -> Row {
 
 /// The running slice of all nodes and collectors.
 ///
-/// It starts an epoch, so the ages of epochs make no difference.
+/// An epoch starts with this slice, so the ages of epochs do not affect the results.
 const SLICE: u64 = 1 << 32;
 
 /// Returns an empty detector in the slice [`SLICE`].
@@ -290,11 +291,11 @@ fn detector(config: Config) -> Result<SlidingDetector> {
     Ok(detector)
 }
 
-/// The data that a node or a collector sends at the end of a slice.
+/// The data that a node or a collector sends at the end of a slice, as bytes.
 struct Message {
     bytes: Vec<u8>,
     recorders: usize,
-    /// Time from the end of the slice to the bytes.
+    /// Time from the end of the slice until the bytes are ready.
     time: Duration,
 }
 
@@ -337,7 +338,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Closes the slice, and returns the duration.
+    /// Closes the slice and returns the duration.
     fn close(&mut self) -> Result<Duration> {
         let start = Instant::now();
         self.detector.close_slice()?;
@@ -345,19 +346,19 @@ impl Collector {
     }
 }
 
-/// The cost of a tree of collectors. Collectors of a level work at the same time.
+/// The cost of a tree of collectors. All collectors on a level work in parallel.
 #[derive(Default)]
 struct Tree {
     levels: u32,
     collectors: usize,
     bytes: usize,
-    /// Sum of the times of the slowest collector on each level below the root, and of the slowest node.
+    /// Sum of the times of the slowest node and of the slowest collector on each level below the root.
     latency: Duration,
 }
 
 impl Tree {
-    /// Builds collectors over collectors until one is left. Each merges the data of its children and sends one delta
-    /// up.
+    /// Builds levels of collectors until a level has one collector. Each collector merges the data of its children and
+    /// sends one delta to its parent.
     fn grow(&mut self, config: Config, nodes: &[Message], fan_in: usize) -> Result<Collector> {
         self.latency = slowest(nodes.iter().map(|message| message.time));
         let mut level = self.level(config, nodes, fan_in)?;
@@ -386,8 +387,8 @@ impl Tree {
         Ok(level)
     }
 
-    /// Returns the number of levels, the number of collectors, the bytes to the root and on all links, and two times in
-    /// milliseconds. They are the time of the root, and the time from the nodes to the answer.
+    /// Returns the number of levels, the number of collectors, the bytes to the root, the bytes on all links, and two
+    /// times in milliseconds. The times are the time of the root and the time from the nodes to the answer.
     fn figures(&self, mut root: Collector) -> Result<[f64; 6]> {
         let last = root.time + root.close()?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

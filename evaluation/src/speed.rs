@@ -1,8 +1,8 @@
 //! The command `speed`, which measures how fast a detector ingests pairs and closes slices, compared with the limits of
 //! its machine.
 //!
-//! A [`Setting`] goes through one function per kind of metric. Traffic is generated before the measurement. Every round
-//! of a metric repeats the same work. Work that the device still has to do when a call returns is part of the round.
+//! For each kind of metric, one function measures a [`Setting`]. Traffic is generated before the measurement. Every
+//! round of a metric repeats the same work. A round ends only when the device has finished its work.
 
 mod capture;
 mod entrants;
@@ -35,12 +35,12 @@ const HEADINGS: [&str; 10] = [
     "metric", "system", "device", "threads", "pairs", "median", "least", "most", "unit", "details",
 ];
 
-/// Largest number of rounds. More rounds would exceed the number of slices.
+/// Maximum number of rounds. More rounds would exceed the number of slices.
 const MOST_ROUNDS: u32 = 10_000;
 
 const PAIRS_PER_CALL: usize = 1 << 14;
 
-/// Number of calls with one pair in a round. It is limited, because a call may take microseconds.
+/// Number of calls with one pair in a round. It is limited, because a call may take several microseconds.
 const MOST_CALLS: u32 = 200_000;
 
 /// Number of inside hosts of distinct pairs.
@@ -54,7 +54,7 @@ pub(crate) struct Speed {
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
-    /// Address family of windows that close: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic for closes: IPv4, IPv6, or mixed (half of the inside hosts in each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Pairs per round of ingest [default: 4M on a CPU, 64M on a GPU]
@@ -66,7 +66,7 @@ pub(crate) struct Speed {
     /// Approximate size of the capture file, in bytes
     #[arg(long, default_value = "128M", value_parser = number::count)]
     capture: u32,
-    /// Number of rounds, of which the median, smallest and largest are printed; slow systems have two rounds
+    /// Number of rounds, whose median, minimum and maximum are printed; slow systems have two rounds
     #[arg(long, default_value = "5", value_parser = number::count)]
     repeat: u32,
     /// Seed of the traffic and of the hashes
@@ -118,24 +118,25 @@ pub(crate) fn run(options: &Speed) -> Result<()> {
     if options.json {
         return Ok(());
     }
-    writeln!(io::stdout(), "{}.\n\n{}", machine(), all[0].table()).context(UNWRITTEN)
+    writeln!(io::stdout(), "Measured on {}.\n\n{}", machine(), all[0].table()).context(UNWRITTEN)
 }
 
-/// One figure. It is identified by `metric`, `system`, `device`, `threads`, `load` and details such as `kind`, `of` and
-/// `traffic`. A missing `load` is null, or `-`.
+/// A measured figure. It is identified by `metric`, `system`, `device`, `threads`, `load` and details such as `kind`,
+/// `of` and `traffic`. A missing `load` is printed as null or `-`.
 struct Metric {
     name: String,
     system: String,
     unit: &'static str,
     threads: u32,
-    /// Pairs of a round, or distinct pairs in the window. It is `None` without pairs.
+    /// Number of pairs in a round, or of distinct pairs in the window. The value is `None` if the figure does not
+    /// depend on pairs.
     load: Option<u32>,
     sample: Sample,
     details: Vec<(&'static str, Value)>,
 }
 
 impl Metric {
-    /// Creates a figure of srlg, without a load and details.
+    /// Creates a figure of srlg, without a load or details.
     fn new(name: &str, unit: &'static str, threads: u32, sample: Sample) -> Self {
         let (name, system) = (name.to_owned(), "srlg".to_owned());
         Self { name, system, unit, threads, load: None, sample, details: Vec::new() }
@@ -179,7 +180,7 @@ impl Metric {
     }
 }
 
-/// The options, and values that follow from them and from the device. Equal settings have equal pairs.
+/// The options, and values that are derived from them and from the device. Equal settings have equal pairs.
 struct Setting<'a> {
     options: &'a Speed,
     config: Config,
@@ -204,7 +205,7 @@ impl<'a> Setting<'a> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }
 
-    /// Creates a figure of srlg in rounds of ingest.
+    /// Creates a figure of srlg that is measured in rounds of ingest.
     fn metric(&self, name: &str, unit: &'static str, threads: u32, sample: Sample) -> Metric {
         Metric::new(name, unit, threads, sample).load(self.pairs)
     }
@@ -214,7 +215,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Starts a slice without touched recorders, so that the first touch of each writes.
+/// Starts a slice in which no recorder has been touched, so that the first touch of each recorder writes to it.
 fn begin_untouched(detector: &mut SlidingDetector) -> Result<()> {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next)?;
@@ -238,7 +239,7 @@ fn calls(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     Ok(())
 }
 
-/// Measures the milliseconds to close a slice, as a whole and by stage, in full windows of the backbone model.
+/// Measures the duration of a close in milliseconds, in total and by stage, in full windows of the backbone model.
 fn close_slices(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     for &load in &setting.options.loads {
         let closes = closes(setting, load)?;
@@ -263,8 +264,9 @@ struct Close {
     super_points: usize,
 }
 
-/// Returns the closes of consecutive full windows, without the first, in which a device grows its lists. Windows slide
-/// during the measurement. Every close has a new slice of traffic, and the device has finished its ingest.
+/// Returns the closes of consecutive full windows. The first close is left out, because the device grows its lists
+/// during this close. Windows slide during the measurement. Every close has a new slice of traffic, which the device
+/// has completely ingested.
 fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     let Setting { options, config, .. } = setting;
     let mut detector = setting.detector()?;
@@ -290,7 +292,7 @@ fn closes(setting: &Setting<'_>, load: u32) -> Result<Vec<Close>> {
     Ok(closes)
 }
 
-/// Formats a detail for readers. Objects have no braces.
+/// Formats a detail for readers. Objects are printed without braces.
 fn detail(name: &str, value: &Value) -> String {
     match value {
         Value::Object(fields) => {

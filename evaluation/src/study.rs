@@ -1,8 +1,8 @@
-//! The engine of all sweeps. A table lists the values that vary, a trial measures each step, and the rows become pages,
+//! The engine of all sweeps. A sweep lists the values that vary and a trial measures each step. The rows become pages,
 //! tables, charts and JSON.
 //!
-//! A [`Sweep`] is [`Results`] without rows, and the steps that lead to them. A [`Study`] is opened before the
-//! measurements, so that it fails early if it cannot write. It [runs](Study::run) the trial of every step in order.
+//! A [`Sweep`] consists of [`Results`] without rows, and the steps that produce the rows. A [`Study`] is opened before
+//! the measurements, so that it fails early if it cannot write. It [runs](Study::run) the trial of every step in order.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,14 +15,14 @@ use indicatif::ProgressBar;
 use crate::output::{self, Page};
 use crate::results::{Column, Details, Results};
 
-/// The place of the command and settings that all results of a page share.
+/// Name of the place with the command and settings that all results of a page share.
 const SETUP: &str = "setup";
 
-/// A function that returns the command line that repeats the results, with all options that they depend on. An option
-/// in `instead` gets the value given there.
+/// A function that returns the command line which repeats the results. It contains all options that the results depend
+/// on. Options in `instead` have the values that are given there.
 pub(crate) type CommandLine = fn(instead: &[(&str, &str)]) -> String;
 
-/// Options of a study with its own folder.
+/// Options of a study that writes a folder.
 #[derive(Args)]
 pub(crate) struct FolderOptions {
     /// Folder of README.md and the plots [default: the folder of the study under docs/, or none with --json]
@@ -33,7 +33,7 @@ pub(crate) struct FolderOptions {
     json: bool,
 }
 
-/// Options of a study with places in a page of other content.
+/// Options of a study that fills places in a page with other content.
 #[derive(Args)]
 pub(crate) struct PageOptions {
     /// Print one JSON object per metric
@@ -45,15 +45,15 @@ pub(crate) struct PageOptions {
     write: Option<PathBuf>,
 }
 
-/// Rows along one parameter that varies.
+/// A series of measurements along one parameter.
 pub(crate) struct Sweep<Step> {
-    /// The results without rows.
+    /// Results of the sweep. They have no rows before the measurement.
     pub(crate) results: Results,
     pub(crate) steps: Vec<Step>,
 }
 
 impl<Step> Sweep<Step> {
-    /// Creates a sweep of a study with a folder. Its rows have names under the headings `names`.
+    /// Creates a sweep of a study with a folder. The names in its rows have the headings `names`.
     pub(crate) fn new(
         place: &str,
         heading: &str,
@@ -75,15 +75,15 @@ impl<Step> Sweep<Step> {
 /// Output format of rows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Form {
-    /// Tables, once all rows are known.
+    /// Tables, printed once all rows are known.
     Tables,
-    /// One object per figure, once all rows are known.
+    /// One JSON object per figure, printed once all rows are known.
     Figures,
-    /// Lines of a table, each as soon as it is known.
+    /// Lines of a table, each printed as soon as it is known.
     Lines,
-    /// One object per row, as soon as it is known.
+    /// One JSON object per row, printed as soon as it is known.
     Objects,
-    /// Nothing, because the command prints the rows itself.
+    /// No output, because the command prints the rows itself.
     Unprinted,
 }
 
@@ -94,8 +94,8 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// Opens a study whose page is README.md in a folder, by default `folder`, with a place for each sweep. A new page
-    /// starts with `title`.
+    /// Opens a study whose page is README.md in a folder, which is `folder` unless the options give another. The page
+    /// has a place for each sweep. A new page starts with `title`.
     pub(crate) fn in_folder<Step>(
         options: &FolderOptions,
         folder: &str,
@@ -116,7 +116,7 @@ impl Study {
         Ok(Self { page: Some(page), form })
     }
 
-    /// Opens a study in the page of the options, if there is one. The page must have all `places`.
+    /// Opens a study that writes to the page in the options, if there is one. The page must have all `places`.
     pub(crate) fn in_page(options: &PageOptions, places: &[String]) -> Result<Self> {
         let page = options.write.as_ref().map(|page| Page::open(page, places)).transpose()?;
         Ok(Self { page, form: if options.json { Form::Figures } else { Form::Tables } })
@@ -127,7 +127,7 @@ impl Study {
         Self { page: None, form }
     }
 
-    /// Starts the page with the command `line`, and `text`.
+    /// Starts the page with a shell block for the command `line`, followed by `text`.
     pub(crate) fn set_up(mut self, line: CommandLine, text: &str) -> Result<Self> {
         if let Some(page) = &mut self.page {
             page.fill(SETUP, &format!("```sh\n{}\n```\n\n{text}", line(&[])))?;
@@ -135,8 +135,8 @@ impl Study {
         Ok(self)
     }
 
-    /// Runs the trial of every step of all sweeps, and writes the rows that the trials add. A trial moves the bar by
-    /// `units` steps, one by one, or leaves this to the engine.
+    /// Runs the trial of every step of all sweeps and prints the rows that the trials add. A step of a sweep is `units`
+    /// steps of the progress bar. A trial may move the bar itself, or leave this to the engine.
     pub(crate) fn run<Step>(
         &mut self,
         units: u32,
@@ -165,7 +165,7 @@ impl Study {
         Ok(all)
     }
 
-    /// Prints the rows after the first `known`, if rows are printed as soon as they are known.
+    /// Prints the rows after the first `known` rows, if the form prints rows as soon as they are known.
     fn print_rows(&self, results: &Results, known: usize) -> io::Result<()> {
         let (mut out, mut rows) = (io::stdout().lock(), results.rows[known..].iter());
         match self.form {
@@ -180,7 +180,7 @@ impl Study {
         }
     }
 
-    /// Prints the output that comes at the end.
+    /// Prints the output that is only printed once all rows are known.
     fn print(&self, all: &[Results]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let mut results = all.iter();
@@ -197,7 +197,7 @@ impl Study {
     }
 }
 
-/// Fills the page. If several results have the same place, each has its own heading there.
+/// Fills the page. If several results have the same place, each gets a heading there.
 fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     for plot in results.iter().flat_map(Results::plots) {
         output::write(&page.path.with_file_name(&plot.file), &plot.chart.svg()?)?;
@@ -212,7 +212,8 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     page.write()
 }
 
-/// Returns `least` and its products with 3, 10, 30 and so on, which are round and nearly even on a logarithmic axis.
+/// Returns `least` and its products with 3, 10, 30 and so on. These numbers are round and nearly even on a logarithmic
+/// axis.
 pub(crate) fn round(least: u32) -> impl Iterator<Item = u32> {
     let decades = (0..).map(move |decade| u64::from(least) * 10_u64.pow(decade));
     let numbers = decades.flat_map(|decade| [decade, 3 * decade]);

@@ -1,4 +1,4 @@
-//! The interface of every measured system: srlg, the rivals of the paper, and common alternatives.
+//! The interface of every measured system: srlg, the systems of the paper, and common alternatives.
 
 use std::time::Duration;
 
@@ -10,29 +10,30 @@ use srlg_traffic::family::number;
 
 /// A system that ingests the pairs of a slice and reports super points at its end.
 pub(crate) trait System {
-    /// Returns the name in tables and plots.
+    /// Returns the name of the system in tables and plots.
     fn name(&self) -> String;
 
     fn ingest(&mut self, pairs: &[IpPair]);
 
-    /// Ingests a batch of pairs of the running slice. All of them are IPv4 if the system supports no other family.
+    /// Ingests a batch of pairs in the running slice. If the system supports only IPv4, all pairs must be IPv4.
     ///
     /// # Panics
-    /// Panics if the system supports only IPv4 and the batch has other pairs, or if it is in memory of a device.
+    ///
+    /// Panics if the system supports only IPv4 and the batch has other pairs, or if the batch is in device memory.
     fn ingest_batch(&mut self, batch: &PairBatch) {
         const READ: &str = "batches of ordinary memory can be read";
         assert!(batch.v6().expect(READ).is_empty(), "{} ingests only IPv4 pairs", self.name());
         self.ingest(&batch.v4().expect(READ));
     }
 
-    /// Waits until everything that was ingested is visible to reports. Measurements need this.
+    /// Waits until all ingested pairs are visible to reports. Measurements depend on this.
     fn flush(&mut self) {}
 
-    /// Ends the slice. Returns the hosts with an estimate of at least the threshold of the system, with their
-    /// estimates. Then the window moves by one slice.
+    /// Closes the slice. Returns the hosts with an estimate of at least the threshold of the system, with their
+    /// estimates. The window then moves by one slice.
     fn close_slice(&mut self) -> Vec<(Address, f64)>;
 
-    /// Ends the slice without a report.
+    /// Closes the slice without a report.
     fn skip_slice(&mut self) {
         self.close_slice();
     }
@@ -42,13 +43,13 @@ pub(crate) trait System {
         &[]
     }
 
-    /// Returns whether the last [`close_slice`](Self::close_slice) searched everything. If not, super points may be
-    /// missing.
+    /// Returns whether the search of the last [`close_slice`](Self::close_slice) was complete. If not, the report may
+    /// lack super points.
     fn is_complete(&self) -> bool {
         true
     }
 
-    /// Returns the current memory of the system in bytes. For hash maps, this is the size of their tables.
+    /// Returns the current memory of the system, in bytes. For hash maps, this is the size of their tables.
     fn memory_bytes(&self) -> usize;
 }
 
@@ -61,7 +62,7 @@ pub(crate) struct Srlg {
 }
 
 impl Srlg {
-    /// Creates a detector of `config`, which tables call `preset`.
+    /// Creates a detector with `config`, which is named `preset` in tables.
     ///
     /// # Errors
     /// Returns the errors of [`SlidingDetector::new`].
@@ -107,20 +108,20 @@ impl System for Srlg {
         self.detector.health().finder.overload.is_none()
     }
 
-    /// Returns the size of the recorders. A search also takes a byte per cell and 8 bytes per cell of a possible
-    /// candidate, and each thread that ingests takes 0.3 MB.
+    /// Returns the size of the recorders. In addition, a search uses a byte per cell and 8 bytes per cell of a possible
+    /// candidate. Each ingesting thread uses 0.3 MB.
     fn memory_bytes(&self) -> usize {
         self.detector.memory_bytes()
     }
 }
 
-/// Returns the stages of a close that process recorders, with their names, in order. The other stages are about feeds,
-/// which no system here has.
+/// Returns the stages of a close that process recorders, with their names, in order. The other stages apply to feeds,
+/// which the measured systems do not have.
 pub(crate) const fn stages(times: StageTimes) -> [(&'static str, Duration); 3] {
     [("search", times.search), ("estimate", times.estimate), ("age", times.age)]
 }
 
-/// Returns the super points of `report`: hosts and cardinalities.
+/// Returns the super points of `report`, each with its cardinality.
 pub(crate) fn points(report: &SliceReport) -> Vec<(Address, f64)> {
     let points = report.super_points.iter();
     points.map(|point| (number(point.host), point.cardinality)).collect()
@@ -132,7 +133,7 @@ mod tests {
     use crate::peers::{ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
     use srlg_core::RsraSizes;
 
-    /// Returns the last report of eight slices, in which none or all of the first seven are reported.
+    /// Returns the last report of eight slices. If `skip` is set, the first seven slices are closed without a report.
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
             let pairs =
@@ -161,7 +162,7 @@ mod tests {
             &|| Box::new(SketchRing::new(window, threshold, 1 << 20, 1)),
         ];
         for make in makers {
-            // Except for the estimators, windows are slices 4 to 7, and slice 7 is empty.
+            // Windows are slices 4 to 7, and slice 7 is empty. The windows of the estimators differ.
             let report = last_report(make(), true);
             assert_eq!(report, last_report(make(), false), "{}", make().name());
             assert_eq!(report.len(), 3, "{}", make().name());
@@ -174,7 +175,8 @@ mod tests {
         let config = Config { threshold: 64, ..Config::paper_with(finder) };
         let mut system = Srlg::new("paper", config).unwrap();
         assert!(system.is_complete());
-        // Hosts have 6 times the threshold. Each has a hot rough estimator, also at the full weight.
+        // The number of peers per host is 6 times the threshold. Each host has a rough estimator that is hot even at
+        // the full weight.
         let pairs = (0..40_000).map(|pair| IpPair { inside: pair / 400, opposite: pair * 7919 });
         system.ingest(&pairs.collect::<Vec<_>>());
         system.close_slice();

@@ -1,15 +1,15 @@
-//! Markdown tables, aligned so that their source is readable, and formats of numbers in them.
+//! Markdown tables that are aligned for readable source text, and number formats for them.
 
 use std::fmt;
 use std::fs;
 
-/// Rows of text under headings.
+/// A table of texts, whose first row has the headings.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Creates a table without rows. The first column is for names, and the others are for figures.
+    /// Creates a table without rows. The first column is for names, and the other columns are for figures.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
@@ -42,7 +42,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Returns a line of cells. The first is a name, and the others are figures.
+/// Returns a line of cells. The first cell is a name, and the others are figures.
 pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).enumerate().map(|(column, (cell, &width))| {
         if column == 0 { format!(" {cell:<width$} |") } else { format!(" {cell:>width$} |") }
@@ -50,7 +50,7 @@ pub(crate) fn line(cells: &[String], widths: &[usize]) -> String {
     format!("|{}", cells.collect::<String>())
 }
 
-/// Returns the line below the headings.
+/// Returns the line that separates the headings from the rows.
 pub(crate) fn rule(widths: &[usize]) -> String {
     let figures = widths[1..].iter().map(|width| format!("{:-<1$}:|", "", width + 1));
     format!("|{:-<1$}|{2}", "", widths[0] + 2, figures.collect::<String>())
@@ -64,7 +64,7 @@ pub(crate) fn short(number: u32) -> String {
     format!("{}{suffix}", number / unit)
 }
 
-/// Formats percent. Small values have more digits.
+/// Formats a percentage. Small values have more digits.
 pub(crate) fn percent(percent: f64) -> String {
     match percent {
         0.0 => "0".to_owned(),
@@ -79,7 +79,7 @@ pub(crate) fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = info.lines().find(|line| line.starts_with("model name"));
     let model = line.and_then(|line| line.split_once(": ")).map_or("unknown CPU", |pair| pair.1);
-    format!("{cores} cores of {model}")
+    format!("{cores} {model} cores")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The command `traces`, which compares a detector on recorded traffic with the exact answer, window by window.
 //!
 //! There is a table for every preset and [`Cut`], with a row for every record file and threshold. The detector finds
-//! its candidates itself, and both ends of a record are counted. The text below a table names the traces without a row.
-//! These are traces without a whole window, traces of too many slices, and traces without super points.
+//! its candidates itself, and both ends of a record are counted. The text below a table lists the traces without a row.
+//! Such a trace is shorter than a window, has too many slices, or has no super points.
 
 use std::path::{Path, PathBuf};
 
@@ -42,13 +42,13 @@ pub(crate) struct Traces {
     /// Seconds per slice and slices per window
     #[arg(long, value_delimiter = ',', default_value = "60x5,300x1,1x300", value_parser = cut)]
     cut: Vec<Cut>,
-    /// Smallest numbers of distinct peers of a super point
+    /// Minimum numbers of distinct peers of a super point
     #[arg(long, value_delimiter = ',', default_value = "100,256,1024", value_parser = number::count)]
     threshold: Vec<u32>,
     /// Score every n-th window
     #[arg(long, default_value = "1", value_parser = number::count)]
     stride: u32,
-    /// Leave out traces of more slices
+    /// Omit traces with more slices
     #[arg(long, default_value = "10k", value_parser = number::count)]
     most_slices: u32,
     #[command(flatten)]
@@ -64,7 +64,7 @@ struct Cut {
     window: u32,
 }
 
-/// Parses a [`Cut`] in the format of options.
+/// Parses a [`Cut`] in the format of the command line.
 fn cut(text: &str) -> Result<Cut> {
     let cut = || {
         let (seconds, window) = text.split_once('x')?;
@@ -74,7 +74,7 @@ fn cut(text: &str) -> Result<Cut> {
 }
 
 impl Cut {
-    /// Returns the slice of a record. The trace starts at time 0.
+    /// Returns the slice of a record. The first slice starts at time 0 of the trace.
     fn slice(self, record: &Record) -> u32 {
         (u64::from(record.time_ms) / (u64::from(self.seconds) * 1000)) as u32
     }
@@ -83,7 +83,7 @@ impl Cut {
 /// A record file in memory.
 struct Recording {
     name: String,
-    /// At least one record, sorted by time.
+    /// Records, sorted by time. The list is never empty.
     records: Vec<Record>,
 }
 
@@ -97,7 +97,7 @@ impl Recording {
         Ok(Self { name: name.trim_end_matches(SUFFIX).to_owned(), records })
     }
 
-    /// Returns the number of slices from the first record to the last.
+    /// Returns the number of slices up to the last record.
     fn slices(&self, cut: Cut) -> u32 {
         self.records.last().map_or(0, |record| cut.slice(record) + 1)
     }
@@ -137,7 +137,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The parameters that all rows of a table share.
+/// Parameters that all rows of a table share.
 struct Table {
     preset: Preset,
     cut: Cut,
@@ -188,7 +188,7 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the text below the table, which names the traces without a row.
+    /// Returns the text below the table, which lists the traces without a row.
     fn left_out(&self, recordings: &[Recording], options: &Traces, rows: &[Row]) -> String {
         let quiet: Vec<&Row> = rows.iter().filter(|row| row.json_only).collect();
         let quiet = quiet.chunk_by(|one, next| one.names[0] == next.names[0]).map(|rows| {
@@ -234,10 +234,10 @@ fn row(trace: &str, threshold: u32, windows: u32, score: &Score) -> Row {
     }
 }
 
-/// A detector and the exact answer, slice by slice over the same trace.
+/// A detector and an exact counter that process the same trace, slice by slice.
 ///
-/// A window is scored if it starts and ends in slices of the trace and its turn has come. Empty time is skipped only
-/// after a whole empty window, so that a detector that forgets late is noticed.
+/// Of the windows within the trace, every `stride`-th is scored. Empty time is skipped only after a whole window
+/// without pairs, so that a detector that forgets pairs too late is noticed.
 struct Replay {
     detector: SlidingDetector,
     exact: ExactWindow,
@@ -281,7 +281,7 @@ impl Replay {
         Ok(self.score)
     }
 
-    /// Closes slices until `slice` is running. If nothing is left in the window, it skips them at once.
+    /// Closes slices until `slice` is running. If the window is empty, the remaining slices are skipped at once.
     fn advance_to(&mut self, slice: u32) -> Result<()> {
         while self.slice < slice && self.silent <= self.cut.window {
             self.close()?;
@@ -293,7 +293,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Closes the running slice, and scores its window if its turn has come.
+    /// Closes the running slice. Scores its window if this window is due, as every `stride`-th window is.
     fn close(&mut self) -> Result<()> {
         self.silent += u32::from(self.exact.distinct_pairs() == 0);
         if self.scored_before(self.slice + 1) > self.scored_before(self.slice) {
@@ -315,7 +315,7 @@ mod tests {
 
     const TABLE: Table = Table { preset: Preset::Default, cut: Cut { seconds: 60, window: 5 } };
 
-    /// Returns records of a scanner of 200 hosts in each of `minutes`.
+    /// Returns the records of a scan of 200 hosts in each of the `minutes`, always by the same scanner.
     fn scans(minutes: &[u32]) -> Vec<Record> {
         let record =
             |minute, destination| Record { time_ms: minute * 60_000, source: 1, destination };
@@ -330,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_scan_is_a_super_point_of_every_window_that_holds_it() {
-        // Windows end in minutes 4 to 60. The scan of minute 20 is in those of 20 to 24.
+        // Windows end in minutes 4 to 60. The windows that end in minutes 20 to 24 have the scan of minute 20.
         let score = replay(&[0, 20, 60], 1);
         // The windows that end in minutes 4 and 60 have the other two scans.
         assert_eq!((score.true_super_points, score.reported), (7, 7));
@@ -340,10 +340,11 @@ mod tests {
     #[test]
     fn every_nth_window_is_scored_from_the_first_whole_one_on() {
         let replay_of = |stride| Replay::new(&TABLE, 100, stride).unwrap();
-        // With slices 0 to 24 the windows end in minutes 4, 14 and 24. With 24 slices there is none in 24.
+        // With slices 0 to 24, the scored windows end in minutes 4, 14 and 24. With 24 slices, no window ends in minute
+        // 24.
         let counts = [4, 5, 24, 25].map(|slices| replay_of(10).scored_before(slices));
         assert_eq!(counts, [0, 1, 2, 3]);
-        // The windows of minutes 4 and 24 have a scan.
+        // The windows that end in minutes 4 and 24 have a scan.
         assert_eq!(replay(&[0, 20, 24], 10).true_super_points, 2);
     }
 }

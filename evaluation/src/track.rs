@@ -1,6 +1,7 @@
-//! A measured system: its reports compared with the exact answer, and its times.
+//! A measured system with its times, and with the scores of its reports.
 //!
-//! A time is the processor time of the system alone in the scored windows, without the traffic and the exact answer.
+//! Times are processor times of the system in the scored windows, without the time for the traffic and the exact
+//! answer.
 
 use srlg_core::{Address, IpPair};
 use srlg_traffic::score::{MeanRates, Score};
@@ -12,7 +13,7 @@ use crate::system::System;
 pub(crate) struct Track {
     pub(crate) system: Box<dyn System>,
     pub(crate) windows: Vec<Window>,
-    /// Packets since the last window ended, and seconds of their ingest.
+    /// Number of packets since the last window ended, and seconds of their ingest.
     packets: usize,
     ingest: f64,
 }
@@ -20,12 +21,12 @@ pub(crate) struct Track {
 #[derive(Default)]
 pub(crate) struct Window {
     pub(crate) score: Score,
-    /// Score of super points below four times the threshold. All other hosts count as false here, so only the errors
-    /// are meaningful.
+    /// Score of the super points below four times the threshold. All other reported hosts are counted as false here, so
+    /// only the errors are meaningful.
     pub(crate) low: Score,
     /// Whether the search was complete.
     pub(crate) is_complete: bool,
-    /// Packets of the last slice, seconds of their ingest, and seconds of the close.
+    /// Number of packets in the last slice, seconds of their ingest, and seconds of the close.
     pub(crate) packets: usize,
     pub(crate) ingest: f64,
     pub(crate) close: f64,
@@ -41,13 +42,13 @@ impl Track {
         self.ingest += processor_time(|| self.system.ingest(pairs)).1;
     }
 
-    /// Ends a slice whose window is not scored.
+    /// Closes a slice whose window is not scored.
     pub(crate) fn skip(&mut self) {
         self.system.close_slice();
         (self.packets, self.ingest) = (0, 0.0);
     }
 
-    /// Ends a slice, and compares the report with the true super points.
+    /// Closes a slice and scores its report against the exact super points.
     pub(crate) fn score(&mut self, truth: &[(Address, u32)], threshold: u32) {
         let (report, close) = processor_time(|| self.system.close_slice());
         let is_low = |&(_, count): &(_, u32)| u64::from(count) < 4 * u64::from(threshold);
@@ -63,7 +64,7 @@ impl Track {
     }
 }
 
-/// Scores of the reports in several windows.
+/// Mean rates and errors of the reports in several windows.
 #[derive(Default)]
 pub(crate) struct Quality {
     pub(crate) rates: MeanRates,
@@ -92,7 +93,8 @@ mod tests {
     use cpu_time::ProcessTime;
     use std::time::Duration;
 
-    /// A system that reports its input, works a millisecond per pair, and gives up on slices of more than one pair.
+    /// A system that reports its input and needs a millisecond per pair. Its search is incomplete in slices with
+    /// several pairs.
     #[derive(Default)]
     struct Echo {
         pairs: Vec<IpPair>,
@@ -143,7 +145,7 @@ mod tests {
         assert_eq!(complete, [false, true]);
         let seconds: f64 = track.windows.iter().map(|window| window.ingest + window.close).sum();
         assert!((0.003..0.3).contains(&seconds), "{seconds}");
-        // Each window has two super points, of which one is found. There is one false report.
+        // Each window has two super points, and one of them is found. There is one false report.
         let Quality { rates, .. } = Quality::of(&track.windows);
         let rates = [rates.positive(), rates.negative(), rates.total()];
         assert_eq!(rates, [0.25, 0.5, 0.75].map(Some));
@@ -159,7 +161,7 @@ mod tests {
         let quality = Quality::of(&track.windows);
         let square = |score: &Score| score.rmse().unwrap().powi(2);
         let [low, all] = [&quality.low_errors, &quality.errors].map(square);
-        // The bound allows about ten roundings of numbers that are up to ten times as large as their difference.
+        // The bound allows about ten rounding errors of numbers that are up to ten times as large as their difference.
         let max_relative = 100.0 * f64::EPSILON;
         assert_relative_eq!(low, (0.01 + 1.0 / 9.0) / 2.0, max_relative = max_relative);
         assert_relative_eq!(all, (0.01 + 1.0 / 9.0 + 0.16) / 3.0, max_relative = max_relative);

@@ -1,4 +1,4 @@
-//! A fuzz target that reads any bytes as a delta, merges it, splits it and writes it again.
+//! A fuzz target that reads arbitrary bytes as a delta, then merges, splits and rewrites the delta.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,4 +1,5 @@
-//! A fuzz target that reads any bytes as a snapshot. It restores, merges, touches, queries, closes and writes it again.
+//! A fuzz target that reads arbitrary bytes as a snapshot and restores it. The target then merges and queries the
+//! state, ingests pairs, closes a slice, and writes the snapshot again.
 #![no_main]
 
 use std::cell::RefCell;
@@ -45,7 +46,7 @@ fn take(detector: &mut SlidingDetector, input: &[u8]) {
     }
     let written = snapshot.to_bytes().expect("room for a few bytes");
     assert!(Snapshot::from_bytes(&written, detector.params()).expect("as written") == snapshot);
-    // A slice near the largest number cannot be continued.
+    // If the slice number is close to its maximum, the detector cannot go on, so it is replaced.
     let untouched = srlg_fuzz::detector(true);
     *detector = if detector.params() == untouched.params() {
         untouched

@@ -1,13 +1,13 @@
-//! Code that the fuzz targets share: small detectors, and inputs that pass checksum and compression.
+//! Code that the fuzz targets share: small detectors, and inputs with valid checksums and compression.
 //!
-//! The first byte of an input selects the use of the others. They are used as they are, or with a correct checksum, or
-//! as a body that is compressed into an envelope with correct lengths. A fuzzer alone would hardly get past the
-//! checksum.
+//! The first byte of an input selects how the other bytes are used. They are used unchanged, with a correct checksum,
+//! or as a body that is compressed into an envelope with correct lengths. Without this help, a fuzzer would rarely
+//! produce a correct checksum.
 
 use srlg_host::config::{RsraSizes, Scheme};
 use srlg_host::{Config, Device, SlidingDetector};
 
-/// Returns a detector of either scheme, in slice 5.
+/// Creates a detector with the tagged or the paper's scheme, in slice 5.
 pub fn detector(is_tagged: bool) -> SlidingDetector {
     let scheme = match is_tagged {
         true => Scheme::Tagged { cell_bits: 12, lines: 24, tags: 64 },
@@ -23,7 +23,8 @@ pub fn detector(is_tagged: bool) -> SlidingDetector {
     detector
 }
 
-/// Returns the bytes for `input`. `envelope` has the same kind, and its frame starts at `start`.
+/// Returns the bytes that `input` describes. `envelope` is a valid message of the same kind, and its frame starts at
+/// `start`.
 pub fn bytes_of(input: &[u8], envelope: &[u8], start: usize) -> Vec<u8> {
     let Some((way, rest)) = input.split_first() else { return Vec::new() };
     match way % 3 {

@@ -1,15 +1,17 @@
-//! The two schemes of srlg as plain arrays and loops, to read and to compare with.
+//! The two schemes of srlg as plain arrays and loops, written for reading and for comparison.
 //!
-//! [`TaggedModel`] is `Config::default()`, which docs/tagged-recorders.md and docs/design.md explain. Read `tagged.rs`
-//! from top to bottom, then `tagged/counting.rs` with docs/tagged-recorders.md, then `tagged/finding.rs` with the
-//! section on cells in docs/design.md. The model shares only the hash functions with the fast code.
+//! [`TaggedModel`] implements `Config::default()`, which docs/tagged-recorders.md and docs/design.md explain. Read
+//! `tagged.rs` from top to bottom, then `tagged/counting.rs` with docs/tagged-recorders.md. Finally, read
+//! `tagged/finding.rs` with the section on cells in docs/design.md. The model shares only the hash functions with the
+//! fast code.
 //!
-//! [`PaperModel`] is `Config::paper()`. `paper.rs` follows the paper line by line, with the corrections of
-//! docs/paper-notes.md. The model shares the hash functions with the fast code, and the positions and columns computed
-//! from them, which pinned vectors test.
+//! [`PaperModel`] implements `Config::paper()`. `paper.rs` follows the paper line by line, with the corrections of
+//! docs/paper-notes.md. The model and the fast code share the hash functions, and the positions and columns that are
+//! computed from hashes. Pinned vectors test the shared code.
 //!
-//! A recorder is an integer in a `Vec`, and each step visits every recorder, so models are for small sizes. Each model
-//! is an oracle of the tests: detectors must have the same recorders, tallies, candidates and estimates, bit for bit.
+//! A recorder is an integer in a `Vec`, and each step visits every recorder, so models are only suitable for small
+//! sizes. Each model is an oracle of the tests. The recorders, tallies, candidates and estimates of a detector must be
+//! the same as in the model, bit for bit.
 //!
 //! # Example
 //!

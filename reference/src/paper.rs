@@ -1,45 +1,46 @@
-//! [`PaperModel`]: the paper's scheme, line by line, as slow as the paper describes it.
+//! A model of the paper's scheme, which follows the paper line by line and is as slow as the published algorithms.
 //!
-//! It is the oracle of the fast code for small parameters. It shares only the hash functions with the fast code,
-//! through the params of the finder and the counter. Recorders are plain integers, candidate tuples grow by brute
-//! force, and union estimators are built as arrays. Where the paper is wrong, the model follows the correction and
-//! marks it as a deviation.
+//! [`PaperModel`] is the oracle of the fast code for small parameters. It shares only the hash functions with the fast
+//! code, through the parameters of the finder and the counter. Recorders are plain integers, candidate tuples grow by
+//! brute force, and union estimators are built as arrays. Where the paper is incorrect, the model contains the
+//! correction and marks it as a deviation.
 
 use srlg_core::counter::RowsParams;
 use srlg_core::finder::RsraParams;
 use srlg_core::{Address, Config, ConfigError, IpPair};
 
-/// Largest value of a short integer, which is the initial value of every recorder.
+/// Maximum value of a recorder, which is also its initial value.
 const UNTOUCHED: u16 = u16::MAX;
 
-/// RSRA and SLEA as arrays of arrays of short integers.
+/// A model of the paper's scheme: RSRA and SLEA as nested arrays of 16-bit integers.
 #[derive(Clone, Debug)]
 pub struct PaperModel {
     finder: RsraParams,
     counter: RowsParams,
-    /// Rough estimators: `rsra[i][j]` is that in row i and column j.
+    /// Rough estimators: `rsra[i][j]` is the estimator in row i and column j.
     pub rsra: Vec<Vec<Vec<u16>>>,
     /// Rows of the SLEA: `slea[i]` is row i.
     pub slea: Vec<Vec<u16>>,
 }
 
-/// A candidate tuple with a column in every row, and the address that its bits spell.
+/// A candidate tuple, with a column in every row and the address that its bits spell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuple {
     /// Hot columns, one for each row.
     pub columns: Vec<u32>,
-    /// Address. It has more than 32 bits if the tuple does not spell an address.
+    /// Address that the bits spell. It has more than 32 bits if the tuple does not spell a valid address.
     pub address: u64,
 }
 
 impl PaperModel {
-    /// Returns the arrays of `config`, untouched.
+    /// Creates a model of `config` whose recorders are untouched.
     ///
     /// # Errors
-    /// Returns the first rule that `config` breaks.
+    ///
+    /// Returns an error that names the first rule that `config` breaks.
     ///
     /// # Panics
-    /// Panics if `config` has another scheme.
+    /// Panics if `config` does not have the paper's scheme.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let params = config.validate()?;
         let (finder, counter) = (
@@ -56,8 +57,8 @@ impl PaperModel {
         })
     }
 
-    /// Scans a pair that was in contact `late` slices ago (algorithms 3 and 6). The paper sets recorders to 0. Here,
-    /// they are set to `late` if they are larger.
+    /// Scans a pair whose contact was `late` slices ago (algorithms 3 and 6). Deviation: the paper sets recorders to 0,
+    /// whereas this model lowers them to `late`.
     pub fn scan(&mut self, pair: IpPair, late: u16) {
         if let Some(slot) = self.finder.slot(pair.opposite) {
             for (row, column) in (0..).zip(self.columns(pair.inside)) {
@@ -73,7 +74,7 @@ impl PaperModel {
         }
     }
 
-    /// Adds 1 to every short integer, up to the largest one (deviation: the paper lets it wrap).
+    /// Adds 1 to every recorder (deviation: the paper lets the maximum wrap around, whereas here it stays).
     pub fn next_slice(&mut self) {
         let rough = self.rsra.iter_mut().flatten().flatten();
         for recorder in rough.chain(self.slea.iter_mut().flatten()) {
@@ -81,8 +82,8 @@ impl PaperModel {
         }
     }
 
-    /// Merges `other` into this model by the minimum: algorithms 2 and 7 (deviation: the paper takes the maximum, which
-    /// loses what only one node saw).
+    /// Merges `other` into this model by taking the minimum of each recorder: algorithms 2 and 7. Deviation: the paper
+    /// takes the maximum, which loses pairs that only one node saw.
     pub fn merge(&mut self, other: &Self) {
         let ours = self.rsra.iter_mut().flatten().flatten().chain(self.slea.iter_mut().flatten());
         let theirs = other.rsra.iter().flatten().flatten().chain(other.slea.iter().flatten());
@@ -101,8 +102,8 @@ impl PaperModel {
         columns.filter(|(_, estimator)| is_hot(estimator)).map(|(column, _)| column).collect()
     }
 
-    /// Returns the candidate tuples, grown row by row: algorithm 4 for rows 0 to 2, and algorithm 5 for the others
-    /// (deviation: the printed indices of B are too low by one).
+    /// Returns the candidate tuples, which grow row by row: algorithm 4 for rows 0 to 2, and algorithm 5 for the
+    /// others. Deviation: the indices of B in the paper are too low by one.
     #[must_use]
     pub fn tuples(&self, window: u16, weight: u32) -> Vec<Tuple> {
         let hot: Vec<Vec<u32>> =
@@ -124,8 +125,8 @@ impl PaperModel {
         reading.into_iter().map(|columns| self.spell(columns)).collect()
     }
 
-    /// Returns whether the left q-δ bits of `B(i-1)` are the right q-δ bits of `B(i)`, where i is the last row of the
-    /// tuple.
+    /// Returns whether the left q-δ bits of `B(i-1)` are equal to the right q-δ bits of `B(i)`. Here, i is the last row
+    /// of the tuple.
     fn overlaps(&self, columns: &[u32]) -> bool {
         let last = columns.len() - 1;
         let bits = |row: usize| columns[0] ^ columns[row];
@@ -150,7 +151,7 @@ impl PaperModel {
     }
 
     /// Returns the hosts that the tuples spell and whose union estimator USRE is hot, in ascending order. Deviation:
-    /// the column of row 0 must be `RHFG[0](inside)`.
+    /// the column of row 0 must be equal to `RHFG[0](inside)`.
     #[must_use]
     pub fn candidates(&self, window: u16, weight: u32) -> Vec<Address> {
         let regained = self.tuples(window, weight).into_iter().filter_map(|tuple| {
@@ -165,7 +166,7 @@ impl PaperModel {
         hosts
     }
 
-    /// Returns USRE: for each recorder, the largest age over the rows of `host`.
+    /// Returns the union estimator USRE: for each recorder, the maximum age over the rows of `host`.
     fn union_rough(&self, host: Address) -> Vec<u16> {
         let estimators =
             (0..).zip(self.columns(host)).map(|(row, column)| &self.rsra[row][column as usize]);
@@ -174,7 +175,7 @@ impl PaperModel {
         })
     }
 
-    /// Returns `|USLE|^k` of `host`: the first part of algorithm 8 (deviation: the printed loop reads only row 0).
+    /// Returns `|USLE|^k` of `host`: the first part of algorithm 8. Deviation: the loop in the paper reads only row 0.
     #[must_use]
     pub fn union_weight(&self, host: Address, window: u16) -> u32 {
         let width = self.counter.width() as usize;
@@ -188,8 +189,8 @@ impl PaperModel {
         union.iter().filter(|&&age| age < window).count() as u32
     }
 
-    /// Returns the estimated cardinality of `host`: algorithm 8 with equations 12 and 9 (deviations: the corrected
-    /// weight is used, and it is at least 0). Returns `None` if the union is full.
+    /// Returns the estimated cardinality of `host`: algorithm 8 with equations 12 and 9. Deviations: the corrected
+    /// weight is used, and the estimate is at least 0. Returns `None` if the union is full.
     #[must_use]
     pub fn cardinality(&self, host: Address, window: u16) -> Option<f64> {
         let width = f64::from(self.counter.width());
@@ -205,8 +206,8 @@ impl PaperModel {
         Some(width * libm::log(width / (width - weight)))
     }
 
-    /// Returns `RHFG(inside)`, the columns of a host: a hash of the address in row 0, and the same value xor `B(i)` in
-    /// row i.
+    /// Returns the columns of a host, `RHFG(inside)`. Row 0 has a hash of the address. Row i has the same hash, xored
+    /// with `B(i)`.
     fn columns(&self, inside: Address) -> Vec<u32> {
         let base = self.finder.base_column(inside);
         let q = self.finder.column_bits();
@@ -215,7 +216,7 @@ impl PaperModel {
         (0..self.finder.rows()).map(|i| if i == 0 { base } else { bits(i) as u32 ^ base }).collect()
     }
 
-    /// Returns the first recorder of the linear estimator of `inside` in `row`.
+    /// Returns the index of the first recorder of the linear estimator of `inside` in `row`.
     fn linear_start(&self, row: usize, inside: Address) -> usize {
         (self.counter.column(row as u32, inside) * self.counter.stride()) as usize
     }

@@ -1,10 +1,10 @@
-//! [`TaggedModel`]: the default scheme, section by section of docs/tagged-recorders.md.
+//! A model of the default scheme, which follows docs/tagged-recorders.md section by section.
 //!
 //! This file contains sizes and epochs, hosts and regions, touch and echo, ageing and merging. `counting` contains the
-//! tally of a host's positions and the estimates from it. `finding` contains the cells, the candidates, and the
-//! spelling of IPv6 hosts by cells.
+//! tally of a host's positions and the estimates from the tally. `finding` contains the cells, the candidates, and the
+//! reconstruction of IPv6 hosts from cells.
 //!
-//! The ages in `cells` and `slea` are always those of the slice `slice`.
+//! The ages in `cells` and `slea` are always relative to the running slice, `slice`.
 
 mod counting;
 mod finding;
@@ -18,10 +18,11 @@ use finding::name_bits;
 
 pub use counting::{TaggedEstimate, TaggedTally};
 
-/// Number of recorders of a line.
+/// Number of recorders in a line.
 const LINE: u32 = 32;
 
-// These are indices into the sequence of keys of the seed. The paper's scheme uses the other keys.
+// These constants are indices into the sequence of keys that the seed generates. The paper's scheme uses the other
+// keys.
 const POSITION_KEY: usize = 1;
 const HOST_KEY: usize = 4;
 const LINE_KEY: usize = 12;
@@ -31,15 +32,15 @@ const PEER_KEY: usize = 15;
 const PLACE_KEY: usize = 16;
 const LIMB_KEYS: [usize; 2] = [17, 18];
 
-/// The id of a host of either family, as two words. `lo` selects the lines of a host and identifies a peer. `hi` makes
-/// the tags.
+/// The ID of a host of either family, as two words. `lo` selects the lines of a host and identifies a peer. `hi`
+/// determines the tags.
 #[derive(Clone, Copy)]
 struct Id {
     lo: u32,
     hi: u32,
 }
 
-/// The positions of a linear estimator that one peer in 2^s touches, unless a coarser region gets it.
+/// The positions of a linear estimator that one peer in 2^s touches, unless the peer belongs to a coarser region.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     first: u32,
@@ -48,7 +49,8 @@ struct Region {
 }
 
 impl Region {
-    /// Returns the regions of a linear estimator: a fine one of `width` positions first, and the coarsest last.
+    /// Returns the regions of a linear estimator. The first one is the fine region with `width` positions, and the last
+    /// one is the coarsest.
     fn all(width: u32) -> Vec<Self> {
         let coarse: &[(u32, u32)] = match width {
             0..256 => &[],
@@ -65,25 +67,25 @@ impl Region {
     }
 }
 
-/// The cells and the SLEA of the tagged scheme as plain integers.
+/// A model of the default scheme: the cells and the SLEA as plain integers.
 #[derive(Clone, Debug)]
 pub struct TaggedModel {
     config: Config,
     keys: Vec<Key>,
-    /// m: there are 2^m cells.
+    /// m: number of bits of a cell's index. There are 2^m cells.
     cell_bits: u32,
     /// Number of bits of an age in a cell.
     age_bits: u32,
-    /// Number of slices of an epoch of the cells.
+    /// Number of slices in an epoch of the cells.
     cell_epoch: u64,
-    /// E: number of slices of an epoch of the SLEA.
+    /// E: number of slices in an epoch of the SLEA.
     epoch: u64,
-    /// W: largest number of ages in a window. An echo looks W ages older than its touch.
+    /// W: maximum number of ages in a window. The word of an echo is W ages older than the word of its touch.
     window_ages: u32,
-    /// T: number of tags. A word of the SLEA is `age * tags + tag`.
+    /// T: number of tags. A word in the SLEA is `age * tags + tag`.
     tags: u32,
     lines: u32,
-    /// Regions of a linear estimator, the fine one first and the coarsest last.
+    /// Regions of a linear estimator. The first one is the fine region, and the last one is the coarsest.
     regions: Vec<Region>,
     /// Number of the running slice.
     slice: u64,
@@ -94,10 +96,11 @@ pub struct TaggedModel {
 }
 
 impl TaggedModel {
-    /// Returns the arrays of `config`, untouched. Slice 0 is running.
+    /// Creates a model of `config` whose recorders are untouched. Slice 0 is running.
     ///
     /// # Errors
-    /// Returns the first rule that `config` breaks.
+    ///
+    /// Returns an error that names the first rule that `config` breaks.
     ///
     /// # Panics
     /// Panics if `config` does not have the tagged scheme.
@@ -114,7 +117,7 @@ impl TaggedModel {
         let epoch = shortest_epoch(0xffff / (2 * tags));
         let window_ages = if epoch == 1 { window } else { window.div_ceil(epoch) + 1 };
         let mut keys = KeySequence::new(config.seed);
-        // The rest of a word is a peer of 32 bits, a bit for the family, and a name.
+        // The rest of a word consists of 32 bits for a peer, a bit for the family, and a name.
         let age_bits = 64 - 32 - 1 - name_bits(cell_bits);
         Ok(Self {
             config,
@@ -139,8 +142,8 @@ impl TaggedModel {
         self.slice
     }
 
-    /// Touches the recorders of a pair that was in contact `late` slices ago. A sampled pair touches a cell. Every pair
-    /// makes a touch and an echo in the SLEA. Each recorder keeps the smaller word.
+    /// Touches the recorders of a pair whose contact was `late` slices ago. A sampled pair touches a cell. Every pair
+    /// writes a touch and an echo into the SLEA. Each recorder keeps the smaller word.
     pub fn touch(&mut self, pair: impl Into<Ip6Pair>, late: u32) {
         let Ip6Pair { inside, opposite } = pair.into();
         let hosts = [host(inside), host(opposite)];
@@ -159,7 +162,7 @@ impl TaggedModel {
         }
     }
 
-    /// Makes `slice` the running slice, and ages every recorder by the epochs that start until then.
+    /// Makes `slice` the running slice, and ages every recorder by the number of epochs that start until then.
     ///
     /// # Panics
     /// Panics if `slice` is before the running slice.
@@ -181,8 +184,8 @@ impl TaggedModel {
         self.slice = slice;
     }
 
-    /// Merges `other`, which has the same sizes and seed, into this model. `other` is first aged to the running slice
-    /// of this model.
+    /// Merges `other`, which must have the same sizes and seed, into this model. Before that, `other` is aged to the
+    /// running slice of this model.
     ///
     /// # Panics
     /// Panics if `other` is ahead of this model.
@@ -197,13 +200,13 @@ impl TaggedModel {
         }
     }
 
-    /// Returns the hash of `word` under key number `key`.
+    /// Returns the hash of `word` under the key with index `key`.
     fn hash(&self, word: u32, key: usize) -> u32 {
         self.config.hash.of(word, self.keys[key])
     }
 
-    /// Returns the age, in epochs of `epoch` slices, of an event that happened `late` slices ago. If that was before
-    /// slice 0, the age is larger than all others.
+    /// Returns the age of an event that happened `late` slices ago, in epochs of `epoch` slices. If the event was
+    /// before slice 0, the age is larger than all valid ages.
     fn age(&self, late: u32, epoch: u64) -> u64 {
         match self.slice.checked_sub(late.into()) {
             Some(then) => (self.slice / epoch - then / epoch).min(0xffff),
@@ -212,8 +215,8 @@ impl TaggedModel {
     }
 
     /// Returns z: the position of `host` that its contacts with `opposite` touch. It is in the coarsest region that the
-    /// low bits of the hash select. The xor with bits of the host gives a popular peer another place in the lines of
-    /// each host.
+    /// low bits of the hash select. The position is xored with bits of the host, so that a popular peer has different
+    /// places in the lines of different hosts.
     fn position(&self, host: Id, opposite: Id) -> u32 {
         let hash = self.hash(opposite.lo, POSITION_KEY);
         let is_chosen = |region: &&Region| hash.is_multiple_of(1 << region.s);
@@ -222,8 +225,8 @@ impl TaggedModel {
         (first + reduce(hash, width)) ^ (self.spread(host) % LINE)
     }
 
-    /// Returns the recorders of the touch and of the echo of a position. They are in the same line, and the twist of
-    /// the host separates them.
+    /// Returns the indices of the recorders for the touch and for the echo of a position. Both are in the same line.
+    /// The twist of the host determines their distance.
     fn places(&self, host: Id, position: u32) -> [usize; 2] {
         let twist = 1 + reduce(self.spread(host), LINE - 1);
         let line = self.hash(self.host_seed(host).wrapping_add(position / LINE), LINE_KEY);
@@ -231,17 +234,17 @@ impl TaggedModel {
         [touch as usize, (touch ^ twist) as usize]
     }
 
-    /// Returns the bits from which the twist, the place in a line and the sampling of a host are made.
+    /// Returns the bits that determine the twist, the place in a line and the sampling of a host.
     fn spread(&self, host: Id) -> u32 {
         self.host_seed(host).wrapping_mul(0x9e37_79b1)
     }
 
-    /// Returns the hash of a host from which its lines are made.
+    /// Returns the hash of a host that determines its lines.
     fn host_seed(&self, host: Id) -> u32 {
         self.hash(host.lo, HOST_KEY)
     }
 
-    /// Returns the tags of the touch and of the echo of a position.
+    /// Returns the tags for the touch and for the echo of a position.
     fn tags_of(&self, host: Id, position: u32) -> [u32; 2] {
         let first = self.hash(host.hi, TAG_KEY);
         let second = self.hash(first, TAG_KEY);
@@ -253,7 +256,7 @@ impl TaggedModel {
         [x, y ^ (y >> 7)].map(|uniform| (u32::from(uniform) * self.tags) >> 16)
     }
 
-    /// Returns the id of `host`: the address of an IPv4 host twice, or two hashes of the address of an IPv6 host.
+    /// Returns the ID of `host`: the address of an IPv4 host twice, or two hashes of the address of an IPv6 host.
     fn id(&self, host: IpAddr) -> Id {
         match host {
             IpAddr::V4(host) => Id { lo: host.to_bits(), hi: host.to_bits() },
@@ -265,7 +268,7 @@ impl TaggedModel {
         }
     }
 
-    /// Returns p, the share of the peers that touches region number `region`.
+    /// Returns p, the share of the peers that touch region number `region`.
     fn share(&self, region: usize) -> f64 {
         let from =
             |region: usize| self.regions.get(region).map_or(0.0, |it| 0.5f64.powi(it.s as i32));
@@ -273,12 +276,12 @@ impl TaggedModel {
     }
 }
 
-/// Returns the four words of an address, the highest first.
+/// Returns the four 32-bit words of an address, with the highest word first.
 fn words(host: Ipv6Addr) -> Limbs {
     [96, 64, 32, 0].map(|shift| (host.to_bits() >> shift) as u32)
 }
 
-/// Returns the host of these words. For an IPv4-mapped address, this is the IPv4 host.
+/// Returns the host with these words. For an IPv4-mapped address, it is the IPv4 host.
 fn host(words: Limbs) -> IpAddr {
     let bits = words.iter().fold(0u128, |bits, &word| bits << 32 | u128::from(word));
     Ipv6Addr::from_bits(bits).to_canonical()

@@ -1,4 +1,4 @@
-/* Finds a host that scans. cc detect.c $(pkg-config --cflags --libs srlg) && ./a.out */
+/* Finds a host that scans. To run it: cc detect.c $(pkg-config --cflags --libs srlg) && ./a.out */
 #include <srlg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ int main(void) {
     check(srlg_detector_ingest_ipv4(detector, pairs, 5000)); /* from any thread */
 
     srlg_report report;
-    check(srlg_detector_close_slice(detector, &report)); /* once per slice; the window moves */
+    check(srlg_detector_close_slice(detector, &report)); /* once per slice; this moves the window */
     srlg_summary summary = {.size = sizeof summary};
     check(srlg_report_summary(report, &summary));
     for (uint64_t i = 0; i < summary.super_points; i++) {

@@ -1,6 +1,6 @@
 /* Prints the nanoseconds per pair of 10 million distinct pairs in one call, through a feed in calls of 64, and through a
- * feed one by one. Also prints the nanoseconds of a call that only finds its handle. examples/ingest.rs compares the
- * numbers with Rust. */
+ * feed one by one. Also prints the nanoseconds of a call that only looks up its handle. examples/ingest.rs compares
+ * the numbers with Rust. */
 #define _POSIX_C_SOURCE 199309L
 #include <srlg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-//! Compares the speed of ingest from C and from Rust, in turns. The argument is the path of the program built from
-//! `examples/ingest.c`.
+//! Compares the speed of ingesting from C and from Rust in alternating runs. The argument is the path of the program
+//! built from `examples/ingest.c`.
 //!
-//! `scripts/c.sh --measure` runs it.
+//! `scripts/c.sh --measure` runs this example.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -13,8 +13,8 @@ use srlg_host::{Config, Device, IpPair, SlidingDetector};
 const ROUNDS: usize = 7;
 const PAIRS: u32 = 10_000_000;
 
-/// Nanoseconds per pair of one large call, of calls of a feed with 64 pairs and with one pair, and of a call without
-/// pairs.
+/// Nanoseconds per pair for one large call, for calls of a feed with 64 pairs, and for calls of a feed with one pair.
+/// The last number is the time of a call without pairs.
 type Row = [f64; 4];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -15,10 +15,10 @@
 // Version of this header. It increases by one with every added function, member or status.
 #define SRLG_ABI_VERSION 1
 
-// Buffer size, in bytes, that is enough for the text of any address and its terminating 0.
+// Buffer size in bytes that is sufficient for the text of any address and its terminating 0.
 #define SRLG_HOST_TEXT 46
 
-// Largest number of peers in a sample.
+// Maximum number of peers in a sample.
 #define SRLG_PEERS 64
 
 // Result of a call. `srlg_last_error` returns the text of an error. New statuses may be added at the end.
@@ -29,12 +29,11 @@ typedef enum {
   SRLG_STATUS_NULL_POINTER = 1,
   // A number, length, index or alignment is out of range.
   SRLG_STATUS_ARGUMENT = 2,
-  // The `size` of a struct is smaller than in the first version, or a member that this library does not know is not
-  // 0.
+  // The `size` of a struct is too small or too large, or a member that this library does not know is not 0.
   SRLG_STATUS_STRUCT_SIZE = 3,
   // The handle was freed, or was never a handle of this kind.
   SRLG_STATUS_HANDLE = 4,
-  // The library panicked in this call or in an earlier call with the handle, which is a bug. Free the handle.
+  // The library panicked in this call, or in an earlier call with the handle. This is a bug. Free the handle.
   SRLG_STATUS_PANIC = 5,
   // The configuration is invalid.
   SRLG_STATUS_CONFIG = 6,
@@ -42,7 +41,7 @@ typedef enum {
   SRLG_STATUS_MEMORY = 7,
   // The device cannot be used, or has failed.
   SRLG_STATUS_DEVICE = 8,
-  // The buffer is too short. The length that it needs was written.
+  // The buffer is too short. If the call has a `len` argument, the required length was written to it.
   SRLG_STATUS_BUFFER = 9,
   // The bytes are not a snapshot or a delta that this library can read.
   SRLG_STATUS_FORMAT = 10,
@@ -54,23 +53,23 @@ typedef enum {
   SRLG_STATUS_FROM_FUTURE = 13,
   // The slice of the delta has left the window.
   SRLG_STATUS_OLDER_THAN_WINDOW = 14,
-  // The slice is already closed, or has the last number that a slice can have.
+  // The slice is already closed, or its number is the maximum.
   SRLG_STATUS_SLICE = 15,
   // The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
   SRLG_STATUS_DETECTOR_FREED = 16,
-  // Another error, which the text names.
+  // Another error, which the error text describes.
   SRLG_STATUS_OTHER = 17,
 } srlg_status;
 
-// Family of hashes.
+// Family of hash functions.
 typedef enum {
-  // Fast. Anyone who knows the seed can choose traffic that misleads the detector.
+  // Murmur hash, which is fast. Anyone who knows the seed can choose traffic that misleads the detector.
   SRLG_HASH_MURMUR = 0,
-  // Slower, but safe for hostile traffic. It needs a secret seed, see srlg_random_seed.
+  // HalfSipHash, which is slower but safe for hostile traffic. It needs a secret seed; see srlg_random_seed.
   SRLG_HASH_HALF_SIP13 = 1,
 } srlg_hash;
 
-// Device that a detector runs on. Reports are the same on all devices.
+// Device on which a detector runs. Reports are the same on all devices.
 typedef enum {
   // The first NVIDIA GPU, or the CPU if no GPU can be used.
   SRLG_DEVICE_AUTO = 0,
@@ -84,73 +83,74 @@ typedef enum {
 typedef enum {
   // An estimate with a standard error.
   SRLG_RANGE_WITHIN = 0,
-  // An estimate of 0, because other hosts account for all touched recorders.
+  // An estimate of 0. Other hosts explain all touched recorders.
   SRLG_RANGE_CLAMPED_TO_ZERO = 1,
   // A lower bound, because the estimator is full.
   SRLG_RANGE_BEYOND = 2,
-  // A range that this version has no name for.
+  // A range for which this version has no name.
   SRLG_RANGE_OTHER = 255,
 } srlg_range;
 
-// Overload of the finder: too many pairs to find all super points.
+// Overload of the finder. An overload means that there are too many pairs to find all super points.
 typedef enum {
-  // Not overloaded.
+  // The finder is not overloaded.
   SRLG_OVERLOAD_NONE = 0,
-  // More pairs than the cells can hold: small super points may be missing.
+  // There are more pairs than the cells can hold. Small super points may be missing.
   SRLG_OVERLOAD_CROWDED = 1,
-  // More candidates than the limit: small super points may be missing.
+  // There are more candidates than the limit. Small super points may be missing.
   SRLG_OVERLOAD_RAISED = 2,
-  // Too many pairs to find any super point.
+  // There are too many pairs to find any super point.
   SRLG_OVERLOAD_SATURATED = 3,
-  // An overload that this version has no name for.
+  // An overload for which this version has no name.
   SRLG_OVERLOAD_OTHER = 255,
 } srlg_overload;
 
-// Address of a host: 16 bytes in network byte order, as in inet_pton with AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
+// Address of a host: 16 bytes in network byte order, as inet_pton writes it for AF_INET6. The address 10.0.0.1 is
+// stored as ::ffff:10.0.0.1.
 typedef struct {
   // Bytes of the address.
   uint8_t bytes[16];
 } srlg_host;
 
-// Sizes of a detector. A member that is 0 has its default.
+// Configuration of a detector. If a member is 0, its default applies.
 typedef struct {
-  // Size of this struct.
+  // Size of this struct, in bytes.
   size_t size;
-  // Memory limit for the sizes that are planned for `pairs`, in bytes; 31.6 MB if `pairs` is 0, too.
+  // Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector takes 31.6 MB.
   uint64_t memory;
-  // Number of distinct pairs per window to plan for. Give both this and `memory`, or neither.
+  // Number of distinct pairs per window to plan for. Set both this and `memory`, or neither.
   uint64_t pairs;
   // Seed of every hash. Detectors whose states are merged need the same seed.
   uint64_t seed;
-  // Smallest number of peers of a reported host; 1024 by default.
+  // Minimum number of peers of a reported host. The default is 1024.
   uint32_t threshold;
-  // Length of the window, in slices; 300 by default.
+  // Length of the window, in slices. The default is 300.
   uint32_t window;
-  // An srlg_hash.
+  // Family of hash functions (a value of srlg_hash).
   uint32_t hash;
-  // An srlg_device.
+  // Device (a value of srlg_device).
   uint32_t device;
-  // Number of the GPU, from 0, if `device` is SRLG_DEVICE_CUDA.
+  // Number of the GPU, starting at 0, if `device` is SRLG_DEVICE_CUDA.
   uint32_t cuda_device;
-  // Largest number of threads that close a slice; 1 by default.
+  // Maximum number of threads that close a slice. The default is 1.
   uint32_t close_threads;
 } srlg_config;
 
 // Handle of a detector of super points in a sliding window.
 typedef struct {
-  // Number of the handle; 0 is never a handle.
+  // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_detector;
 
-// Handle of the report of a closed slice.
+// Handle of a report on a closed slice.
 typedef struct {
-  // Number of the handle; 0 is never a handle.
+  // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_report;
 
 // Estimated number of distinct peers of a host.
 typedef struct {
-  // Size of this struct.
+  // Size of this struct, in bytes.
   size_t size;
   // Number of distinct peers.
   double cardinality;
@@ -158,11 +158,11 @@ typedef struct {
   double std_error;
   // Lower end of the 95 % interval.
   double lower;
-  // Upper end of the 95 % interval; infinite if `range` is SRLG_RANGE_BEYOND.
+  // Upper end of the 95 % interval. It is infinite if `range` is SRLG_RANGE_BEYOND.
   double upper;
-  // An srlg_range.
+  // Meaning of `cardinality` (a value of srlg_range).
   uint32_t range;
-  // Always 0.
+  // Reserved member. It is always 0.
   uint32_t reserved;
 } srlg_estimate;
 
@@ -174,9 +174,9 @@ typedef struct {
   uint64_t last_seen;
 } srlg_peer;
 
-// A sample of the peers of an IPv4 host. The most recent contacts come first. The sample of an IPv6 host is empty.
+// A sample of the peers of a host, with the most recent contacts first. The sample of an IPv6 host is empty.
 typedef struct {
-  // Size of this struct.
+  // Size of this struct, in bytes.
   size_t size;
   // Number of peers in `peers`.
   uint64_t count;
@@ -186,54 +186,55 @@ typedef struct {
 
 // Health of a detector in one slice.
 typedef struct {
-  // Size of this struct.
+  // Size of this struct, in bytes.
   size_t size;
-  // Distinct pairs of the window per recorder of the counter. Errors grow with the load.
+  // Number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
   double load;
   // Share of the cells that were touched in the window.
   double cells_in_use;
   // Share of the cells that hold IPv6 hosts.
   double cells_in_use_v6;
-  // Probability of missing an IPv4 host with exactly the threshold of peers and evenly spread contacts.
+  // Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are evenly
+  // spread.
   double miss_probability;
-  // The same probability for an IPv6 host.
+  // Probability as in `miss_probability`, but for an IPv6 host.
   double miss_probability_v6;
-  // Probability of missing an IPv4 host with exactly the threshold of peers, all of them in the oldest epoch of the
-  // window.
+  // Probability of missing an IPv4 host whose number of peers equals the threshold, with all contacts in the oldest
+  // epoch of the window.
   double burst_miss_probability;
-  // The same probability for an IPv6 host.
+  // Probability as in `burst_miss_probability`, but for an IPv6 host.
   double burst_miss_probability_v6;
-  // Number of peers from which 99 % of IPv4 hosts are found, or infinity if that is never reached.
+  // Number of peers from which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
   double found_from;
-  // Number of peers from which 99 % of IPv6 hosts are found, or infinity if that is never reached.
+  // Number of peers from which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
   double found_from_v6;
-  // 1 if 95 % intervals hold the true value in 88 to 97 % of cases, otherwise 0.
+  // Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
   uint32_t errors_hold;
-  // An srlg_overload.
+  // Overload of the finder (a value of srlg_overload).
   uint32_t overload;
-  // Smallest number of cells of a candidate.
+  // Minimum number of cells of a candidate.
   uint32_t least_cells;
-  // Always 0.
+  // Reserved member. It is always 0.
   uint32_t reserved;
 } srlg_health;
 
 // Handle of the bytes of a snapshot or a delta.
 typedef struct {
-  // Number of the handle; 0 is never a handle.
+  // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_bytes;
 
-// Handle of a feed. A receiving thread ingests through it while another thread closes slices.
+// Handle of a feed, through which a receiving thread ingests while another thread closes slices.
 typedef struct {
-  // Number of the handle; 0 is never a handle.
+  // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_feed;
 
 // Summary of a report.
 typedef struct {
-  // Size of this struct.
+  // Size of this struct, in bytes.
   size_t size;
-  // Number of the closed slice, with which the window ends.
+  // Number of the closed slice. The window ends with this slice.
   uint64_t slice;
   // Number of super points.
   uint64_t super_points;
@@ -245,7 +246,7 @@ typedef struct {
 
 // A host whose number of distinct peers in the window is at least the threshold.
 typedef struct {
-  // Size of this struct.
+  // Size of this struct, in bytes.
   size_t size;
   // The inside host.
   srlg_host host;
@@ -255,11 +256,11 @@ typedef struct {
   double std_error;
   // Lower end of the 95 % interval.
   double lower;
-  // Upper end of the 95 % interval; infinite if `range` is SRLG_RANGE_BEYOND.
+  // Upper end of the 95 % interval. It is infinite if `range` is SRLG_RANGE_BEYOND.
   double upper;
-  // An srlg_range.
+  // Meaning of `cardinality` (a value of srlg_range).
   uint32_t range;
-  // Always 0.
+  // Reserved member. It is always 0.
   uint32_t reserved;
 } srlg_super_point;
 
@@ -267,7 +268,7 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the SRLG_ABI_VERSION that the library was built with.
+// Returns the SRLG_ABI_VERSION with which the library was built.
 uint32_t srlg_abi_version(void);
 
 // Returns the error text of the last failed call of this thread. The pointer is never null. It is valid until the next
@@ -283,73 +284,76 @@ srlg_status srlg_host_from_ipv4(uint32_t address, srlg_host *host);
 // Writes the address of a host as text. A buffer of SRLG_HOST_TEXT bytes is always enough.
 srlg_status srlg_host_format(const srlg_host *host, char *text, size_t capacity);
 
-// Creates a detector with the sizes of `config`. Slice 0 is running.
+// Creates a detector with the sizes in `config`. Slice 0 is running.
 srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector);
 
-// Frees a detector, once no call uses it. Its feeds stay open, and their calls return SRLG_STATUS_DETECTOR_FREED.
+// Frees a detector as soon as no call uses it. Its feeds stay open, but calls with them return
+// SRLG_STATUS_DETECTOR_FREED.
 srlg_status srlg_detector_free(srlg_detector detector);
 
 // Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
-// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is closed.
+// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is being closed.
 srlg_status srlg_detector_ingest_ipv4(srlg_detector detector,
                                       const uint32_t (*pairs)[2],
                                       size_t count);
 
-// Records contacts as srlg_detector_ingest_ipv4 does, for pairs of IPv6 addresses. Each pair is 16 bytes of the inside
-// host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the IPv4 host.
+// Records `count` contacts as srlg_detector_ingest_ipv4 does, but for pairs of IPv6 addresses. A pair consists of 16
+// bytes of the inside host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the same host as
+// the IPv4 address.
 srlg_status srlg_detector_ingest_ipv6(srlg_detector detector,
                                       const uint8_t (*pairs)[32],
                                       size_t count);
 
-// Closes the running slice. Writes the report of the window that ends with this slice, and moves the window by one
-// slice.
+// Closes the running slice, writes a handle of the report on the window that ends with this slice, and moves the
+// window by one slice.
 srlg_status srlg_detector_close_slice(srlg_detector detector,
                                       srlg_report *report);
 
 // Writes the number of the running slice.
 srlg_status srlg_detector_slice(srlg_detector detector, uint64_t *slice);
 
-// Moves the window until `slice` is running, without a report. `slice` may be any number of slices ahead.
+// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices ahead.
 srlg_status srlg_detector_skip_to(srlg_detector detector, uint64_t slice);
 
 // Writes the estimated number of distinct peers of a host in the window that ends with the running slice.
 srlg_status srlg_detector_cardinality(srlg_detector detector, const srlg_host *host, srlg_estimate *estimate);
 
-// Writes the same estimate for the last `window` slices, which include the running one. After a close the running
-// slice is empty. To get an estimate for the window of the report, call this before the close.
+// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running one.
+// After a close, the running slice is empty. To get an estimate for the window of the report, call this function
+// before the close.
 srlg_status srlg_detector_cardinality_within(srlg_detector detector,
                                              const srlg_host *host,
                                              uint32_t window,
                                              srlg_estimate *estimate);
 
-// Writes a sample of the peers of any host in the window that ends with the running slice, whether or not the host was
-// reported.
+// Writes a sample of the peers of any host, reported or not, in the window that ends with the running slice.
 srlg_status srlg_detector_sample_peers(srlg_detector detector,
                                        const srlg_host *host,
                                        srlg_peers *peers);
 
-// Writes the health of the detector in the last closed slice.
+// Writes the health of the detector at the close of the last slice.
 srlg_status srlg_detector_health(srlg_detector detector, srlg_health *health);
 
-// Creates a snapshot of the whole state of the detector. It contains a fingerprint of the seed, and never the seed.
+// Creates a snapshot of the whole state of the detector. The snapshot contains a fingerprint of the seed, but never
+// the seed itself.
 srlg_status srlg_detector_snapshot(srlg_detector detector,
                                    srlg_bytes *bytes);
 
-// Replaces the whole state of the detector, its slice included, with a snapshot of `len` bytes.
+// Replaces the whole state of the detector, including the number of the running slice, with a snapshot of `len` bytes.
 srlg_status srlg_detector_restore(srlg_detector detector, const uint8_t *snapshot, size_t len);
 
-// Merges a snapshot of another detector, of `len` bytes. Snapshots may be merged late, repeatedly and in any order,
-// with the same result.
+// Merges a snapshot of another detector, which has `len` bytes. Snapshots may be merged late, repeatedly and in any
+// order, always with the same result.
 srlg_status srlg_detector_merge_snapshot(srlg_detector detector,
                                          const uint8_t *snapshot,
                                          size_t len);
 
-// Creates a delta of the last `slices` slices, which include the running one. A delta is much smaller than a snapshot.
+// Creates a delta of the last `slices` slices, including the running one. A delta is much smaller than a snapshot.
 srlg_status srlg_detector_delta(srlg_detector detector,
                                 uint32_t slices,
                                 srlg_bytes *bytes);
 
-// Merges a delta of another detector, of `len` bytes.
+// Merges a delta of another detector, which has `len` bytes.
 srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
 
 // Creates a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity`
@@ -358,7 +362,7 @@ srlg_status srlg_feed_new(srlg_detector detector,
                           size_t capacity,
                           srlg_feed *feed);
 
-// Frees a feed, once no call uses it. Buffered pairs are not lost.
+// Frees a feed as soon as no call uses it. Buffered pairs are not lost.
 srlg_status srlg_feed_free(srlg_feed feed);
 
 // Records `count` pairs as srlg_detector_ingest_ipv4 does. The call waits if the buffer is full during a close.
@@ -371,43 +375,43 @@ srlg_status srlg_feed_ingest_ipv6(srlg_feed feed,
                                   const uint8_t (*pairs)[32],
                                   size_t count);
 
-// Records as many of `count` pairs as it can without waiting, and writes their number. It records all of them, unless
-// the buffer is full during a close or another thread is emptying it. The caller can pass the rest again, or count it
-// as lost.
+// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. All pairs are
+// recorded, unless the buffer is full during a close or another thread is emptying it. The caller can pass the rest
+// again or count it as lost.
 srlg_status srlg_feed_try_ingest_ipv4(srlg_feed feed,
                                       const uint32_t (*pairs)[2],
                                       size_t count,
                                       size_t *taken);
 
-// Records pairs as srlg_feed_try_ingest_ipv4 does, for pairs of IPv6 addresses.
+// Records pairs as srlg_feed_try_ingest_ipv4 does, but for pairs of IPv6 addresses.
 srlg_status srlg_feed_try_ingest_ipv6(srlg_feed feed,
                                       const uint8_t (*pairs)[32],
                                       size_t count,
                                       size_t *taken);
 
-// Writes the summary of a report, with its slice and the number of its super points.
+// Writes the summary of a report: its slice, the number of its super points and other counts.
 srlg_status srlg_report_summary(srlg_report report, srlg_summary *summary);
 
-// Writes the super point at `index`, which starts at 0. The largest cardinality comes first.
+// Writes the super point at `index`. The first index is 0, and the largest cardinality comes first.
 srlg_status srlg_report_super_point(srlg_report report, uint64_t index, srlg_super_point *super_point);
 
 // Writes the sample of the peers of the super point at `index`.
 srlg_status srlg_report_peers(srlg_report report, uint64_t index, srlg_peers *peers);
 
-// Writes the health of the detector in the slice of a report.
+// Writes the health of the detector in the report's slice.
 srlg_status srlg_report_health(srlg_report report, srlg_health *health);
 
-// Frees a report, once no call uses it.
+// Frees a report as soon as no call uses it.
 srlg_status srlg_report_free(srlg_report report);
 
-// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is too small, only `len` is written, and
+// Writes the number of bytes to `len` and the bytes to `data`. If `capacity` is too small, only `len` is written, and
 // the status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
 srlg_status srlg_bytes_copy(srlg_bytes bytes,
                             uint8_t *data,
                             size_t capacity,
                             size_t *len);
 
-// Frees bytes, once no call uses them.
+// Frees bytes as soon as no call uses them.
 srlg_status srlg_bytes_free(srlg_bytes bytes);
 
 #ifdef __cplusplus

@@ -3,12 +3,12 @@
 //!
 //! # Contract of a call
 //!
-//! Until the call returns, a pointer that is not null points to memory that the call may use as its type says. A
-//! `const` pointer is read, and no thread writes to its memory meanwhile. Any other pointer is written to, and no other
-//! thread uses its memory meanwhile. Memory that the call writes to overlaps neither an array that it reads nor other
-//! memory that it writes to.
+//! Until the call returns, a pointer that is not null points to memory that the call may use according to the type. The
+//! call reads through a `const` pointer, and no thread writes to this memory during the call. The call writes through
+//! any other pointer, and no other thread uses this memory during the call. Memory that the call writes to must not
+//! overlap an array that it reads, or other memory that it writes to.
 //!
-//! An array has the number of elements that the count beside it says. A struct with a `size` has that many bytes.
+//! An array has as many elements as the count next to it states. A struct with a `size` member has `size` bytes.
 //! Handles, numbers and the contents of structs may have any value, because they are checked.
 #![allow(unsafe_code, reason = "C passes pointers")]
 #![allow(clippy::missing_safety_doc, reason = "the module documents the contract")]
@@ -36,7 +36,7 @@ use crate::values::{
 /// Version of this header. It increases by one with every added function, member or status.
 pub const SRLG_ABI_VERSION: u32 = 1;
 
-/// Buffer size, in bytes, that is enough for the text of any address and its terminating 0.
+/// Buffer size in bytes that is sufficient for the text of any address and its terminating 0.
 pub const SRLG_HOST_TEXT: usize = 46;
 
 static DETECTORS: Table<SlidingDetector> = Table::new(1, "srlg_detector");
@@ -44,7 +44,7 @@ static FEEDS: Table<LibraryFeed> = Table::new(2, "srlg_feed");
 static REPORTS: Table<SliceReport> = Table::new(3, "srlg_report");
 static BYTES: Table<Vec<u8>> = Table::new(4, "srlg_bytes");
 
-/// Upper limit of the `size` of any struct of this header, now and in later versions.
+/// Maximum `size` of any struct of this header, now and in later versions.
 const LARGEST_STRUCT: usize = 1 << 16;
 
 /// Number of IPv6 pairs that are converted at a time, on the stack (8 kB).
@@ -66,7 +66,7 @@ fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
 /// Returns the `count` elements at `first`, which may be null if `count` is 0.
 ///
 /// # Safety
-/// The contract of a call, for as long as `'a`.
+/// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
 unsafe fn elements<'a, T: FromBytes>(
     first: *const T,
     count: usize,
@@ -87,17 +87,17 @@ unsafe fn elements<'a, T: FromBytes>(
 /// Returns the value at `pointer`.
 ///
 /// # Safety
-/// The contract of a call.
+/// The caller must uphold the contract of a call (see the module documentation).
 unsafe fn input<T: FromBytes + Copy>(pointer: *const T, argument: &str) -> Result<T, Failure> {
     check(pointer, argument)?;
     // SAFETY: the pointer was checked, and its value can be read, by the contract. Any bytes are a valid value.
     Ok(unsafe { pointer.read() })
 }
 
-/// Returns the place at `pointer`, to which a result is written.
+/// Returns the memory at `pointer`, to which a result is written.
 ///
 /// # Safety
-/// The contract of a call, for as long as `'a`.
+/// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
 unsafe fn output<'a, T>(
     pointer: *mut T,
     argument: &str,
@@ -110,7 +110,7 @@ unsafe fn output<'a, T>(
 /// Returns the `size` member of the struct at `pointer`.
 ///
 /// # Safety
-/// The contract of a call.
+/// The caller must uphold the contract of a call (see the module documentation).
 unsafe fn struct_size<T: Versioned>(pointer: *const T, argument: &str) -> Result<usize, Failure> {
     check(pointer, argument)?;
     // SAFETY: the pointer was checked, and a struct starts with its size, by the contract.
@@ -128,7 +128,7 @@ unsafe fn struct_size<T: Versioned>(pointer: *const T, argument: &str) -> Result
 /// does not know must be 0.
 ///
 /// # Safety
-/// The contract of a call.
+/// The caller must uphold the contract of a call (see the module documentation).
 unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Result<T, Failure> {
     // SAFETY: the contract is the same.
     let size = unsafe { struct_size(pointer, argument) }?;
@@ -146,7 +146,7 @@ unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Resul
     Ok(value)
 }
 
-/// The place for a struct of the caller's version.
+/// The memory for a struct in the caller's version.
 struct StructOutput<'a, T> {
     bytes: &'a mut [MaybeUninit<u8>],
     of: PhantomData<T>,
@@ -154,7 +154,7 @@ struct StructOutput<'a, T> {
 
 impl<T: Versioned> StructOutput<'_, T> {
     /// Writes `value`. Members that are missing in the caller's version are left out, and members that this library
-    /// does not know become 0. The `size` member stays.
+    /// does not know are set to 0. The `size` member is not changed.
     fn write(self, value: impl Into<T>) {
         let value = value.into();
         let bytes = value.as_bytes().iter().chain(repeat(&0));
@@ -164,10 +164,10 @@ impl<T: Versioned> StructOutput<'_, T> {
     }
 }
 
-/// Returns the place of the struct at `pointer`, to which a result is written.
+/// Returns the memory of the struct at `pointer`, to which a result is written.
 ///
 /// # Safety
-/// The contract of a call, for as long as `'a`.
+/// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
 unsafe fn output_struct<'a, T: Versioned>(
     pointer: *mut T,
     argument: &str,
@@ -182,7 +182,7 @@ unsafe fn output_struct<'a, T: Versioned>(
 /// Returns the `capacity` bytes at `first`, to which a result is written. The pointer may be null if `capacity` is 0.
 ///
 /// # Safety
-/// The contract of a call, for as long as `'a`.
+/// The caller must uphold the contract of a call (see the module documentation) for the lifetime `'a`.
 unsafe fn output_bytes<'a>(
     first: *mut u8,
     capacity: usize,
@@ -199,7 +199,7 @@ unsafe fn output_bytes<'a>(
     Ok(unsafe { slice::from_raw_parts_mut(first.cast(), capacity) })
 }
 
-/// Copies all of `from`, or nothing if `to` is shorter.
+/// Copies all of `from` to `to`. If `to` is shorter, copies nothing and returns an error.
 fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
     if to.len() < from.len() {
         let text = format!("capacity: give at least {} bytes, got {}", from.len(), to.len());
@@ -215,7 +215,8 @@ fn ipv4(pairs: &[[u32; 2]]) -> &[IpPair] {
     transmute_ref!(pairs)
 }
 
-/// Passes `pairs` to `ingest` in blocks, until it accepts less than a block. Returns the number of accepted pairs.
+/// Passes `pairs` to `ingest` in blocks, until a block is not accepted completely. Returns the number of accepted
+/// pairs.
 fn in_blocks(
     pairs: &[[u8; 32]],
     mut ingest: impl FnMut(&[Ip6Pair]) -> Result<usize, Error>,
@@ -234,7 +235,7 @@ fn in_blocks(
     Ok(all)
 }
 
-/// Returns the SRLG_ABI_VERSION that the library was built with.
+/// Returns the SRLG_ABI_VERSION with which the library was built.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_abi_version() -> u32 {
     SRLG_ABI_VERSION
@@ -286,7 +287,7 @@ pub unsafe extern "C" fn srlg_host_format(
     })
 }
 
-/// Creates a detector with the sizes of `config`. Slice 0 is running.
+/// Creates a detector with the sizes in `config`. Slice 0 is running.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_new(
     config: *const Config,
@@ -307,14 +308,15 @@ pub unsafe extern "C" fn srlg_detector_new(
     })
 }
 
-/// Frees a detector, once no call uses it. Its feeds stay open, and their calls return SRLG_STATUS_DETECTOR_FREED.
+/// Frees a detector as soon as no call uses it. Its feeds stay open, but calls with them return
+/// SRLG_STATUS_DETECTOR_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
     guard(|| DETECTORS.remove(detector.id).map(drop))
 }
 
 /// Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
-/// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is closed.
+/// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is being closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     detector: Detector,
@@ -328,8 +330,9 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     })
 }
 
-/// Records contacts as srlg_detector_ingest_ipv4 does, for pairs of IPv6 addresses. Each pair is 16 bytes of the inside
-/// host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the IPv4 host.
+/// Records `count` contacts as srlg_detector_ingest_ipv4 does, but for pairs of IPv6 addresses. A pair consists of 16
+/// bytes of the inside host and 16 bytes of its peer, in network byte order. An IPv4-mapped address is the same host as
+/// the IPv4 address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     detector: Detector,
@@ -346,8 +349,8 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     })
 }
 
-/// Closes the running slice. Writes the report of the window that ends with this slice, and moves the window by one
-/// slice.
+/// Closes the running slice, writes a handle of the report on the window that ends with this slice, and moves the
+/// window by one slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_close_slice(
     detector: Detector,
@@ -373,7 +376,7 @@ pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64
     })
 }
 
-/// Moves the window until `slice` is running, without a report. `slice` may be any number of slices ahead.
+/// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices ahead.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
     guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))
@@ -398,8 +401,9 @@ pub unsafe extern "C" fn srlg_detector_cardinality(
     })
 }
 
-/// Writes the same estimate for the last `window` slices, which include the running one. After a close the running
-/// slice is empty. To get an estimate for the window of the report, call this before the close.
+/// Writes the estimated number of distinct peers of a host in the last `window` slices, including the running one.
+/// After a close, the running slice is empty. To get an estimate for the window of the report, call this function
+/// before the close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_cardinality_within(
     detector: Detector,
@@ -419,8 +423,7 @@ pub unsafe extern "C" fn srlg_detector_cardinality_within(
     })
 }
 
-/// Writes a sample of the peers of any host in the window that ends with the running slice, whether or not the host was
-/// reported.
+/// Writes a sample of the peers of any host, reported or not, in the window that ends with the running slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_sample_peers(
     detector: Detector,
@@ -439,7 +442,7 @@ pub unsafe extern "C" fn srlg_detector_sample_peers(
     })
 }
 
-/// Writes the health of the detector in the last closed slice.
+/// Writes the health of the detector at the close of the last slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut Health) -> Status {
     guard(|| {
@@ -452,7 +455,8 @@ pub unsafe extern "C" fn srlg_detector_health(detector: Detector, health: *mut H
     })
 }
 
-/// Creates a snapshot of the whole state of the detector. It contains a fingerprint of the seed, and never the seed.
+/// Creates a snapshot of the whole state of the detector. The snapshot contains a fingerprint of the seed, but never
+/// the seed itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_snapshot(detector: Detector, bytes: *mut Bytes) -> Status {
     guard(|| {
@@ -464,7 +468,7 @@ pub unsafe extern "C" fn srlg_detector_snapshot(detector: Detector, bytes: *mut 
     })
 }
 
-/// Replaces the whole state of the detector, its slice included, with a snapshot of `len` bytes.
+/// Replaces the whole state of the detector, including the number of the running slice, with a snapshot of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_restore(
     detector: Detector,
@@ -481,8 +485,8 @@ pub unsafe extern "C" fn srlg_detector_restore(
     })
 }
 
-/// Merges a snapshot of another detector, of `len` bytes. Snapshots may be merged late, repeatedly and in any order,
-/// with the same result.
+/// Merges a snapshot of another detector, which has `len` bytes. Snapshots may be merged late, repeatedly and in any
+/// order, always with the same result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     detector: Detector,
@@ -499,7 +503,7 @@ pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     })
 }
 
-/// Creates a delta of the last `slices` slices, which include the running one. A delta is much smaller than a snapshot.
+/// Creates a delta of the last `slices` slices, including the running one. A delta is much smaller than a snapshot.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_delta(
     detector: Detector,
@@ -515,7 +519,7 @@ pub unsafe extern "C" fn srlg_detector_delta(
     })
 }
 
-/// Merges a delta of another detector, of `len` bytes.
+/// Merges a delta of another detector, which has `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_delta(
     detector: Detector,
@@ -548,7 +552,7 @@ pub unsafe extern "C" fn srlg_feed_new(
     })
 }
 
-/// Frees a feed, once no call uses it. Buffered pairs are not lost.
+/// Frees a feed as soon as no call uses it. Buffered pairs are not lost.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_feed_free(feed: Feed) -> Status {
     guard(|| FEEDS.remove(feed.id).map(drop))
@@ -585,9 +589,9 @@ pub unsafe extern "C" fn srlg_feed_ingest_ipv6(
     })
 }
 
-/// Records as many of `count` pairs as it can without waiting, and writes their number. It records all of them, unless
-/// the buffer is full during a close or another thread is emptying it. The caller can pass the rest again, or count it
-/// as lost.
+/// Records as many of `count` pairs as possible without waiting, and writes their number to `taken`. All pairs are
+/// recorded, unless the buffer is full during a close or another thread is emptying it. The caller can pass the rest
+/// again or count it as lost.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     feed: Feed,
@@ -605,7 +609,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv4(
     })
 }
 
-/// Records pairs as srlg_feed_try_ingest_ipv4 does, for pairs of IPv6 addresses.
+/// Records pairs as srlg_feed_try_ingest_ipv4 does, but for pairs of IPv6 addresses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     feed: Feed,
@@ -624,7 +628,7 @@ pub unsafe extern "C" fn srlg_feed_try_ingest_ipv6(
     })
 }
 
-/// Writes the summary of a report, with its slice and the number of its super points.
+/// Writes the summary of a report: its slice, the number of its super points and other counts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summary) -> Status {
     guard(|| {
@@ -637,7 +641,7 @@ pub unsafe extern "C" fn srlg_report_summary(report: Report, summary: *mut Summa
     })
 }
 
-/// Writes the super point at `index`, which starts at 0. The largest cardinality comes first.
+/// Writes the super point at `index`. The first index is 0, and the largest cardinality comes first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_super_point(
     report: Report,
@@ -680,7 +684,7 @@ fn super_point_of(report: &SliceReport, index: u64) -> Result<&srlg_host::SuperP
     })
 }
 
-/// Writes the health of the detector in the slice of a report.
+/// Writes the health of the detector in the report's slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_report_health(report: Report, health: *mut Health) -> Status {
     guard(|| {
@@ -693,13 +697,13 @@ pub unsafe extern "C" fn srlg_report_health(report: Report, health: *mut Health)
     })
 }
 
-/// Frees a report, once no call uses it.
+/// Frees a report as soon as no call uses it.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_report_free(report: Report) -> Status {
     guard(|| REPORTS.remove(report.id).map(drop))
 }
 
-/// Writes the number of bytes to `len`, and the bytes to `data`. If `capacity` is too small, only `len` is written, and
+/// Writes the number of bytes to `len` and the bytes to `data`. If `capacity` is too small, only `len` is written, and
 /// the status is SRLG_STATUS_BUFFER. `data` may be null if `capacity` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_bytes_copy(
@@ -720,7 +724,7 @@ pub unsafe extern "C" fn srlg_bytes_copy(
     })
 }
 
-/// Frees bytes, once no call uses them.
+/// Frees bytes as soon as no call uses them.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_bytes_free(bytes: Bytes) -> Status {
     guard(|| BYTES.remove(bytes.id).map(drop))
@@ -748,8 +752,8 @@ mod tests {
         });
         assert_eq!(all.unwrap(), pairs.len());
         assert_eq!(got, pairs.iter().map(pair_of).collect::<Vec<_>>());
-        // After the first pair that is not accepted, no other pair is offered. The returned number therefore says which
-        // pairs are left.
+        // After the first pair that is not accepted, no other pair is offered. The returned number therefore shows
+        // which pairs are left.
         let mut calls = 0;
         let taken = in_blocks(&pairs, |block| {
             calls += 1;

@@ -1,17 +1,17 @@
-//! [`Table`], which maps the handles that C holds to values.
+//! A [`Table`], which maps the handles that C programs hold to values.
 //!
-//! A handle is a number and not an address, so looking up any number is safe. It has three parts:
+//! A handle is a number and not an address, so looking up any number is safe. A handle has three parts:
 //!
 //! ```text
 //! 63      56 55             32 31             0
 //!    kind      generation          place
 //! ```
 //!
-//! When a value is removed, the generation of its place increases by one, so that older handles no longer match. A
-//! place whose generations are used up is never used again.
+//! When a value is removed, the generation of its place increases by one, so that older handles no longer match. When
+//! the generations of a place are used up, the place is never used again.
 //!
-//! Places are never freed. They are in chunks, and each chunk is twice as long as the one before. A look-up therefore
-//! takes only the lock of its own place.
+//! Places are never freed or moved. They are allocated in chunks, and each chunk is twice as long as the previous one.
+//! A look-up therefore takes only the lock of one place.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -19,15 +19,15 @@ use crate::status::{Failure, Status};
 
 /// Number of places in the first chunk.
 const FIRST_CHUNK: u32 = 64;
-/// Number of chunks, which have places for 67 million values.
+/// Maximum number of chunks. Together, they have places for 67 million values.
 const CHUNKS: usize = 20;
 const LAST_GENERATION: u32 = (1 << 24) - 1;
 
 /// A table of the values of one kind.
 pub(crate) struct Table<T> {
-    /// The first byte of the handles of this table.
+    /// First byte of the handles of this table.
     kind: u8,
-    /// The name of the type in C.
+    /// Name of the type in C.
     name: &'static str,
     chunks: [OnceLock<Box<[Place<T>]>>; CHUNKS],
     free: Mutex<FreePlaces>,
@@ -36,11 +36,12 @@ pub(crate) struct Table<T> {
 /// The places without a value.
 struct FreePlaces {
     used_before: Vec<u32>,
-    /// The first place that was never used.
+    /// First place that was never used.
     first_unused: u32,
 }
 
-/// The lock of one value. It has a pair of cache lines of its own, because threads use neighbouring places at once.
+/// The lock of one value. Each lock has a separate pair of cache lines, because threads use neighbouring places at the
+/// same time.
 #[repr(align(128))]
 struct Place<T>(RwLock<Occupant<T>>);
 
@@ -55,7 +56,7 @@ impl<T> Table<T> {
         Self { kind, name, chunks: [const { OnceLock::new() }; CHUNKS], free: Mutex::new(free) }
     }
 
-    /// Stores `value`, and returns its handle.
+    /// Stores `value` and returns its handle.
     pub(crate) fn insert(&self, value: T) -> Result<u64, Failure> {
         let number = self.free().take();
         let (chunk, place) = position(number);
@@ -70,7 +71,7 @@ impl<T> Table<T> {
         Ok(u64::from(self.kind) << 56 | u64::from(occupant.generation) << 32 | u64::from(number))
     }
 
-    /// Passes the value of `handle` to `call`. Several threads may do so at once.
+    /// Passes the value of `handle` to `call`. Several threads may read the value at once.
     #[inline]
     pub(crate) fn read<R>(
         &self,
@@ -81,7 +82,7 @@ impl<T> Table<T> {
         call(occupant.of(handle).ok_or_else(|| self.no_handle(handle))?)
     }
 
-    /// Passes the value of `handle` to `call`, once no other call uses it.
+    /// Passes the value of `handle` to `call` as soon as no other call uses the value.
     #[inline]
     pub(crate) fn write<R>(
         &self,
@@ -92,8 +93,8 @@ impl<T> Table<T> {
         call(occupant.of_mut(handle).ok_or_else(|| self.no_handle(handle))?)
     }
 
-    /// Removes the value of `handle`, once no call uses it. If several threads do so at once, one of them gets the
-    /// value.
+    /// Removes the value of `handle` as soon as no call uses it. If several threads remove it at once, one of them gets
+    /// the value.
     pub(crate) fn remove(&self, handle: u64) -> Result<T, Failure> {
         let place = &self.place(handle)?.0;
         let mut occupant = place.write().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +112,7 @@ impl<T> Table<T> {
     }
 
     fn free(&self) -> MutexGuard<'_, FreePlaces> {
-        // A poisoned lock is safe to use, because no code panics while the free places are half changed.
+        // A poisoned lock is safe to use, because no code panics while the free places are in an inconsistent state.
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,7 +170,7 @@ const fn generation(handle: u64) -> u32 {
     (handle >> 32) as u32 & LAST_GENERATION
 }
 
-/// Returns the chunk of place `number`, and the index of the place within the chunk.
+/// Returns the number of the chunk that contains place `number`, and the index of the place within the chunk.
 const fn position(number: u32) -> (usize, usize) {
     let chunk = (number / FIRST_CHUNK + 1).ilog2();
     let before = FIRST_CHUNK as u64 * ((1 << chunk) - 1);

@@ -1,4 +1,4 @@
-//! The [`Status`] that a call returns, and the text of the last error of a thread.
+//! The [`Status`] that a call returns, and the text of a thread's last error.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -17,12 +17,11 @@ pub enum Status {
     NullPointer = 1,
     /// A number, length, index or alignment is out of range.
     Argument = 2,
-    /// The `size` of a struct is smaller than in the first version, or a member that this library does not know is not
-    /// 0.
+    /// The `size` of a struct is too small or too large, or a member that this library does not know is not 0.
     StructSize = 3,
     /// The handle was freed, or was never a handle of this kind.
     Handle = 4,
-    /// The library panicked in this call or in an earlier call with the handle, which is a bug. Free the handle.
+    /// The library panicked in this call, or in an earlier call with the handle. This is a bug. Free the handle.
     Panic = 5,
     /// The configuration is invalid.
     Config = 6,
@@ -30,7 +29,7 @@ pub enum Status {
     Memory = 7,
     /// The device cannot be used, or has failed.
     Device = 8,
-    /// The buffer is too short. The length that it needs was written.
+    /// The buffer is too short. If the call has a `len` argument, the required length was written to it.
     Buffer = 9,
     /// The bytes are not a snapshot or a delta that this library can read.
     Format = 10,
@@ -42,15 +41,15 @@ pub enum Status {
     FromFuture = 13,
     /// The slice of the delta has left the window.
     OlderThanWindow = 14,
-    /// The slice is already closed, or has the last number that a slice can have.
+    /// The slice is already closed, or its number is the maximum.
     Slice = 15,
     /// The detector of this feed was freed, or closing a slice panicked. The pairs were not ingested.
     DetectorFreed = 16,
-    /// Another error, which the text names.
+    /// Another error, which the error text describes.
     Other = 17,
 }
 
-/// The failure of a call: its status, and a text for people.
+/// The failure of a call: its status and its error text.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: Status,
@@ -69,10 +68,10 @@ impl Failure {
         Self::new(Status::Panic, format!("srlg panicked, which is a bug: {text}"))
     }
 
-    /// Stores the text for `srlg_last_error`, and returns the status.
+    /// Stores the text for `srlg_last_error` and returns the status.
     fn report(self) -> Status {
         let text = CString::new(self.text.replace('\0', " ")).unwrap_or_default();
-        // A thread that is ending may have no storage for the text any more. The status is enough then.
+        // If the thread is ending, its storage for the text may be gone. In this case, only the status is returned.
         let _ = LAST_ERROR.try_with(|last| last.replace(text));
         self.status
     }
@@ -115,10 +114,10 @@ thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
 }
 
-/// Runs a call. A failure or a panic becomes a status, and its text is stored.
+/// Runs a call. Converts a failure or a panic to a status and stores its text.
 pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
-    // A panic poisons the lock of a value that the call could change (see `handle`). Calls that share a value rely on
-    // the locks and atomic integers of the library, as they do after a panic in Rust.
+    // If the call could change its value, a panic poisons the lock of the value (see `handle`). If the call only shared
+    // it, later calls rely on the locks and atomic integers of the library, in the same way as after a panic in Rust.
     let result = catch_unwind(AssertUnwindSafe(call));
     match result.unwrap_or_else(|payload| Err(Failure::of_panic(&*payload))) {
         Ok(()) => Status::Ok,
@@ -126,7 +125,7 @@ pub(crate) fn guard(call: impl FnOnce() -> Result<(), Failure>) -> Status {
     }
 }
 
-/// Passes the text of the last failed call of this thread to `read`. Before the first failure the text is empty.
+/// Passes the text of the last failed call of this thread to `read`. Before the first failure, the text is empty.
 pub(crate) fn with_last_error<T>(read: impl FnOnce(&CString) -> T) -> Option<T> {
     LAST_ERROR.try_with(|last| read(&last.borrow())).ok()
 }

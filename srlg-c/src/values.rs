@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, transmute_ref};
 
 use crate::status::{Failure, Status};
 
-/// A struct that starts with its size, so that later versions can add members at its end.
+/// A struct that starts with its size, so that later versions can append members.
 pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
     /// Size of the first version, in bytes.
     const FIRST_SIZE: usize;
@@ -21,23 +21,23 @@ pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detector {
-    /// Number of the handle; 0 is never a handle.
+    /// Number of the handle. It is never 0.
     pub id: u64,
 }
 
-/// Handle of a feed. A receiving thread ingests through it while another thread closes slices.
+/// Handle of a feed, through which a receiving thread ingests while another thread closes slices.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feed {
-    /// Number of the handle; 0 is never a handle.
+    /// Number of the handle. It is never 0.
     pub id: u64,
 }
 
-/// Handle of the report of a closed slice.
+/// Handle of a report on a closed slice.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Number of the handle; 0 is never a handle.
+    /// Number of the handle. It is never 0.
     pub id: u64,
 }
 
@@ -45,20 +45,20 @@ pub struct Report {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
-    /// Number of the handle; 0 is never a handle.
+    /// Number of the handle. It is never 0.
     pub id: u64,
 }
 
-/// Family of hashes.
+/// Family of hash functions.
 #[repr(C)]
 pub enum HashFamily {
-    /// Fast. Anyone who knows the seed can choose traffic that misleads the detector.
+    /// Murmur hash, which is fast. Anyone who knows the seed can choose traffic that misleads the detector.
     Murmur = 0,
-    /// Slower, but safe for hostile traffic. It needs a secret seed, see srlg_random_seed.
+    /// HalfSipHash, which is slower but safe for hostile traffic. It needs a secret seed; see srlg_random_seed.
     HalfSip13 = 1,
 }
 
-/// Device that a detector runs on. Reports are the same on all devices.
+/// Device on which a detector runs. Reports are the same on all devices.
 #[repr(C)]
 pub enum Device {
     /// The first NVIDIA GPU, or the CPU if no GPU can be used.
@@ -69,29 +69,29 @@ pub enum Device {
     Cuda = 2,
 }
 
-/// Sizes of a detector. A member that is 0 has its default.
+/// Configuration of a detector. If a member is 0, its default applies.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Config {
-    /// Size of this struct.
+    /// Size of this struct, in bytes.
     pub size: usize,
-    /// Memory limit for the sizes that are planned for `pairs`, in bytes; 31.6 MB if `pairs` is 0, too.
+    /// Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector takes 31.6 MB.
     pub memory: u64,
-    /// Number of distinct pairs per window to plan for. Give both this and `memory`, or neither.
+    /// Number of distinct pairs per window to plan for. Set both this and `memory`, or neither.
     pub pairs: u64,
     /// Seed of every hash. Detectors whose states are merged need the same seed.
     pub seed: u64,
-    /// Smallest number of peers of a reported host; 1024 by default.
+    /// Minimum number of peers of a reported host. The default is 1024.
     pub threshold: u32,
-    /// Length of the window, in slices; 300 by default.
+    /// Length of the window, in slices. The default is 300.
     pub window: u32,
-    /// An srlg_hash.
+    /// Family of hash functions (a value of srlg_hash).
     pub hash: u32,
-    /// An srlg_device.
+    /// Device (a value of srlg_device).
     pub device: u32,
-    /// Number of the GPU, from 0, if `device` is SRLG_DEVICE_CUDA.
+    /// Number of the GPU, starting at 0, if `device` is SRLG_DEVICE_CUDA.
     pub cuda_device: u32,
-    /// Largest number of threads that close a slice; 1 by default.
+    /// Maximum number of threads that close a slice. The default is 1.
     pub close_threads: u32,
 }
 
@@ -138,13 +138,14 @@ impl Config {
     }
 }
 
-/// Returns the failure of `name`, which must be below `end` and is `got`.
+/// Returns the failure of an argument `name` that must be below `end` and has the value `got`.
 pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
     let text = format!("{name}: give a number below {end}, got {}", got.into());
     Failure::new(Status::Argument, text)
 }
 
-/// Address of a host: 16 bytes in network byte order, as in inet_pton with AF_INET6. 10.0.0.1 is ::ffff:10.0.0.1.
+/// Address of a host: 16 bytes in network byte order, as inet_pton writes it for AF_INET6. The address 10.0.0.1 is
+/// stored as ::ffff:10.0.0.1.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 pub struct Host {
@@ -180,11 +181,11 @@ pub(crate) fn pair_of(bytes: &[u8; 32]) -> Ip6Pair {
 pub enum Range {
     /// An estimate with a standard error.
     Within = 0,
-    /// An estimate of 0, because other hosts account for all touched recorders.
+    /// An estimate of 0. Other hosts explain all touched recorders.
     ClampedToZero = 1,
     /// A lower bound, because the estimator is full.
     Beyond = 2,
-    /// A range that this version has no name for.
+    /// A range for which this version has no name.
     Other = 255,
 }
 
@@ -198,14 +199,14 @@ fn range(range: EstimateRange) -> u32 {
     range as u32
 }
 
-/// Standard errors on each side of the 95 % interval.
+/// Number of standard errors between the cardinality and each end of the 95 % interval.
 const SIGMAS: f64 = 1.96;
 
 /// Estimated number of distinct peers of a host.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Estimate {
-    /// Size of this struct.
+    /// Size of this struct, in bytes.
     pub size: usize,
     /// Number of distinct peers.
     pub cardinality: f64,
@@ -213,11 +214,11 @@ pub struct Estimate {
     pub std_error: f64,
     /// Lower end of the 95 % interval.
     pub lower: f64,
-    /// Upper end of the 95 % interval; infinite if `range` is SRLG_RANGE_BEYOND.
+    /// Upper end of the 95 % interval. It is infinite if `range` is SRLG_RANGE_BEYOND.
     pub upper: f64,
-    /// An srlg_range.
+    /// Meaning of `cardinality` (a value of srlg_range).
     pub range: u32,
-    /// Always 0.
+    /// Reserved member. It is always 0.
     pub reserved: u32,
 }
 
@@ -243,7 +244,7 @@ impl From<report::Estimate> for Estimate {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct SuperPoint {
-    /// Size of this struct.
+    /// Size of this struct, in bytes.
     pub size: usize,
     /// The inside host.
     pub host: Host,
@@ -253,11 +254,11 @@ pub struct SuperPoint {
     pub std_error: f64,
     /// Lower end of the 95 % interval.
     pub lower: f64,
-    /// Upper end of the 95 % interval; infinite if `range` is SRLG_RANGE_BEYOND.
+    /// Upper end of the 95 % interval. It is infinite if `range` is SRLG_RANGE_BEYOND.
     pub upper: f64,
-    /// An srlg_range.
+    /// Meaning of `cardinality` (a value of srlg_range).
     pub range: u32,
-    /// Always 0.
+    /// Reserved member. It is always 0.
     pub reserved: u32,
 }
 
@@ -280,7 +281,7 @@ impl From<&srlg_host::SuperPoint> for SuperPoint {
     }
 }
 
-/// Largest number of peers in a sample.
+/// Maximum number of peers in a sample.
 pub const SRLG_PEERS: usize = 64;
 
 /// A sampled peer of a host.
@@ -293,11 +294,11 @@ pub struct Peer {
     pub last_seen: u64,
 }
 
-/// A sample of the peers of an IPv4 host. The most recent contacts come first. The sample of an IPv6 host is empty.
+/// A sample of the peers of a host, with the most recent contacts first. The sample of an IPv6 host is empty.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 pub struct Peers {
-    /// Size of this struct.
+    /// Size of this struct, in bytes.
     pub size: usize,
     /// Number of peers in `peers`.
     pub count: u64,
@@ -323,9 +324,9 @@ impl From<&[SamplePeer]> for Peers {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Summary {
-    /// Size of this struct.
+    /// Size of this struct, in bytes.
     pub size: usize,
-    /// Number of the closed slice, with which the window ends.
+    /// Number of the closed slice. The window ends with this slice.
     pub slice: u64,
     /// Number of super points.
     pub super_points: u64,
@@ -351,18 +352,18 @@ impl From<&SliceReport> for Summary {
     }
 }
 
-/// Overload of the finder: too many pairs to find all super points.
+/// Overload of the finder. An overload means that there are too many pairs to find all super points.
 #[repr(C)]
 pub enum Overload {
-    /// Not overloaded.
+    /// The finder is not overloaded.
     None = 0,
-    /// More pairs than the cells can hold: small super points may be missing.
+    /// There are more pairs than the cells can hold. Small super points may be missing.
     Crowded = 1,
-    /// More candidates than the limit: small super points may be missing.
+    /// There are more candidates than the limit. Small super points may be missing.
     Raised = 2,
-    /// Too many pairs to find any super point.
+    /// There are too many pairs to find any super point.
     Saturated = 3,
-    /// An overload that this version has no name for.
+    /// An overload for which this version has no name.
     Other = 255,
 }
 
@@ -370,34 +371,35 @@ pub enum Overload {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
 pub struct Health {
-    /// Size of this struct.
+    /// Size of this struct, in bytes.
     pub size: usize,
-    /// Distinct pairs of the window per recorder of the counter. Errors grow with the load.
+    /// Number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
     pub load: f64,
     /// Share of the cells that were touched in the window.
     pub cells_in_use: f64,
     /// Share of the cells that hold IPv6 hosts.
     pub cells_in_use_v6: f64,
-    /// Probability of missing an IPv4 host with exactly the threshold of peers and evenly spread contacts.
+    /// Probability of missing an IPv4 host whose number of peers equals the threshold and whose contacts are evenly
+    /// spread.
     pub miss_probability: f64,
-    /// The same probability for an IPv6 host.
+    /// Probability as in `miss_probability`, but for an IPv6 host.
     pub miss_probability_v6: f64,
-    /// Probability of missing an IPv4 host with exactly the threshold of peers, all of them in the oldest epoch of the
-    /// window.
+    /// Probability of missing an IPv4 host whose number of peers equals the threshold, with all contacts in the oldest
+    /// epoch of the window.
     pub burst_miss_probability: f64,
-    /// The same probability for an IPv6 host.
+    /// Probability as in `burst_miss_probability`, but for an IPv6 host.
     pub burst_miss_probability_v6: f64,
-    /// Number of peers from which 99 % of IPv4 hosts are found, or infinity if that is never reached.
+    /// Number of peers from which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
     pub found_from: f64,
-    /// Number of peers from which 99 % of IPv6 hosts are found, or infinity if that is never reached.
+    /// Number of peers from which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
     pub found_from_v6: f64,
-    /// 1 if 95 % intervals hold the true value in 88 to 97 % of cases, otherwise 0.
+    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
     pub errors_hold: u32,
-    /// An srlg_overload.
+    /// Overload of the finder (a value of srlg_overload).
     pub overload: u32,
-    /// Smallest number of cells of a candidate.
+    /// Minimum number of cells of a candidate.
     pub least_cells: u32,
-    /// Always 0.
+    /// Reserved member. It is always 0.
     pub reserved: u32,
 }
 
@@ -408,7 +410,8 @@ impl Versioned for Health {
 impl From<&report::Health> for Health {
     fn from(of: &report::Health) -> Self {
         let finder = &of.finder;
-        // The paper's finder has no such numbers. No `Config` of this interface creates it.
+        // The paper's finder does not have these numbers. It cannot occur here, because no `Config` of this interface
+        // creates it.
         let (least_cells, cells_in_use, cells_in_use_v6) = match finder.fill {
             FinderFill::Cells { c_min, in_use, in_use_v6, .. } => (c_min, in_use, in_use_v6),
             _ => (0, f64::NAN, f64::NAN),

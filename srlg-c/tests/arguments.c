@@ -1,4 +1,4 @@
-/* Tests of wrong arguments of every kind. Each returns a status with a text, and changes nothing. */
+/* Tests of invalid arguments of every kind. Each call returns a status with a text and does not change anything. */
 #include "check.h"
 
 static uint32_t pairs[3000][2];
@@ -61,7 +61,7 @@ static void null_pointers(srlg_detector detector) {
     EXPECT(NULL_POINTER, srlg_report_health(report, NULL));
     EXPECT(NULL_POINTER, srlg_bytes_copy(bytes, NULL, 1, &taken));
     EXPECT(NULL_POINTER, srlg_bytes_copy(bytes, NULL, 0, NULL));
-    /* With a count of 0 the pointer is not checked. */
+    /* If the count is 0, the pointer is not checked. */
     OK(srlg_detector_ingest_ipv4(detector, NULL, 0));
     OK(srlg_detector_ingest_ipv6(detector, NULL, 0));
     OK(srlg_feed_free(feed));
@@ -107,7 +107,7 @@ static void structs(srlg_detector detector) {
     config.size = SIZE_MAX;
     EXPECT(STRUCT_SIZE, srlg_detector_new(&config, &other));
 
-    /* Program with a later header. Its new members must be 0 in inputs, and are 0 in outputs. */
+    /* The program has a later header. The new members must be 0 in inputs, and are set to 0 in outputs. */
     struct { srlg_config known; uint64_t unknown; } later = {{.size = sizeof later, .threshold = 100}, 0};
     OK(srlg_detector_new(&later.known, &other));
     OK(srlg_detector_free(other));
@@ -155,7 +155,7 @@ static void handles(srlg_detector detector) {
     }
     srlg_report report;
     OK(srlg_detector_close_slice(detector, &report));
-    /* Handle of another kind. */
+    /* The handle is of another kind. */
     EXPECT(HANDLE, srlg_detector_free((srlg_detector){report.id}));
     OK(srlg_report_free(report));
     EXPECT(HANDLE, srlg_report_free(report));
@@ -166,7 +166,7 @@ static void handles(srlg_detector detector) {
     OK(srlg_report_free(next));
 }
 
-/* Copies bytes to memory of exactly their length, so that valgrind and ASan detect reads beyond it. */
+/* Copies bytes to memory of exactly their length, so that valgrind and ASan detect reads beyond the end. */
 static uint8_t *take(srlg_bytes bytes, size_t *len) {
     EXPECT(BUFFER, srlg_bytes_copy(bytes, NULL, 0, len));
     uint8_t *data = malloc(*len);
@@ -196,7 +196,7 @@ static void states(void) {
     EXPECT(FORMAT, srlg_detector_merge_delta(centre, delta, len));
     delta[len - 1] ^= 1;
     OK(srlg_detector_merge_delta(centre, delta, len));
-    OK(srlg_detector_merge_delta(centre, delta, len)); /* merging twice changes nothing */
+    OK(srlg_detector_merge_delta(centre, delta, len)); /* merging is idempotent */
 
     srlg_report ours, theirs;
     OK(srlg_detector_close_slice(centre, &ours));
@@ -263,7 +263,7 @@ static double peers_after(srlg_status (*merge)(srlg_detector, const uint8_t *, s
     return estimate.cardinality;
 }
 
-/* Contacts of slice 0 are in a snapshot and in the delta of two slices, but not in the delta of one. */
+/* Contacts of slice 0 are in a snapshot and in a delta of two slices, but not in a delta of one slice. */
 static void slices_of_a_delta(void) {
     srlg_detector site = new_detector();
     for (uint32_t i = 0; i < 3000; i++) {

@@ -1,4 +1,4 @@
-/* Prints the reports on the same traffic as tests/c.rs, with every double as its bits. */
+/* Prints the reports on the traffic that tests/c.rs also uses. Doubles are printed as bits. */
 #include "check.h"
 
 enum { SLICES = 4, NOISE = 20000, PEERS_OF_HOST = 300 };
@@ -53,7 +53,7 @@ static void print_report(srlg_report report) {
     print_health(&health);
 }
 
-/* Prints the length of bytes, and their 64-bit FNV-1a hash. */
+/* Prints the length of bytes and their 64-bit FNV-1a hash. */
 static void print_bytes(const char *name, srlg_bytes bytes) {
     size_t len;
     EXPECT(BUFFER, srlg_bytes_copy(bytes, NULL, 0, &len));

@@ -1,7 +1,7 @@
-//! Programs in C, compiled against the header and the static library of this build.
+//! Tests that compile C programs against the header and the static library of this build, and run them.
 //!
-//! `SRLG_CC`, `SRLG_CFLAGS` and `SRLG_RUNNER` name another compiler, more flags, and a program that runs the tests.
-//! scripts/c.sh sets them.
+//! `SRLG_CC`, `SRLG_CFLAGS` and `SRLG_RUNNER` select another compiler, additional flags, and a program that runs the
+//! tests. The script `scripts/c.sh` sets them.
 
 use std::env;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use srlg_host::ingest::Ip6Pair;
 use srlg_host::report::{EstimateRange, FinderFill, Health, SamplePeer};
 use srlg_host::{Config, Device, IpPair, SliceReport, SlidingDetector};
 
-/// The libraries that a static library of Rust needs, as listed by `rustc --print native-static-libs`.
+/// Libraries that a static library written in Rust needs, as listed by `rustc --print native-static-libs`.
 const NATIVE_LIBRARIES: [&str; 7] =
     ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
 
@@ -27,7 +27,7 @@ fn words(variable: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Compiles `source`, and returns the program.
+/// Compiles `source` and returns the path of the program.
 fn compile(source: &Path) -> PathBuf {
     let libraries = env::current_exe().unwrap().parent().unwrap().to_owned();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source.file_stem().unwrap());
@@ -41,7 +41,7 @@ fn compile(source: &Path) -> PathBuf {
     program
 }
 
-/// Compiles and runs `source`. Returns its output.
+/// Compiles and runs `source`, and returns its output.
 fn run(source: &Path) -> String {
     let program = compile(source).into_os_string();
     let mut words = words("SRLG_RUNNER").into_iter().map(Into::into).chain([program]);
@@ -72,7 +72,7 @@ fn threads_share_handles() {
     run(&folder().join("tests/threads.c"));
 }
 
-/// Compiles all blocks of C in docs/c.md, one after the other, as one program.
+/// Compiles all C code blocks in docs/c.md as one program, in their order.
 #[test]
 fn the_code_of_the_documentation_runs() {
     let text = fs::read_to_string(folder().join("../docs/c.md")).unwrap();
@@ -82,7 +82,8 @@ fn the_code_of_the_documentation_runs() {
     run(&source);
 }
 
-/// Programs were compiled with these symbols and layouts. Lines of the snapshot must stay, and new lines may be added.
+/// Existing programs were compiled with these symbols and layouts. Lines of the snapshot must therefore stay, but new
+/// lines may be added.
 #[test]
 fn the_library_has_all_symbols_and_layouts() {
     let library = env::current_exe().unwrap().parent().unwrap().join("libsrlg.so");

@@ -13,7 +13,7 @@
 #define EXPECT(expected, call) expect(SRLG_STATUS_##expected, (call), #call, __LINE__)
 #define OK(call) EXPECT(OK, call)
 
-/* Ends the program unless `truth` is true. */
+/* Ends the program unless `truth` is not 0. */
 #define CHECK(truth) \
     do { \
         if (!(truth)) { \

@@ -1,4 +1,4 @@
-//! A check that the committed header is the one that cbindgen generates from the sources.
+//! A test that the committed header equals the header that cbindgen generates from the sources.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-/* Prints the size of every struct, the offset of every member, and the value of every constant of a C compiler. */
+/* Prints the size of every struct, the offset of every member and the value of every constant, as the C compiler sees
+ * them. */
 #include "check.h"
 
 #define STRUCT(type) printf("%s %zu\n", #type, sizeof(type))

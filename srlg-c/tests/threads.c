@@ -1,4 +1,4 @@
-/* Tests of threads with feeds, of threads that share a detector, and of threads that free one handle at once. */
+/* Tests of threads with feeds, of threads that share a detector, and of threads that free the same handle at once. */
 #define _POSIX_C_SOURCE 200809L
 #include "check.h"
 #include <pthread.h>
@@ -37,7 +37,7 @@ static uint32_t number(struct receiver *receiver) {
     return number;
 }
 
-/* Feeds the peers of a thread as single pairs, with and without waiting, some of them IPv6. */
+/* Feeds the peers of a thread as single pairs, some of them IPv6, with and without waiting. */
 static void *feed(void *argument) {
     struct receiver *receiver = argument;
     uint32_t first = number(receiver);
@@ -63,7 +63,7 @@ static void open_feeds(struct receiver *receiver) {
         OK(srlg_feed_new(receiver->detector, 64, &receiver->feeds[i]));
 }
 
-/* Feeds must have the same bits as ingest from one thread. */
+/* Feeds must give the same bits as ingesting from one thread. */
 static void feeds_ingest(void) {
     struct receiver receiver = {.detector = new_detector(), .lock = PTHREAD_MUTEX_INITIALIZER};
     open_feeds(&receiver);
@@ -93,7 +93,7 @@ static void *close_slices(void *argument) {
     return NULL;
 }
 
-/* No pair is lost while another thread closes slices. All pairs are in the window of 5 slices. */
+/* No pair may be lost while another thread closes slices. All pairs are in the window of 5 slices. */
 static void feeds_ingest_while_slices_close(void) {
     struct receiver receiver = {.detector = new_detector(), .lock = PTHREAD_MUTEX_INITIALIZER};
     open_feeds(&receiver);
@@ -114,7 +114,7 @@ struct shared {
     pthread_mutex_t lock;
 };
 
-/* Frees both handles at the same time as other threads. */
+/* Frees both handles while other threads also free them. */
 static void *free_both(void *argument) {
     struct shared *shared = argument;
     pthread_barrier_wait(&shared->barrier);

@@ -1,8 +1,7 @@
-//! The arrays of a detector, by number: how many recorders each has, their [`Width`], and how much their words grow
-//! with time.
+//! The arrays of a detector: the number of recorders in each, their [`Width`], and the growth of their words with time.
 //!
-//! Code that moves, merges or writes recorders needs only this and the [`RecentRange`](crate::RecentRange) of each
-//! array.
+//! Code that moves, merges or writes recorders needs only this module and the [`RecentRange`](crate::RecentRange) of
+//! each array.
 
 use crate::epoch::Ages;
 use crate::params::Params;
@@ -47,7 +46,7 @@ impl Params {
         finder.bytes() + counter.bytes()
     }
 
-    /// Returns how much the words of each array grow in `ages`.
+    /// Returns the amount by which the words of each array grow in `ages`.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
         let tags = self.counter_sizes().tags;

@@ -1,7 +1,7 @@
-//! [`Config`]: the sizes of a detector, as public fields.
+//! [`Config`]: the sizes of a detector.
 //!
-//! A `Config` may hold any values. [`Config::validate`] checks them against the rules of the paper and returns
-//! [`Params`](crate::Params). The rules of a finder or a counter are next to its params.
+//! The fields of a `Config` are public and may have any values. [`Config::validate`] checks them and returns
+//! [`Params`](crate::Params). The rules of each finder and counter are next to its params.
 
 #[cfg(feature = "serde")]
 mod seed;
@@ -19,29 +19,28 @@ use crate::hash::HashFamily;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheme {
-    /// The paper's scheme: RSRA and SLEA, ages in slices, and recorders of 16 bits. An estimate subtracts the average
-    /// background that other hosts leave.
+    /// The paper's scheme: an RSRA and a SLEA with 16-bit recorders and ages in slices. An estimate subtracts the
+    /// average background of other hosts.
     Paper {
         /// Sizes of the RSRA, which finds hosts.
         finder: RsraSizes,
-        /// r': number of rows of the SLEA.
+        /// r': number of rows in the SLEA.
         rows: u32,
         /// Number of linear estimators in a row. The paper uses `2^q'`.
         columns: u32,
         /// δ': distance between the starts of two neighbouring linear estimators, in recorders.
         stride: u32,
     },
-    /// The default scheme: cells, which hold the hosts, and a counter whose recorders hold an age and a tag of the
-    /// host. An estimate counts only the touches of the host itself. The scheme is explained in
-    /// docs/tagged-recorders.md.
+    /// The default scheme: cells, which contain the hosts, and a counter whose recorders contain an age and a tag of
+    /// the host. An estimate counts only the touches of the host itself. See docs/tagged-recorders.md.
     Tagged {
-        /// There are `2^cell_bits` cells of 8 bytes. With 14 cells for every θ distinct pairs of a window, the finder
-        /// misses about one in 10,000 hosts with θ peers.
+        /// Binary logarithm of the number of cells, each of 8 bytes. With 14 cells for every θ distinct pairs of a
+        /// window, the finder misses about one in 10,000 hosts with θ peers.
         cell_bits: u32,
         /// Number of lines in the SLEA, each of 32 recorders. A host uses `linear_width / 32` of them.
         lines: u32,
-        /// Least number of distinct tags, at least 64. The age takes the rest of the 16 bits. In long windows, an age
-        /// counts epochs of several slices.
+        /// Minimum number of distinct tags, at least 64. The age takes the rest of the 16 bits. In long windows, ages
+        /// count epochs of several slices.
         tags: u32,
     },
 }
@@ -56,17 +55,17 @@ pub enum Scheme {
 pub struct RsraSizes {
     /// r: number of rows.
     pub rows: u32,
-    /// q: a row has `2^q` rough estimators.
+    /// q: binary logarithm of the number of rough estimators in a row.
     pub column_bits: u32,
-    /// η: recorders of a rough estimator: 2, 4 or 8, so that a mask fits into a byte.
+    /// η: number of recorders in a rough estimator: 2, 4 or 8, so that a mask fits into a byte.
     pub width: u32,
-    /// δ: bits by which the address shifts between rows of the RHFG.
+    /// δ: number of bits by which the address shifts between rows of the RHFG.
     pub bit_stride: u32,
-    /// Largest number of hot columns per row that a search accepts. A slice with more is an overload.
+    /// Maximum number of hot columns per row that a search accepts. A slice with more is an overload.
     ///
-    /// This limits the time of a close: with a limit of N, a search visits at most N² pairs of columns and N²
-    /// addresses. A close makes at most one search per weight from the hot weight to η. With the paper's sizes, these
-    /// are six searches of 2^28 pairs, each of which takes 3 to 5 s on one core.
+    /// This limits the time to close a slice. With a limit of N, a search visits at most N² pairs of columns and N²
+    /// addresses. Closing a slice needs at most one search for each weight from the hot weight to η. With the paper's
+    /// sizes, these are six searches of 2^28 pairs. Each takes 3 to 5 s on one core.
     pub hot_limit: u32,
 }
 
@@ -86,20 +85,20 @@ impl RsraSizes {
 pub struct Config {
     /// The finder and the counter.
     pub scheme: Scheme,
-    /// θ: a host with at least this many distinct peers is a super point. The valid range is 8 to twice `linear_width`,
-    /// which is 65,536 by default. In the paper's scheme, the least value is the width of a rough estimator.
+    /// θ: number of distinct peers from which a host is a super point. The valid range is 8 to twice `linear_width`,
+    /// which is 65,536 by default. In the paper's scheme, the minimum is the width of a rough estimator.
     pub threshold: u32,
     /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme, a window of more than 511 slices is
-    /// exact only to an epoch of several slices. The same holds for queries of shorter windows.
+    /// exact only to an epoch of several slices. Queries of shorter windows are then equally coarse.
     pub window: u32,
-    /// η': recorders of a linear estimator. With about a hundred or fewer, estimates are a few percent too high.
+    /// η': number of recorders in a linear estimator. With about 100 or fewer, estimates are a few percent too high.
     pub linear_width: u32,
-    /// Largest number of candidates per slice that a search accepts. A slice with more is an overload. A close reads
-    /// the linear estimators of these and of the super points of the previous report. It keeps at most this number of
-    /// super points.
+    /// Maximum number of candidates per slice that a search accepts. A slice with more is an overload. At the end of a
+    /// slice, the detector reads the linear estimators of the candidates and of the previous report's super points. At
+    /// most this number of super points is kept.
     pub candidate_limit: u32,
-    /// Family of all hashes. If the traffic may be crafted to mislead the detector, use [`HashFamily::HalfSip13`] and a
-    /// secret seed.
+    /// Family of all hashes. If an attacker may craft traffic to mislead the detector, use [`HashFamily::HalfSip13`]
+    /// and a secret seed.
     pub hash: HashFamily,
     /// Seed of all hashes. Nodes whose states are merged need the same seed.
     #[cfg_attr(feature = "serde", serde(with = "seed"))]
@@ -107,13 +106,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns the sizes of section 5 of the paper: 31.6 MB of recorders, θ = 1024, 300 slices.
+    /// Returns the configuration of section 5 of the paper: 31.6 MB of recorders, θ = 1024 and a window of 300 slices.
     #[must_use]
     pub const fn paper() -> Self {
         Self::paper_with(RsraSizes::PAPER)
     }
 
-    /// Returns the sizes of [`paper`](Self::paper) with the RSRA sizes `finder`.
+    /// Returns the configuration [`paper`](Self::paper) with `finder` as the sizes of its RSRA.
     #[must_use]
     pub const fn paper_with(finder: RsraSizes) -> Self {
         Self {
@@ -147,7 +146,7 @@ impl Default for Config {
     /// pairs per window.
     ///
     /// Up to that load, the finder misses about one in 10,000 hosts with θ peers. The window of 300 slices is exact to
-    /// the slice. Each number is derived in docs/tagged-recorders.md.
+    /// the slice. The numbers are derived in docs/tagged-recorders.md.
     fn default() -> Self {
         Self {
             scheme: Scheme::Tagged { cell_bits: 18, lines: 461_600, tags: 64 },

@@ -1,9 +1,9 @@
 //! Counters: arrays from which the number of distinct peers of a host is estimated.
 //!
-//! A counter is a type without values. It names its [`Params`](Counter::Params) and its recorders, updates them and
-//! reads them. Each host has a linear estimator of η' recorders. Estimators of different hosts overlap, so each also
-//! holds touches of other hosts. Counters differ in how they separate these: [`rows`] is the paper's counter, and
-//! [`tagged`] is the default.
+//! A [`Counter`] is a type without values, with functions that update and read the recorders of an array. Each host has
+//! a linear estimator of η' recorders. Estimators of different hosts overlap, so each also contains touches of other
+//! hosts. Counters differ in how they separate these touches: [`rows`] is the paper's counter, and [`tagged`] is the
+//! default.
 
 pub mod estimate;
 pub mod rows;
@@ -38,14 +38,14 @@ pub trait TouchBatch: Copy + Send {
     /// Touch of one pair.
     type Touch;
 
-    /// Returns the touch of pair number `i`.
+    /// Returns the touch of pair number `i` of the batch.
     ///
     /// # Panics
     /// Panics if `i` is not below [`BATCH`](crate::BATCH).
     fn touch(&self, i: usize) -> Self::Touch;
 }
 
-/// A way to count peers: its params and recorders, how pairs change them and how they are read.
+/// A method of counting peers: the types of its params and recorders, and functions that update and read the recorders.
 pub trait Counter: Send + Sync + 'static {
     /// Sizes and keys of the counter.
     type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
@@ -53,13 +53,13 @@ pub trait Counter: Send + Sync + 'static {
     /// Recorder type of the array.
     type Recorder: Recorder;
 
-    /// Returns the params of this counter, which `part` holds.
+    /// Returns the params of this counter that `part` contains.
     ///
     /// # Panics
     /// Panics if `part` belongs to another counter.
     fn params(part: &CounterPart) -> &Self::Params;
 
-    /// The change by a pair, computed before any recorder is read.
+    /// The change that a pair makes, computed before any recorder is read.
     type Touch: Copy + Default + Send;
 
     /// The touches of a batch.
@@ -67,8 +67,8 @@ pub trait Counter: Send + Sync + 'static {
 
     /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
     ///
-    /// Each implementation uses exactly one of two ways. It touches the recorders at once, as any number of threads
-    /// may. Or it passes the touches to `later`, and the caller applies them with
+    /// An implementation that touches the recorders immediately never calls `later`, and any number of threads may call
+    /// it at once. Every other implementation passes all touches to `later`, and the caller applies them with
     /// [`apply_exclusive`](Self::apply_exclusive).
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
@@ -81,7 +81,7 @@ pub trait Counter: Send + Sync + 'static {
     /// same [line](tagged::LINE).
     fn place(touch: Self::Touch) -> u32;
 
-    /// Applies `touches` to `array`. No other thread may change their lines meanwhile.
+    /// Applies `touches` to `array`. No other thread may change their lines at the same time.
     fn apply_exclusive(array: ArrayView<'_, Self::Params, Self::Recorder>, touches: &[Self::Touch]);
 
     /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes.
@@ -91,16 +91,17 @@ pub trait Counter: Send + Sync + 'static {
         touches: &[Self::Touch],
     ) -> usize;
 
-    /// The counts of one host on a CPU.
+    /// Counts of one host, for counting on a CPU.
     type Accumulator: Accumulator<Params = Self::Params>;
 
-    /// Counts the positions of `look` in `array` into `counted`.
+    /// Counts the positions of `look` in `array`, and adds them to `counted`.
     ///
-    /// `ahead` is called with a recorder of each line some time before that line is read, to prefetch it. `pick`
-    /// selects the positions in the window of a group of lines: [`tagged::pick`] or an equivalent function.
+    /// To prefetch each line, the function calls `ahead` with the number of one of its recorders some time before it
+    /// reads the line. `pick` selects the positions of a group of lines that are in the window. It is [`tagged::pick`]
+    /// or an equivalent function.
     ///
     /// # Panics
-    /// Panics if the counter has lines and the positions are not whole [lines](tagged::LINE).
+    /// Panics if the counter uses lines and the positions are not whole [lines](tagged::LINE).
     fn count<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: ArrayView<'_, Self::Params, R>,
         look: &Look,
@@ -129,11 +130,11 @@ pub trait Counter: Send + Sync + 'static {
 /// The positions to count in the linear estimator of one host.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// Host to count.
+    /// Host whose peers are counted.
     pub host: HostId,
     /// Positions to count.
     pub positions: Range<u32>,
-    /// Host and first position of the next look, if known, so that they can be prefetched.
+    /// Host and first position of the next look, so that its lines can be prefetched.
     pub next: (HostId, u32),
 }
 
@@ -142,20 +143,19 @@ pub trait Accumulator {
     /// Params of the counter.
     type Params;
 
-    /// Returns counts of no positions, over `span`.
+    /// Creates counts over `span`, all 0.
     fn new(span: Span) -> Self;
 
     /// Resets all counts to 0.
     fn clear(&mut self);
 
-    /// Returns whether a host may be a super point by `params`, if these counts are those of its
-    /// [glimpse](crate::Params::glimpse_positions).
+    /// Returns whether a host whose [glimpse](crate::Params::glimpse_positions) has these counts may be a super point.
     fn may_reach(&self, params: &Self::Params) -> bool;
 
     /// Returns the tally of these counts.
     fn tally(&self) -> Tally;
 
-    /// Writes the tally of these counts into `tally`, which belongs to the same counter and span.
+    /// Writes the tally of these counts to `tally`, which must belong to the same counter and span.
     fn tally_into(&self, tally: &mut Tally);
 }
 
@@ -167,7 +167,7 @@ pub trait Accumulator {
     reason = "the crate cannot allocate, and tallies are in small batches"
 )]
 pub enum Tally {
-    /// Counter of the paper: `|USLE|^k`, the positions of the union in the window, from 0 to η'.
+    /// Paper's counter: `|USLE|^k`, the number of positions of the union in the window, from 0 to η'.
     Union(u32),
     /// Tagged counter: the histograms of one region.
     Visible(Histograms),

@@ -1,18 +1,19 @@
 //! Epochs: the unit of ages.
 //!
-//! An age of few bits cannot count every slice of a long window, so ages count epochs of several slices. The finder and
-//! the counter have their own epochs, [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices) and
-//! [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to the absolute number of a slice, so that
-//! all nodes age their recorders at the same time.
+//! An age has too few bits to count every slice of a long window, so ages count epochs of several slices. The finder
+//! and the counter have separate lengths of epochs:
+//! [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices) and
+//! [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to absolute slice numbers, so that all nodes
+//! age their recorders at the same time.
 //!
-//! If a window does not start with an epoch, it contains only a part of its oldest epoch. A [`Span`] holds the number
-//! of slices of that part, and an estimate counts the epoch in proportion. The finder counts the whole epoch: it may
-//! offer too many candidates, but never too few.
+//! If a window does not start at the start of an epoch, it contains only a part of its oldest epoch. A [`Span`]
+//! contains the number of slices in that part, and an estimate counts the epoch in proportion. The finder counts the
+//! whole epoch, so it may offer too many candidates, but never too few.
 
-/// Largest age of a recorder of 16 bits, which means "long ago, or never".
+/// Largest age of a 16-bit recorder, which means "long ago, or never".
 pub(crate) const LARGEST_AGE: u32 = u16::MAX as u32;
 
-/// The age of an event, in the epochs of each array.
+/// The age of an event, in epochs of the finder and of the counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Ages {
@@ -23,7 +24,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// An age that is beyond the memory of every recorder.
+    /// An age that no recorder can represent.
     pub const FOREVER: Self = Self { finder: u32::MAX, counter: u32::MAX };
 }
 
@@ -31,35 +32,36 @@ impl Ages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Span {
-    /// Number of ages of the finder's recorders that may be in the window: 0 to `finder_ages - 1`.
+    /// Number of ages that the finder's recorders can have in the window: 0 to `finder_ages - 1`.
     pub finder_ages: u32,
-    /// Number of slices of the finder's youngest age in the window, at least 1.
+    /// Number of slices in the finder's youngest age that are in the window, at least 1.
     pub finder_youngest: u32,
-    /// Number of slices of the finder's oldest age in the window, at least 1.
+    /// Number of slices in the finder's oldest age that are in the window, at least 1.
     pub finder_oldest: u32,
-    /// Number of ages of the counter's recorders in the window: 0 to `ages - 1`. The oldest may be only partly in the
-    /// window.
+    /// Number of ages that the counter's recorders can have in the window: 0 to `ages - 1`. The oldest age may be only
+    /// partly in the window.
     pub ages: u32,
-    /// Number of slices of the oldest epoch in the window, at least 1.
+    /// Number of slices in the counter's oldest epoch that are in the window, at least 1.
     pub oldest_slices: u32,
-    /// Number of slices of the oldest epoch. For the running epoch, only the slices so far count.
+    /// Number of slices in the counter's oldest epoch. If this is the running epoch, only the slices so far are
+    /// counted.
     pub oldest_length: u32,
 }
 
-/// Returns the most ages that a window of `window` slices can contain. If epochs have several slices, this is one more
-/// than the whole epochs, because both ends may be cut.
+/// Returns the maximum number of ages in a window of `window` slices. If epochs have several slices, this is one more
+/// than the number of whole epochs, because both ends of the window may divide an epoch.
 pub(crate) const fn window_ages(window: u32, epoch: u32) -> u32 {
     if epoch == 1 { window } else { window.div_ceil(epoch) + 1 }
 }
 
-/// Returns the fewest slices per epoch with which a window contains at most `most_ages` ages, where `most_ages` is 2 or
-/// more.
+/// Returns the minimum number of slices per epoch with which a window contains at most `most_ages` ages. `most_ages`
+/// must be 2 or more.
 pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
     if window <= most_ages { 1 } else { window.div_ceil(most_ages - 1) }
 }
 
 impl Span {
-    /// Returns a window of `ages` whole epochs of `slices` slices, for the finder and the counter.
+    /// Creates a window of `ages` whole epochs of `slices` slices, for both the finder and the counter.
     #[must_use]
     pub const fn whole(ages: u32, slices: u32) -> Self {
         Self {
@@ -72,7 +74,7 @@ impl Span {
         }
     }
 
-    /// Returns the share of the counter's epoch of that `age` that is in the window.
+    /// Returns the share of the counter's epoch with this `age` that is in the window.
     pub(crate) fn share(self, age: usize) -> f64 {
         if age + 1 < self.ages as usize {
             return 1.0;

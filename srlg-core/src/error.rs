@@ -1,4 +1,4 @@
-//! [`ConfigError`]: the rule that a configuration breaks.
+//! [`ConfigError`]: a rule that a configuration breaks.
 
 use core::fmt;
 
@@ -81,7 +81,7 @@ pub enum ConfigError {
     CandidateLimit { limit: u32, max: u32 },
 }
 
-/// The way out if the memory is too small for a plan.
+/// The advice in an error if the memory is too small for a plan.
 struct WayOut<'a>(&'a Option<usize>);
 
 impl fmt::Display for WayOut<'_> {

@@ -1,7 +1,7 @@
-//! Finders: arrays from which the addresses of likely super points are computed.
+//! Finders: arrays from which the addresses of likely super points are recovered.
 //!
-//! A finder is a type without values. It names its [`Params`](Finder::Params) and its recorders, and updates them.
-//! Finders and devices search in different ways: the modules here contain the maths, and the devices contain the loops.
+//! A [`Finder`] is a type without values, with functions that update the recorders of an array. The search differs
+//! between finders and between devices. The modules here contain the maths, and the devices contain the loops.
 
 pub mod cells;
 pub mod detection;
@@ -33,7 +33,7 @@ pub enum FinderPart {
     Rsra(RsraParams),
 }
 
-/// A way to find hosts: its params and recorders, and how pairs change them.
+/// A method of finding hosts: the types of its params and recorders, and functions that update the recorders.
 pub trait Finder: Send + Sync + 'static {
     /// Sizes and keys of the finder.
     type Params: ArrayParams + Copy + core::fmt::Debug + Send + Sync;
@@ -41,20 +41,20 @@ pub trait Finder: Send + Sync + 'static {
     /// Recorder type of the array.
     type Recorder: Recorder;
 
-    /// Returns the params of this finder, which `part` holds.
+    /// Returns the params of this finder that `part` contains.
     ///
     /// # Panics
     /// Panics if `part` belongs to another finder.
     fn params(part: &FinderPart) -> &Self::Params;
 
-    /// The change by a pair, computed before any recorder is read.
+    /// The change that a pair makes, computed before any recorder is read.
     type Touch: Copy + Default + Send;
 
     /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
     ///
-    /// Each implementation uses exactly one of two ways. It touches the recorders at once. Or it passes at most one
-    /// touch for each pair to `later`, and the caller applies them with [`apply`](Self::apply). Any number of threads
-    /// may do either.
+    /// An implementation that touches the recorders immediately never calls `later`. Every other implementation passes
+    /// at most one touch for each pair to `later`, and the caller applies these touches with [`apply`](Self::apply).
+    /// Any number of threads may call either function at once.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,

@@ -1,7 +1,7 @@
-//! Sizes and fingerprints, which show whether two detectors touch the same recorders and give their words the same
+//! Sizes and fingerprints, by which two detectors check that they touch the same recorders and give words the same
 //! meaning.
 //!
-//! Sizes and seed have separate fingerprints, because a mismatch of each needs a different remedy.
+//! Sizes and seed have separate fingerprints, because their mismatches need different remedies.
 
 use crate::hash;
 use crate::params::Params;
@@ -33,12 +33,12 @@ impl Params {
         core::array::from_fn(|_| sizes.next().expect("there are SIZES sizes"))
     }
 
-    /// Returns the fingerprint of the hash family and of all sizes that decide which recorder a pair touches and what
-    /// its word means. Detectors can merge if these fingerprints and their [seed fingerprints](Self::seed_fingerprint)
-    /// are equal.
+    /// Returns the fingerprint of the hash family and of all sizes that determine the recorders that a pair touches and
+    /// the meaning of their words. Two detectors can merge if their sizes fingerprints and their [seed
+    /// fingerprints](Self::seed_fingerprint) are equal.
     ///
-    /// The limits are not included, because they only decide how recorders are read. For the same reason, the paper's
-    /// scheme does not include the window.
+    /// The fingerprint does not include limits, because they only affect how recorders are read. For the same reason,
+    /// it does not include the window in the paper's scheme.
     #[must_use]
     pub fn sizes_fingerprint(&self) -> u64 {
         // If the meaning of the words or the hash changes, this version must change too.
@@ -50,11 +50,11 @@ impl Params {
     }
 
     /// Returns the fingerprint of the seed: the hashes of 0 and 1 under the last column key. Only the paper's scheme
-    /// uses that key, and only if it has all rows.
+    /// with the maximum number of rows uses that key for hosts.
     ///
-    /// The fingerprint is stored with the state. It does not reveal the seed, but anyone can test a guess with it, as
-    /// with the touches of a known host. A seed that can be guessed is therefore not a secret. With
-    /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, no seed is a secret. With
+    /// The fingerprint is stored with the state. It does not reveal the seed, but anyone can check a guess against it,
+    /// as against the touches of a known host. A seed that can be guessed is therefore not a secret. With
+    /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, a seed is never a secret. With
     /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13), no better attack is known than guessing all 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {
@@ -67,7 +67,7 @@ impl Params {
 mod tests {
     use crate::{Config, HashFamily, RsraSizes, Scheme};
 
-    // The expected value comes from the second implementation, hash_vectors.py.
+    // The expected value comes from an independent Python implementation, hash_vectors.py.
     #[test]
     fn fingerprint_of_the_seed_equals_the_pinned_vector() {
         let of = |config: Config| config.validate().unwrap().seed_fingerprint();

@@ -1,6 +1,6 @@
-//! `getters!`: read access to the fields of params.
+//! `getters!`: a macro that defines read access to the fields of params.
 
-/// Defines methods that return the fields of the same names, inside an `impl` block.
+/// Defines methods inside an `impl` block that return the fields of the same names.
 macro_rules! getters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         $($(#[$doc])* #[inline] #[must_use] pub const fn $name(&self) -> u32 { self.$name })*

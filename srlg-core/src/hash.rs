@@ -1,12 +1,12 @@
-//! Keyed hashes of addresses: the family behind `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1` and the tags.
+//! Keyed hashes of addresses, from which `H1`, `H2`, `H3`, `LH_i`, `T0`, `T1` and the tags are computed.
 //!
 //! [`hash`] is the 32-bit finaliser of Murmur3, with a key word added before, between and after its multiplications.
-//! For every key it is a bijection of 32-bit words, and it costs three 32-bit multiplications.
-//! [`HashFamily::HalfSip13`] costs more and is not a bijection. It is made for traffic whose sender wants collisions.
-//! The estimators do not need a bijection.
+//! For every key, [`hash`] is a bijection of 32-bit words, and costs three 32-bit multiplications.
+//! [`HashFamily::HalfSip13`] costs more and is not a bijection, which the estimators do not need. It resists traffic
+//! that is crafted to cause collisions.
 //!
-//! Both vectorise, and give the same bits on a CPU and on a GPU. The keys come from one seed by splitmix64. Detectors
-//! with equal seeds and families may therefore be merged.
+//! Both families vectorise and return the same bits on a CPU and on a GPU. All keys come from one seed by splitmix64,
+//! so detectors with equal seeds and families have equal keys and may be merged.
 
 mod bijection;
 mod half_sip;
@@ -29,12 +29,12 @@ use half_sip::half_sip;
 #[repr(u32)]
 #[non_exhaustive]
 pub enum HashFamily {
-    /// The finaliser of Murmur3 with three key words. It is fast, and uniform for any traffic that was not chosen for
-    /// the seed. Anyone who knows the seed can choose such traffic.
+    /// The finaliser of Murmur3 with three key words. It is fast, and uniform for any traffic that was not crafted for
+    /// the seed. Anyone who knows the seed can craft such traffic.
     #[default]
     Murmur,
-    /// HalfSipHash-1-3, for hostile traffic. Without the seed, no way is known to find addresses that collide more
-    /// often than by chance. Use a secret seed, whose 64 bits are the key.
+    /// HalfSipHash-1-3, for hostile traffic. Without the seed, no method is known to find addresses that collide more
+    /// often than by chance. Use a secret seed of 64 random bits.
     #[cfg_attr(feature = "serde", serde(rename = "half-sip-1-3"))]
     HalfSip13,
 }
@@ -51,10 +51,11 @@ impl HashFamily {
     }
 }
 
-/// Evaluates `$work` with the params `$all`, which have a field `hash`, compiled once for each family.
+/// Evaluates `$work` with the params `$all`, which must have a field `hash`. The macro compiles `$work` once for each
+/// family.
 ///
-/// A loop that chose the family in every iteration would not vectorise. A closure might not be compiled for the vector
-/// instructions of the caller.
+/// A loop that selects the family in every iteration would not vectorise. A closure in place of a macro might not be
+/// compiled for the vector instructions of the caller.
 macro_rules! by_family {
     ($all:expr, |$params:ident| $work:expr) => {
         match $all.hash {
@@ -71,11 +72,11 @@ macro_rules! by_family {
 }
 pub(crate) use by_family;
 
-/// Gives params with a field `hash` the method that [`by_family!`] needs.
+/// Defines the method that [`by_family!`] needs on params with a field `hash`.
 macro_rules! hashing {
     ($params:ty) => {
         impl $params {
-            /// Returns these params, whose family is known to be `family`.
+            /// Returns these params with the hash family `family`, which the compiler then knows.
             #[inline(always)]
             pub(crate) const fn hashing_by(&self, family: $crate::HashFamily) -> Self {
                 Self { hash: family, ..*self }
@@ -94,19 +95,19 @@ pub struct Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Anyone who knows the keys can hide hosts, so they must not appear in logs.
+        // Anyone who knows the keys can hide hosts, so keys must not appear in logs.
         f.write_str("Key(..)")
     }
 }
 
-/// A sequence of keys from a seed, by splitmix64. Every call gives another key.
+/// A sequence of keys that splitmix64 derives from a seed.
 #[derive(Clone)]
 pub struct KeySequence {
     state: u64,
 }
 
 impl KeySequence {
-    /// Returns the sequence of keys of `seed`.
+    /// Creates the sequence of keys for `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
@@ -135,13 +136,13 @@ pub(crate) struct Keys {
     pub(crate) low: Key,
     /// Key of T1, which hashes the high address bits.
     pub(crate) high: Key,
-    /// Keys of `LH_i`, which hash hosts. The last one also gives the fingerprint of the seed.
+    /// Keys of `LH_i`, which hash hosts. The last key is also used for the fingerprint of the seed.
     pub(crate) columns: [Key; 8],
-    /// Key of lines.
+    /// Key of the hash that selects lines.
     pub(crate) line: Key,
-    /// Key of tags.
+    /// Key of the hash that generates tags.
     pub(crate) tag: Key,
-    /// Keys of the cells: of hosts, of peers, and of names.
+    /// Keys of the cells: for hosts, for peers, and for names.
     pub(crate) cells: [Key; 3],
     /// Keys of the words of IPv6 addresses.
     pub(crate) limbs: [Key; 2],
@@ -165,8 +166,8 @@ impl Keys {
     }
 }
 
-/// Returns the uniform 32-bit hash of `address` under `key`, of [`HashFamily::Murmur`]. It is a bijection for every
-/// key.
+/// Returns the uniform 32-bit hash of `address` under `key`, for [`HashFamily::Murmur`]. The hash is a bijection for
+/// every key.
 #[inline(always)]
 #[must_use]
 pub fn hash(address: Address, key: Key) -> u32 {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     // Pearson's statistic over 256 equal bins of 2^16 sequential addresses has the mean 255 and the standard deviation
-    // sqrt(2 * 255) = 22.6. Six deviations allow for bad luck, but not for a bad hash.
+    // sqrt(2 * 255) = 22.6. The tolerance is six deviations.
     #[test]
     fn sequential_addresses_fill_high_and_low_bits_evenly() {
         let key = KeySequence::new(1).next_key();

@@ -1,12 +1,12 @@
-//! Ids: the representation of a host in all arrays, for both address families.
+//! Ids, which represent hosts of both address families in all arrays.
 //!
-//! The id of an IPv4 host is its address, in both halves. The id of an IPv6 host is 64 keyed bits
-//! ([`limbs`](crate::hash)). The low half selects its lines, and the high half makes its tags. Two IPv6 hosts share
-//! their lines with probability 2^-32; each then counts a few touches of the other. They share lines and tags with
-//! probability 2^-64.
+//! The id of an IPv4 host contains its address in both halves. The id of an IPv6 host is a keyed 64-bit hash of its
+//! address. The low half selects the lines of the host, and the high half generates its tags. Two IPv6 hosts have the
+//! same lines with probability 2^-32. Each then counts a few touches of the other. They have the same lines and tags
+//! with probability 2^-64.
 //!
-//! The id of a peer has 32 bits. Among n IPv6 peers, a share of about n/2^33 is mistaken for another: 0.1 % of ten
-//! million.
+//! The id of a peer has 32 bits. Of n IPv6 peers, a share of about n/2^33 has the id of another peer and is not
+//! counted: 0.1 % of ten million.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -28,11 +28,11 @@ impl IdKeys {
         }
     }
 
-    /// Returns the id of an address in its memory layout, as two words.
+    /// Returns the id of an address, given as the two 64-bit words of its memory layout.
     #[inline(always)]
     fn id_of_words(&self, hash: HashFamily, words: [u64; 2]) -> HostId {
-        // On little-endian machines, the first 32-bit word is the low half of a 64-bit word; on big-endian machines,
-        // the high half.
+        // The first 32-bit word is the low half of a 64-bit word on little-endian machines, and the high half on
+        // big-endian machines.
         let [high, low] =
             words.map(|word| if cfg!(target_endian = "big") { word.rotate_left(32) } else { word });
         let limbs = [high as u32, (high >> 32) as u32, low as u32, (low >> 32) as u32];
@@ -51,15 +51,15 @@ impl IdKeys {
     }
 }
 
-/// The id of an inside host, as two words. For an IPv4 host, both words are the address.
+/// The id of an inside host: two words, which are both the address for an IPv4 host.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 #[repr(C)]
 pub struct HostId {
-    /// Word that selects the positions.
+    /// Word that selects the lines of the host.
     pub lo: u32,
-    /// Word that makes the tags.
+    /// Word from which the tags are generated.
     pub hi: u32,
 }
 
@@ -70,7 +70,7 @@ impl From<Address> for HostId {
     }
 }
 
-/// A pair with the ids that the arrays use.
+/// A pair with the ids of its hosts.
 pub trait PairIds: Copy + Default + Send + Sync {
     /// Returns the id of the inside host.
     fn host(&self) -> HostId;
@@ -78,10 +78,10 @@ pub trait PairIds: Copy + Default + Send + Sync {
     /// Returns the id of the peer.
     fn opposite(&self) -> u32;
 
-    /// Returns the address of the inside host if it is an IPv6 host.
+    /// Returns the address of the inside host if it is an IPv6 host, or `None` if it is not.
     fn limbs(&self) -> Option<Limbs>;
 
-    /// Returns whether the id of the peer is its address.
+    /// Returns whether the peer is an IPv4 host, whose id is its address.
     fn is_opposite_v4(&self) -> bool;
 }
 
@@ -107,7 +107,7 @@ impl PairIds for IpPair {
     }
 }
 
-/// The ids of an [`Ip6Pair`], with the address of its inside host.
+/// The ids of an [`Ip6Pair`], with the address of the inside host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6Ids {
     inside: Limbs,
@@ -141,12 +141,12 @@ impl PairIds for Ip6Ids {
     }
 }
 
-/// The pairs of a batch, with the ids that the arrays use.
+/// A batch of pairs with the ids of their hosts.
 pub trait Batch {
     /// Type of a pair.
     type Pair: PairIds;
 
-    /// Returns pair number `i`.
+    /// Returns pair number `i` of the batch.
     ///
     /// # Panics
     /// Panics if `i` is not below [`BATCH`].
@@ -171,7 +171,8 @@ impl<B: Batch> Batch for &B {
     }
 }
 
-/// The [`Ip6Pair`]s of a batch with their ids. Each part of an id has an array of its own, so that loops vectorise.
+/// A batch of [`Ip6Pair`]s with the ids of their hosts. Each part of an id has a separate array, so that loops
+/// vectorise.
 #[derive(Debug)]
 pub struct Ip6Batch<'a> {
     pairs: &'a [Ip6Pair; BATCH],
@@ -188,7 +189,7 @@ impl<'a> Ip6Batch<'a> {
     )]
     pub(crate) fn new(pairs: &'a [Ip6Pair; BATCH], hash: HashFamily, keys: &IdKeys) -> Self {
         let (mut lo, mut hi, mut opposite) = ([0; BATCH], [0; BATCH], [0; BATCH]);
-        // Products of 32-bit words have 64 bits, so words of 64 bits fit the lanes of a vector.
+        // Products of 32-bit words have 64 bits, so each word is widened to a 64-bit lane.
         let words: [[u64; 4]; BATCH] = zerocopy::transmute!(*pairs);
         for i in 0..BATCH {
             let HostId { lo: low, hi: high } = keys.id_of_words(hash, [words[i][0], words[i][1]]);

@@ -1,17 +1,17 @@
-//! The estimators of srlg, which find the hosts that are in contact with many distinct others.
+//! The estimators of srlg, which find hosts in contact with many distinct other hosts.
 //!
-//! The crate uses no allocation, no standard library and no unsafe code, so CPU threads and GPU threads run the same
-//! functions. Its public API consists of the items listed on this page, which the crate `srlg` exports too. The modules
-//! and all other items serve `srlg-host` and `srlg-kernels`, and may change with any version.
+//! The crate does not use allocation, the standard library or unsafe code, so CPU threads and GPU threads run the same
+//! functions. Its public API consists of the items listed on this page, which the crate `srlg` re-exports. Modules and
+//! all other items are internal to `srlg-host` and `srlg-kernels`, and may change in any version.
 //!
-//! A pair takes this way through the crate:
+//! A pair is processed as follows:
 //!
-//! 1. [`Config`] holds the sizes, and [`Config::validate`] turns them into [`Params`].
-//! 2. Pairs touch two arrays of [`Recorder`]s: a [`finder`] finds hosts, and a [`counter`] counts their peers. A
-//!    [`scheme`] names a finder and its counter.
-//! 3. At the end of a slice, the finder offers candidates, and the counter makes a [`Tally`] of each.
-//! 4. [`Params::estimate`] turns a [`Tally`] into a cardinality. Only this step, [`finder::cells::chance`] and
-//!    [`finder::detection`] use floating point.
+//! 1. [`Config`] contains the sizes. [`Config::validate`] checks them and returns [`Params`].
+//! 2. A pair touches two arrays of [`Recorder`]s. The array of a [`finder`] finds hosts, and the array of a [`counter`]
+//!    counts their peers. A [`scheme`] combines a finder and a counter.
+//! 3. At the end of a slice, the finder offers candidates, and the counter computes a [`Tally`] of each.
+//! 4. [`Params::estimate`] converts a [`Tally`] to a cardinality. Only this step and the modules
+//!    [`finder::cells::chance`] and [`finder::detection`] use floating point.
 //!
 //! # Example
 //!

@@ -1,7 +1,7 @@
-//! [`Packed`]: recorders of 8 or 16 bits, four or two in a word of 32 bits.
+//! [`Packed`]: four 8-bit recorders or two 16-bit recorders in a 32-bit word.
 //!
-//! A GPU cannot compare and swap words of fewer than 32 bits. With a packed word, a minimum costs one load and one
-//! swap. For a narrower recorder, the compiler would add another load. An array of packed recorders ends with a whole
+//! A GPU cannot perform compare-and-swap on fewer than 32 bits. With a packed word, a minimum costs one load and one
+//! swap. With a narrower atomic, the compiler would add another load. An array of packed recorders is padded to a whole
 //! word.
 
 use core::marker::PhantomData;
@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::recorder::ReadRecorder;
 
-/// Neighbouring recorders of type `R` in a word of 32 bits, with the same bytes.
+/// A 32-bit word that contains neighbouring recorders of type `R`, with the same bytes.
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
 #[repr(transparent)]
 pub struct Packed<R>(AtomicU32, PhantomData<R>);
@@ -28,36 +28,36 @@ impl<R: ReadRecorder> Packed<R> {
         recorders.div_ceil(Self::RECORDERS)
     }
 
-    /// Keeps the more recent of `word` and the word of recorder number `at` of `words`.
+    /// Replaces the word of recorder number `at` in `words` with `word` if `word` is more recent.
     ///
     /// # Panics
-    /// Panics if `words` do not contain that recorder.
+    /// Panics if `words` does not contain that recorder.
     #[inline(always)]
     pub fn fetch_min(words: &[Self], at: usize, word: R::Word) {
         let (packed, seen) = Self::look(words, at);
         if word != R::saturated(0u32) {
             return packed.fetch_min_seen(seen, at, word);
         }
-        // The minimum with 0 is always 0, so this needs no retry. In recorders without tags, every touch that is not
-        // late has this word.
+        // The minimum with 0 is always 0, so this case needs no retry. In recorders without tags, the word of every
+        // touch in the current epoch is 0.
         let mask = Self::MASK << Self::shift(at);
         if seen & mask != 0 {
             packed.0.fetch_and(!mask, Relaxed);
         }
     }
 
-    /// Returns the word that contains recorder number `at` of `words`, and its current value.
+    /// Returns the packed word that contains recorder number `at` of `words`, and the current value of the packed word.
     ///
     /// # Panics
-    /// Panics if `words` do not contain that recorder.
+    /// Panics if `words` does not contain that recorder.
     #[inline(always)]
     pub(crate) fn look(words: &[Self], at: usize) -> (&Self, u32) {
         let packed = &words[at / Self::RECORDERS];
         (packed, packed.0.load(Relaxed))
     }
 
-    /// Keeps the more recent of `word` and the word of recorder number `at`, which is in this word. `seen` is a recent
-    /// value of this word.
+    /// Replaces the word of recorder number `at`, which is in this packed word, with `word` if `word` is more recent.
+    /// `seen` is a recent value of this packed word.
     #[inline(always)]
     pub(crate) fn fetch_min_seen(&self, mut seen: u32, at: usize, word: R::Word) {
         // A packed recorder has at most 16 bits.
@@ -71,7 +71,7 @@ impl<R: ReadRecorder> Packed<R> {
         }
     }
 
-    /// Returns the bit offset of recorder number `at` in its word.
+    /// Returns the bit offset of recorder number `at` in its packed word.
     #[inline(always)]
     fn shift(at: usize) -> u32 {
         let place = (at % Self::RECORDERS) as u32;
@@ -89,8 +89,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// Applies `touches` to recorders and to packed recorders, both with the initial `words`, and asserts that both end
-    /// with the same bytes.
+    /// Asserts that recorders and packed recorders with the initial `words` have the same bytes after `touches`.
     fn assert_same_bytes<R: Recorder + FromBytes + IntoBytes>(
         words: &[R::Word],
         touches: &[(usize, R::Word)],
@@ -113,7 +112,7 @@ mod tests {
     }
 
     proptest! {
-        // Seven recorders end within a word, for both widths.
+        // Seven recorders do not fill a whole number of packed words at either width.
         #[test]
         fn packed_recorders_are_the_recorders_that_they_hold(
             words in prop::collection::vec(any::<u16>(), 7),
@@ -126,7 +125,7 @@ mod tests {
         }
     }
 
-    // The value of the word is stale here: both halves have changed since it was read.
+    // The value that is passed is stale, because both halves of the packed word have changed since it was read.
     #[test]
     fn a_swap_that_comes_late_loses_nothing() {
         let packed = [Packed::<Recorder16>(AtomicU32::new(u32::MAX), PhantomData)];

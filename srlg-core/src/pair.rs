@@ -5,21 +5,22 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The IPv4 address of a host as an integer: `10.0.0.1` is `0x0a00_0001`.
 ///
-/// All code that depends on the width of an address uses this alias and [`ADDRESS_BITS`].
+/// All code that depends on the width of an IPv4 address uses this alias and [`ADDRESS_BITS`].
 pub type Address = u32;
 
 /// An IPv6 address as four 32-bit words, the highest first: `2001:db8::1` is `[0x2001_0db8, 0, 0, 1]`.
 ///
-/// An IPv4-mapped address such as `::ffff:10.0.0.1` (RFC 4291, 2.5.5.2) is the IPv4 address `10.0.0.1` everywhere.
+/// An IPv4-mapped address such as `::ffff:10.0.0.1` (RFC 4291, 2.5.5.2) is treated as the IPv4 address `10.0.0.1`
+/// everywhere.
 pub type Limbs = [u32; 4];
 
-/// Number of bits of an [`Address`].
+/// Number of bits in an [`Address`].
 pub const ADDRESS_BITS: u32 = Address::BITS;
 
-/// Number of pairs whose hashes are computed together, so that they fill vectors.
+/// Number of pairs in a batch, whose hashes are computed together to fill vectors.
 pub const BATCH: usize = 64;
 
-/// Defines a pair of two addresses of a type, as plain words without padding.
+/// Defines a pair of two addresses of a given type, as plain words without padding.
 macro_rules! pair {
     ($(#[$doc:meta])* $name:ident of $address:ty) => {
         $(#[$doc])*
@@ -53,12 +54,12 @@ macro_rules! pair {
 pair! {
     /// A pair of IPv4 addresses: a host inside the network and its peer.
     ///
-    /// A pair has eight bytes without padding, so a slice of pairs can be read and sent as plain bytes.
+    /// A pair consists of eight bytes without padding, so a slice of pairs can be read and sent as plain bytes.
     IpPair of Address
 }
 
 impl IpPair {
-    /// Returns the pair of the inside host `inside` and its peer `opposite`.
+    /// Creates the pair of the inside host `inside` and its peer `opposite`.
     #[must_use]
     pub const fn new(inside: Ipv4Addr, opposite: Ipv4Addr) -> Self {
         Self { inside: inside.to_bits(), opposite: opposite.to_bits() }
@@ -66,24 +67,24 @@ impl IpPair {
 }
 
 pair! {
-    /// A pair of two addresses of either family: an inside host and its peer.
+    /// A pair of IPv4 or IPv6 addresses: an inside host and its peer.
     ///
-    /// An IPv4-mapped IPv6 address is the IPv4 host, so a pair of such addresses gives the same bits as an [`IpPair`].
-    /// A pair has 32 bytes without padding. For IPv4 pairs, [`IpPair`] is faster.
+    /// An IPv4-mapped IPv6 address is treated as the IPv4 address, so a pair of such addresses touches the same
+    /// recorders as an [`IpPair`]. A pair consists of 32 bytes without padding. For IPv4 pairs, [`IpPair`] is faster.
     Ip6Pair of Limbs
 }
 
 impl Ip6Pair {
-    /// Returns the pair of the inside host `inside` and its peer `opposite`, of the same or of different families.
+    /// Creates the pair of the inside host `inside` and its peer `opposite`. Their address families may differ.
     #[must_use]
     pub const fn new(inside: IpAddr, opposite: IpAddr) -> Self {
         Self { inside: limbs(inside), opposite: limbs(opposite) }
     }
 
-    /// Returns the pair of the inside host `inside` and a peer that is given by a hash of 64 uniform bits.
+    /// Creates the pair of the inside host `inside` and a peer that is given as a uniform 64-bit hash.
     ///
-    /// With this, other things than hosts can be counted. Reports do not sample such peers, because a hash does not
-    /// reveal what it was made of.
+    /// Hashes can represent other things than hosts, such as ports or names. Reports do not contain sample peers for
+    /// such pairs, because a hash does not reveal its input.
     #[must_use]
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.
@@ -97,7 +98,7 @@ impl From<IpPair> for Ip6Pair {
     }
 }
 
-/// Returns `host` as words. An IPv4 address becomes an IPv4-mapped one.
+/// Returns `host` as words. An IPv4 address becomes an IPv4-mapped address.
 #[must_use]
 pub const fn limbs(host: IpAddr) -> Limbs {
     match host {
@@ -109,7 +110,7 @@ pub const fn limbs(host: IpAddr) -> Limbs {
     }
 }
 
-/// Returns the host of `limbs`. For an IPv4-mapped address, this is the IPv4 host.
+/// Returns the address with the words `limbs`. An IPv4-mapped address becomes an IPv4 address.
 #[must_use]
 pub const fn host(limbs: Limbs) -> IpAddr {
     let [a, b, c, d] = limbs;
@@ -126,7 +127,7 @@ const fn mapped(host: Address) -> Limbs {
     [0, 0, MAPPED, host]
 }
 
-/// Returns the IPv4 address that `limbs` map, if any.
+/// Returns the IPv4 address if `limbs` contains an IPv4-mapped address.
 #[inline(always)]
 pub(crate) const fn unmapped([a, b, c, d]: Limbs) -> Option<Address> {
     if a | b == 0 && c == MAPPED { Some(d) } else { None }

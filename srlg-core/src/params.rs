@@ -1,8 +1,8 @@
 //! [`Params`]: a checked [`Config`](crate::Config) with all derived values.
 //!
-//! The params have three parts: the common part, the finder and the counter. They are plain words in a fixed layout, so
-//! a GPU kernel can take a part by value. [`Config::validate`](crate::Config::validate) is the only constructor.
-//! Therefore no accessor can fail, and every index computed from these sizes is in range.
+//! `Params` has three parts: a common part, the finder and the counter. All parts consist of plain words in a fixed
+//! layout, so that a GPU kernel can take a part by value. [`Config::validate`](crate::Config::validate) is the only
+//! constructor, so accessors cannot fail, and every index computed from these sizes is in range.
 
 use core::net::IpAddr;
 
@@ -33,9 +33,9 @@ impl Params {
     getters! {
         /// Returns θ, in distinct peers.
         threshold,
-        /// Returns k, in slices.
+        /// Returns k, the length of the window, in slices.
         window,
-        /// Returns the number of candidates that one search accepts.
+        /// Returns the maximum number of candidates that a search accepts.
         candidate_limit,
     }
 

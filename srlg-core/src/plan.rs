@@ -1,8 +1,8 @@
-//! [`Plan`]: sizes for a load and a memory, with the errors to expect.
+//! [`Plan`]: sizes for a load within a memory limit, with the expected errors.
 //!
-//! [`finder`] computes the cells that a load needs, and [`counter`] uses the rest of the memory. Every plan fulfils
-//! what [`Config::for_load`] guarantees. An error names the broken rule and, if there is one, the least sufficient
-//! memory.
+//! The module [`finder`] computes the number of cells that a load needs, and [`counter`] uses the rest of the memory.
+//! Every plan fulfils the guarantees of [`Config::for_load`]. An error states the broken rule, and the minimum memory
+//! if any amount is enough.
 
 mod counter;
 mod finder;
@@ -13,72 +13,72 @@ use crate::error::ConfigError;
 use counter::{least_lines, line_bytes, lines_of};
 use finder::{FinderPlan, cell_bytes};
 
-/// The sizes that [`Config::for_load`] chose, and the errors to expect.
+/// The sizes that [`Config::for_load`] chose, with the expected errors.
 ///
-/// The expectations apply to the planned load: contacts never repeat, are even over the window, and were as frequent
-/// before it. With less load, or if contacts repeat, errors are smaller. If only other hosts' contacts repeat, the
-/// error of a host is larger.
+/// The expected errors apply to the planned load, if contacts never repeat, are even over the window, and were as
+/// frequent before it. Errors are smaller with less load, or if contacts repeat. If only the contacts of other hosts
+/// repeat, the error of a host is larger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
     /// Sizes, with seed 0.
     pub config: Config,
-    /// Expected standard error, in hosts, of the estimate for a host with θ peers.
+    /// Expected standard error of the estimate for a host with θ peers, in peers.
     pub std_error: f64,
-    /// Probability that the finder misses a host with θ peers, at most 0.8 %, for IPv4 and IPv6 hosts.
+    /// Probability that the finder misses an IPv4 or IPv6 host with θ peers, at most 0.8 %.
     ///
-    /// IPv4 hosts that need fewer than the four cells of an IPv6 host are missed less often. For θ below 64, this is an
-    /// upper bound.
+    /// If IPv4 hosts need fewer cells than the four of an IPv6 host, they are missed less often. For θ below 64, this
+    /// value is an upper bound.
     ///
-    /// The probability applies while at most `candidate_limit` hosts hold as many cells as are needed. For θ of 65 and
-    /// less, even hosts with ten peers may hold that many. If there are more, reports say `Overload::Raised` and give a
-    /// higher probability.
+    /// The probability applies while at most `candidate_limit` hosts hold the required number of cells. For θ of 65 or
+    /// less, even hosts with ten peers may hold this number. If more hosts hold it, reports contain `Overload::Raised`
+    /// and a higher probability.
     pub miss_probability: f64,
-    /// Probability that a host with 2θ peers is not reported, at most 1 in 1,000, for IPv4 and IPv6 hosts. Either the
-    /// finder misses it, for any distribution of the load over hosts, or its estimate is below θ. This is an upper
-    /// bound.
+    /// Upper bound of the probability that an IPv4 or IPv6 host with 2θ peers is not reported, at most 1 in 1,000. The
+    /// bound includes misses of the finder, for any distribution of the load over hosts, and estimates below θ.
     pub double_miss_probability: f64,
-    /// λ: distinct pairs of a window per recorder of the counter, at most 5. Errors grow with it. If it is clearly
-    /// below 3, `Health::errors_hold` is true. If it is close to 3, the measured load may exceed 3 by chance.
+    /// λ: number of distinct pairs of a window per recorder of the counter, at most 5. Errors grow with λ. If λ is
+    /// clearly below 3, `Health::errors_hold` is true. If λ is close to 3, the measured load may exceed 3 by chance.
     pub pairs_per_recorder: f64,
 }
 
-/// Accepted share of hosts with 2θ peers that the finder misses, and of those whose estimate is below θ. Together these
-/// are 1 in 1,000.
+/// Accepted share of hosts with 2θ peers that the finder misses. Another such share may have an estimate below θ, which
+/// makes 1 in 1,000 in total.
 const ACCEPTED: f64 = 5e-4;
 
 impl Config {
     /// Computes the sizes of a detector for a load, within `memory` bytes of recorders.
     ///
     /// The load is `distinct_pairs` distinct pairs in a window of `window` slices. Super points have at least
-    /// `threshold` peers. The plan uses the tagged scheme and has the least error. A table of plans is in
-    /// docs/sizing.md.
+    /// `threshold` peers. The plan uses the tagged scheme, and its expected error is close to the minimum. A table of
+    /// plans is in docs/sizing.md.
     ///
-    /// A plan guarantees the following for IPv4 and IPv6 hosts. If `memory` is too small for that, the error names the
-    /// least sufficient memory.
+    /// A plan guarantees the following for IPv4 and IPv6 hosts. If `memory` is too small for these guarantees, the
+    /// error states the minimum memory.
     ///
-    /// - At most 1 in 1,000 hosts with 2θ peers is not reported. The finder misses 1 in 2,000, for any distribution of
-    ///   the load over hosts, and another 1 in 2,000 has an estimate below θ.
+    /// - At most 1 in 1,000 hosts with 2θ peers is not reported. The finder misses at most 1 in 2,000, for any
+    ///   distribution of the load over hosts. At most another 1 in 2,000 has an estimate below θ.
     /// - The finder misses at most 0.8 % of hosts with θ peers, even if chance leaves three standard deviations fewer
-    ///   cells free than expected. Reports say `Overload::Crowded` above 1 %, so a detector with the planned load
-    ///   hardly ever says so.
-    /// - Each recorder of the counter has at most 5 distinct pairs of a window. Above 3, estimates are unbiased and
-    ///   lower bounds hold, but upper bounds are too low ([`Params::errors_hold`](crate::Params::errors_hold)).
+    ///   cells free than expected. Reports contain `Overload::Crowded` above 1 %, so this rarely happens with the
+    ///   planned load.
+    /// - The counter has at most 5 distinct pairs of a window per recorder. Above 3, estimates are unbiased and lower
+    ///   bounds hold, but upper bounds are too low ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host with 2θ peers is within the range of the estimator.
     ///
-    /// Hosts with θ/2 peers are rarely reported. With normal errors, at most 1 in 2,000 of them would have an estimate
-    /// of θ or more. Errors are skewed to the right, so with the least memory slightly more of them are reported.
+    /// Hosts with θ/2 peers are rarely reported. If errors were normal, at most 1 in 2,000 of these hosts would have an
+    /// estimate of θ or more. Errors are skewed to the right, so with the minimum memory slightly more of these hosts
+    /// are reported.
     ///
     /// The number of cells follows these rules:
     ///
     /// - A plan has 14 cells for every θ pairs, if they fit into a sixth of the memory. IPv4 hosts with θ peers are
     ///   then missed about once in 10,000 times.
-    /// - If the guarantees need more cells, a plan has more.
+    /// - A plan has more cells if the guarantees need them.
     /// - A plan may have up to 8 times as many cells if they fit into a fifteenth of the memory. With fewer cells, more
-    ///   hosts below θ become candidates and are tallied in vain.
+    ///   hosts below θ become candidates, whose tallies are wasted work.
     ///
-    /// The limit of candidates is the default. If θ is so small that there may be more super points, it is up to
-    /// 65,536. It is larger if hosts with 2θ peers would otherwise be missed.
+    /// The candidate limit of a plan is the default. If θ is so small that more super points are possible, the limit is
+    /// up to 65,536. The limit is larger still if hosts with 2θ peers would otherwise be missed.
     ///
     /// ```
     /// use srlg::Config;
@@ -105,11 +105,11 @@ impl Config {
         memory: usize,
     ) -> Result<Plan, ConfigError> {
         let load = Load { base: Self { threshold, window, ..Self::default() }, distinct_pairs };
-        // These rules do not depend on the memory.
+        // The rules that this line checks do not depend on the memory.
         load.shortest(FinderPlan::LEAST_BITS).validate()?;
         let least = FinderPlan::least(&load)?;
         let preferred = FinderPlan::preferred_bits(&load, memory).max(least.cell_bits);
-        // If the preferred number of cells leaves too little for the counter, the least number is used.
+        // If the preferred number of cells leaves too little memory for the counter, the minimum number is used.
         let finders = [FinderPlan::new(&load, preferred), Some(least)].into_iter().flatten();
         let mut plans = finders.filter_map(|finder| load.plan(finder, memory));
         plans.next().ok_or_else(|| load.refusal(least, memory))
@@ -118,9 +118,9 @@ impl Config {
 
 /// The load and the threshold of a plan.
 struct Load {
-    /// θ and the window. All other fields are those of the default.
+    /// Configuration with θ and the window of the plan. All other fields have their default values.
     base: Config,
-    /// L: distinct pairs per window.
+    /// L: number of distinct pairs per window.
     distinct_pairs: u64,
 }
 
@@ -157,7 +157,7 @@ impl Load {
         })
     }
 
-    /// Returns the rule that every plan in `memory` breaks. `finder` has the fewest sufficient cells.
+    /// Returns the rule that every plan in `memory` breaks. `finder` must have the minimum number of cells.
     fn refusal(&self, finder: FinderPlan, memory: usize) -> ConfigError {
         let bytes = |cell_bits, lines| cell_bytes(cell_bits) + line_bytes(lines);
         let least = self.least_lines().map(|lines| bytes(finder.cell_bits, lines));

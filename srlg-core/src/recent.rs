@@ -1,12 +1,13 @@
-//! [`RecentRange`]: the recorders of an array that the last slices touched, as far as their words show it.
+//! [`RecentRange`]: the range of words by which recently touched recorders of an array are recognised.
 //!
-//! The smaller the word of a touch, the more recent it is. An echo looks older than any touch of the window. So does a
-//! touch that has left the window: once it is as old as an echo looks, its word is that of a fresh echo.
+//! The smaller the word of a touch, the more recent the touch. An echo looks older than any touch in the window. A
+//! touch that has left the window can look like an echo: once it is old enough, its word is equal to the word of a
+//! recent echo.
 //!
-//! The line separates the two cases. An echo is in the same line as its touch, and the place of that touch holds its
-//! word or a smaller one. Therefore a line without a recent touch has no recent echo, and a word that looks like one is
-//! an old touch. In a line with a recent touch, old touches are taken for echoes. Too many recorders may be selected,
-//! but never too few.
+//! The other words of the line distinguish the two cases. An echo is in the same line as its touch, and the place of
+//! that touch contains its word or a smaller one. A line without a recent touch therefore does not contain a recent
+//! echo, and a word that looks like a recent echo is an old touch. In a line with a recent touch, old touches are
+//! treated as echoes. Too many recorders may be selected, but never too few.
 
 use crate::array::{ARRAYS, COUNTER, FINDER};
 use crate::counter::tagged::LINE;
@@ -15,13 +16,13 @@ use crate::params::Params;
 use crate::recorder::ReadRecorder;
 use crate::word::Word;
 
-/// The range of words that are recent in an array. Words of touches are below `recent`. Words of their echoes are below
-/// `recent` after `echo` is subtracted. The sum of both does not exceed the largest word.
+/// The range of words that are recent in an array. The word of a recent touch is below `recent`. The word of a recent
+/// echo minus `echo` is below `recent`. The sum of `recent` and `echo` does not exceed the largest word.
 ///
 /// If `echo` is 0, the array has no echoes, and every recent word is a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecentRange<W = u64> {
-    /// Upper end of the words of touches, exclusive.
+    /// Exclusive upper end of the words of recent touches.
     pub recent: W,
     /// Difference between the word of an echo and the word of its touch.
     pub echo: W,
@@ -36,10 +37,11 @@ impl RecentRange {
 }
 
 impl<W: Word> RecentRange<W> {
-    /// Returns whether recorder number `at` of `recorders` is recent. `recorders` are an array or whole lines of it.
+    /// Returns whether recorder number `at` of `recorders` is recent. `recorders` must be an array or whole lines of
+    /// it.
     ///
     /// # Panics
-    /// Panics if `recorders` do not contain that recorder.
+    /// Panics if `recorders` does not contain that recorder.
     #[inline(always)]
     #[must_use]
     pub fn holds<R: ReadRecorder<Word = W>>(self, recorders: &[R], at: usize) -> bool {
@@ -48,23 +50,24 @@ impl<W: Word> RecentRange<W> {
         self.is_touch(word) || self.looks_recent(word) && self.has_touch(line())
     }
 
-    /// Returns whether a recorder of `line` is a recent touch. If not, no recorder of the line is recent.
+    /// Returns whether any recorder of `line` contains a recent touch. If the result is false, none of its recorders is
+    /// recent.
     #[inline(always)]
     #[must_use]
     pub fn has_touch<'a, R: ReadRecorder<Word = W> + 'a>(
         self,
         line: impl IntoIterator<Item = &'a R>,
     ) -> bool {
-        // The loop does not stop early, so that it vectorises.
+        // The loop visits all recorders, so that it vectorises.
         line.into_iter().fold(false, |has, recorder| has | self.is_touch(recorder.word()))
     }
 
-    /// Returns whether `word` looks like a recent touch or its echo. In a line that [has a touch](Self::has_touch), it
-    /// is recent.
+    /// Returns whether `word` looks like a recent touch or its echo. In a line that [has a touch](Self::has_touch),
+    /// such a word is recent.
     #[inline(always)]
     #[must_use]
     pub fn looks_recent(self, word: W) -> bool {
-        // The result is unpredictable, so this does not branch.
+        // The result is unpredictable, so this expression does not branch.
         self.is_touch(word) | (word.wrapping_sub(self.echo) < self.recent)
     }
 
@@ -75,8 +78,8 @@ impl<W: Word> RecentRange<W> {
 }
 
 impl Params {
-    /// Returns the range of words of each array that belong to a touch, or to the echo of a touch, within `span`. The
-    /// span must not be longer than the window.
+    /// Returns the range of word values that a touch within `span`, or its echo, can have in each array. The span must
+    /// not be longer than the window.
     #[must_use]
     pub fn recent_ranges(&self, span: Span) -> [RecentRange; ARRAYS] {
         let ends = |finder, counter| self.age_steps(Ages { finder, counter });

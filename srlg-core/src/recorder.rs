@@ -1,24 +1,24 @@
-//! Recorders: small integers that remember when they were last touched, and by which host.
+//! Recorders: small integers that record when they were last touched, and by which host.
 //!
 //! The high bits of a recorder's word are an age. In the tagged scheme, the low bits are a tag of the host that touched
-//! it. A smaller word is more recent. A touch and a merge are therefore both a minimum, which is commutative,
-//! associative and idempotent. Any number of threads may touch at once with relaxed atomics, in any order and with
-//! repetitions, and the words are the same.
+//! the recorder. A smaller word is more recent. Touching and merging therefore both take a minimum, which is
+//! commutative, associative and idempotent. Any number of threads may touch recorders at once with relaxed atomics, in
+//! any order and repeatedly, with the same result.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::word::Word;
 
-/// Read access to a recorder: an atomic, or a plain word while no thread touches the recorder.
+/// Read access to a recorder, which is an atomic, or a plain word if no thread touches it.
 pub trait ReadRecorder: Sized + Sync {
     /// Integer type of the word. A smaller word is more recent.
     type Word: Word;
 
-    /// The largest word: the recorder was never touched, or too long ago.
+    /// Largest word, which means that the recorder was never touched, or too long ago.
     const UNTOUCHED: Self::Word = Self::Word::MAX;
 
-    /// Returns the word.
+    /// Returns the recorder's word.
     fn word(&self) -> Self::Word;
 
     /// Returns `value` as a word, or [`UNTOUCHED`](Self::UNTOUCHED) if `value` does not fit.
@@ -37,26 +37,26 @@ impl<W: Word> ReadRecorder for W {
     }
 }
 
-/// A word in an atomic, which any number of threads may touch at once.
+/// An atomic word that any number of threads may touch at once.
 pub trait Recorder: ReadRecorder + Send {
-    /// Returns a recorder with `word`.
+    /// Creates a recorder with `word`.
     fn new(word: Self::Word) -> Self;
 
-    /// Keeps the minimum of the recorder's word and `word`, which is the more recent one.
+    /// Sets the recorder's word to the minimum of itself and `word`, which is the more recent of both.
     fn fetch_min(&self, word: Self::Word);
 
-    /// Keeps the minimum of `word` and the recorder's word, of which `seen` is a recent value. Unlike
-    /// [`fetch_min`](Self::fetch_min), it needs no load.
+    /// Sets the recorder's word to the minimum of itself and `word`. `seen` is a recent value of the recorder's word,
+    /// so that this function, unlike [`fetch_min`](Self::fetch_min), does not load it.
     fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
-    /// Sets the recorder's word to `word`, even if `word` is less recent. No other thread may use the recorder
-    /// meanwhile.
+    /// Sets the recorder's word to `word`, even if `word` is less recent. No other thread may use the recorder at the
+    /// same time.
     fn set(&self, word: Self::Word);
 
-    /// Returns `word` after ageing by `step`, which is the number of epochs times the growth of a word in one epoch.
+    /// Returns `word` aged by `step`, the number of epochs times the growth of a word in one epoch.
     ///
-    /// The sum saturates as a whole word, which keeps the order of any two words. A minimum before ageing therefore
-    /// equals the minimum after it.
+    /// The sum saturates as a whole word, so ageing preserves the order of words. Taking a minimum before or after
+    /// ageing therefore gives the same result.
     #[inline]
     fn aged(word: Self::Word, step: Self::Word) -> Self::Word {
         // A word that wrapped from its maximum to 0 would look just touched.
@@ -66,13 +66,14 @@ pub trait Recorder: ReadRecorder + Send {
     /// Ages the recorder by `step` and returns the previous word.
     fn age_by(&mut self, step: Self::Word) -> Self::Word;
 
-    /// Returns the words of `recorders` as plain integers. The exclusive borrow ensures that no thread touches them.
-    /// Compilers vectorise loops over plain integers, but not over atomics.
+    /// Returns the words of `recorders` as plain integers. The exclusive borrow ensures that no other thread touches
+    /// the recorders. Compilers vectorise loops over plain integers, but not over atomics.
     fn freeze(recorders: &mut [Self]) -> &mut [Self::Word];
 }
 
-/// Recorders that one 16-bit counter can count. Counters as narrow as the words use all lanes of a vector. They cannot
-/// overflow in one run, but wrap explicitly, because overflow checks prevent vectorisation.
+/// Number of recorders that are counted in one 16-bit counter. Counters as narrow as the words use all lanes of a
+/// vector. Such a counter cannot overflow, but additions wrap explicitly, because overflow checks prevent
+/// vectorisation.
 const RECORDERS_PER_COUNTER: usize = 1 << 15;
 
 /// Returns the number of `recorders` with a word below `limit`.
@@ -90,7 +91,7 @@ pub fn count_below<R: ReadRecorder>(recorders: &[R], limit: R::Word) -> u32 {
     total
 }
 
-/// Adds `step` to the words of all `recorders`, and returns the number of previous words below `limit`.
+/// Adds `step` to the words of all `recorders` and returns the number of previous words below `limit`.
 #[inline(always)]
 pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
     let mut total = 0;
@@ -104,11 +105,11 @@ pub fn age_all<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) 
     total
 }
 
-/// Returns a mask in which bit i is byte i. Each byte must be 0 or 1.
+/// Returns a mask whose bit i equals byte i. Each byte must be 0 or 1.
 #[inline(always)]
 pub(crate) fn gathered(bytes: [u8; 8]) -> u8 {
-    // The term 2^(56 - 7i) moves the bit of byte i from bit 8i to bit 56 + i. All other products have bits of their
-    // own, so no carry changes the top byte.
+    // The term 2^(56 - 7i) moves the bit of byte i from bit 8i to bit 56 + i. All other products affect different bits,
+    // so no carry changes the top byte.
     const TO_TOP_BYTE: u64 = 0x0102_0408_1020_4080;
     (u64::from_le_bytes(bytes).wrapping_mul(TO_TOP_BYTE) >> 56) as u8
 }
@@ -138,7 +139,7 @@ macro_rules! recorder {
             #[inline]
             fn fetch_min(&self, word: $word) {
                 if word == 0 {
-                    // A plain store of 0 is the minimum, and does not wait for a load.
+                    // The minimum with 0 is a plain store of 0, which does not wait for a load.
                     self.set(0);
                 } else {
                     self.fetch_min_seen(self.word(), word);
@@ -147,8 +148,8 @@ macro_rules! recorder {
 
             #[inline]
             fn fetch_min_seen(&self, mut seen: $word, word: $word) {
-                // Nothing is written without a change. Words only decrease meanwhile, so a word that was not larger is
-                // not larger now.
+                // The recorder is written only if its word changes. Other threads only decrease the word, so if it was
+                // not larger than `word` before, it is not larger now.
                 while word < seen {
                     match self.0.compare_exchange(seen, word, Relaxed, Relaxed) {
                         Ok(_) => return,
@@ -177,25 +178,25 @@ macro_rules! recorder {
 }
 
 recorder!(
-    /// A recorder of 8 bits, which holds an age.
+    /// An 8-bit recorder, which contains an age.
     Recorder8(AtomicU8: u8)
 );
 recorder!(
-    /// A recorder of 16 bits, which holds the paper's age in slices, or an age and a tag.
+    /// A 16-bit recorder, which contains an age, as in the paper, or an age and a tag.
     Recorder16(AtomicU16: u16)
 );
 recorder!(
-    /// A recorder of 32 bits.
+    /// A 32-bit recorder.
     Recorder32(AtomicU32: u32)
 );
 recorder!(
-    /// A recorder of 64 bits, which holds a cell.
+    /// A 64-bit recorder, which contains a cell.
     Recorder64(AtomicU64: u64)
 );
 
 impl Recorder64 {
-    /// Keeps the minimum of the recorder's word and `word` by one atomic operation. GPUs have such an instruction; most
-    /// CPUs need several.
+    /// Sets the recorder's word to the minimum of itself and `word` with one atomic operation. GPUs have an instruction
+    /// for this. Most CPUs need several instructions.
     #[inline]
     pub fn fetch_min_at_once(&self, word: u64) {
         self.0.fetch_min(word, Relaxed);

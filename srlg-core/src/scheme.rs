@@ -1,7 +1,7 @@
-//! [`Scheme`]: the finder and the counter of a detector.
+//! The dispatch on [`Scheme`], which selects the finder and the counter of a detector.
 //!
-//! Only this file of the crate matches on the scheme. All other code is generic over the [`SchemeTypes`] that
-//! [`for_scheme!`](crate::for_scheme) provides, or gets what it needs from [`Params`].
+//! Only this module of the crate matches on the scheme. All other code is generic over the [`SchemeTypes`] that
+//! [`for_scheme!`](crate::for_scheme) provides, or calls methods of [`Params`].
 
 use core::iter;
 use core::ops::Range;
@@ -23,11 +23,11 @@ use crate::params::Params;
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// The types of a scheme.
+/// The types that implement a scheme.
 pub trait SchemeTypes: Send + Sync + 'static {
     /// Finder, which finds hosts.
     type Finder: Finder;
-    /// Counter, which counts their peers.
+    /// Counter, which counts the peers of hosts.
     type Counter: Counter;
 }
 
@@ -37,7 +37,7 @@ pub type FinderRecorder<S> = <<S as SchemeTypes>::Finder as Finder>::Recorder;
 /// Recorder type of a scheme's counter.
 pub type CounterRecorder<S> = <<S as SchemeTypes>::Counter as Counter>::Recorder;
 
-/// The types of [`Scheme::Tagged`].
+/// The types that implement [`Scheme::Tagged`].
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedTypes;
 
@@ -46,7 +46,7 @@ impl SchemeTypes for TaggedTypes {
     type Counter = TaggedCounter;
 }
 
-/// The types of [`Scheme::Paper`].
+/// The types that implement [`Scheme::Paper`].
 #[derive(Clone, Copy, Debug)]
 pub struct PaperTypes;
 
@@ -97,26 +97,26 @@ pub(crate) fn finder_part(config: &Config, keys: &Keys) -> Result<FinderPart, Co
 /// The sizes of a counter, which snapshots contain and detectors compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterSizes {
-    /// Rows of recorders, 1 for lines.
+    /// Number of rows of recorders, or 1 for lines.
     pub rows: u32,
-    /// Linear estimators in a row, or lines.
+    /// Number of linear estimators in a row, or number of lines.
     pub columns: u32,
-    /// η': recorders of a linear estimator, of its fine region if it has several.
+    /// η': number of recorders in a linear estimator, or in its fine region if it has several regions.
     pub width: u32,
-    /// Recorders between the starts of neighbouring linear estimators, or of a line.
+    /// Number of recorders between the starts of neighbouring linear estimators, or of neighbouring lines.
     pub stride: u32,
     /// Number of recorders in a row.
     pub row_len: u32,
-    /// Number of tags, 1 if words are ages.
+    /// Number of tags, or 1 if words contain only ages.
     pub tags: u32,
-    /// Ages by which an echo looks older than its touch, 0 without echoes.
+    /// Number of ages by which an echo looks older than its touch, or 0 without echoes.
     pub echo_delay: u32,
     /// Number of slices per epoch.
     pub epoch_slices: u32,
 }
 
 impl FinderPart {
-    /// Returns the params of the cells, in [`Scheme::Tagged`].
+    /// Returns the params of the cells, or `None` if the scheme is not [`Scheme::Tagged`].
     #[inline]
     #[must_use]
     pub const fn cells(&self) -> Option<&CellsParams> {
@@ -126,7 +126,7 @@ impl FinderPart {
         }
     }
 
-    /// Returns the params of the RSRA, in [`Scheme::Paper`].
+    /// Returns the params of the RSRA, or `None` if the scheme is not [`Scheme::Paper`].
     #[inline]
     #[must_use]
     pub const fn rsra(&self) -> Option<&RsraParams> {
@@ -145,7 +145,7 @@ impl FinderPart {
         }
     }
 
-    /// Returns how much a word of the finder grows in one epoch.
+    /// Returns the amount by which a word of the finder grows in one epoch.
     #[must_use]
     pub const fn age_step(&self) -> u64 {
         match self {
@@ -163,7 +163,7 @@ impl FinderPart {
 }
 
 impl CounterPart {
-    /// Returns the params of the tagged counter, in [`Scheme::Tagged`].
+    /// Returns the params of the tagged counter, or `None` if the scheme is not [`Scheme::Tagged`].
     #[must_use]
     pub fn tagged(&self) -> Option<&TaggedParams> {
         match self {
@@ -172,7 +172,7 @@ impl CounterPart {
         }
     }
 
-    /// Returns the params of the paper's counter, in [`Scheme::Paper`].
+    /// Returns the params of the paper's counter, or `None` if the scheme is not [`Scheme::Paper`].
     #[must_use]
     pub fn rows(&self) -> Option<&RowsParams> {
         match self {
@@ -183,7 +183,7 @@ impl CounterPart {
 }
 
 impl Params {
-    /// Returns the number of the scheme in snapshots.
+    /// Returns the number that identifies the scheme in snapshots.
     pub(crate) const fn scheme_number(&self) -> u32 {
         match self.counter {
             CounterPart::Rows(_) => 0,
@@ -218,8 +218,9 @@ impl Params {
         }
     }
 
-    /// Returns the positions of each region of a linear estimator. The fine region comes first, for all candidates that
-    /// a glimpse does not dismiss. The coarse regions follow, for hosts that [need](Self::needs_coarse) them.
+    /// Returns the range of positions of each region in a linear estimator. The fine region comes first and is counted
+    /// for all candidates that a glimpse does not dismiss. The coarse regions follow and are counted for hosts that
+    /// [need](Self::needs_coarse) them.
     pub fn regions(&self) -> impl Iterator<Item = Range<u32>> {
         let (fine, coarse) = match self.counter() {
             CounterPart::Tagged(params) => (params.width, &params.regions.as_slice()[1..]),
@@ -229,8 +230,8 @@ impl Params {
         iter::once(0..fine).chain(coarse)
     }
 
-    /// Returns whether the estimate of a host over `span` also needs the tallies of the coarse regions. `tally` is that
-    /// of the fine region.
+    /// Returns whether the estimate of a host over `span` also needs the tallies of the coarse regions. `tally` is the
+    /// tally of the fine region.
     #[must_use]
     pub fn needs_coarse(&self, tally: &Tally, span: Span) -> bool {
         match (self.counter(), tally) {
@@ -243,12 +244,12 @@ impl Params {
 
     /// Returns the estimated cardinality over `span` of the host with `tallies`.
     ///
-    /// The tallies are those of the fine [region](Self::regions), or of all. `row_weights[i]` is the number of
-    /// recorders within that span in row `i` of the counter. It is used only if
-    /// [`needs_row_weights`](Self::needs_row_weights) returns true.
+    /// `tallies` contains the tally of the fine [region](Self::regions), or the tallies of all regions.
+    /// `row_weights[i]` is the number of recorders within that span in row `i` of the counter. `row_weights` is used
+    /// only if [`needs_row_weights`](Self::needs_row_weights) returns true.
     ///
     /// # Panics
-    /// Panics if `tallies` belong to another counter or to other regions.
+    /// Panics if the tallies belong to another counter or to other regions.
     #[must_use]
     pub fn estimate(&self, tallies: &[Tally], span: Span, row_weights: &[u32]) -> Estimate {
         match (self.counter(), tallies) {
@@ -260,14 +261,14 @@ impl Params {
         }
     }
 
-    /// Returns whether estimates depend on the number of recorders of each row in the window.
+    /// Returns whether estimates depend on the number of recorders in the window in each row.
     #[must_use]
     pub fn needs_row_weights(&self) -> bool {
         matches!(self.counter(), CounterPart::Rows(_))
     }
 
-    /// Returns λ, the number of distinct pairs of a window per recorder of the counter, as if all touches were random.
-    /// `row_weights[i]` is the number of recorders within that window in row `i`.
+    /// Returns λ, the number of distinct pairs of a window per recorder of the counter, under the assumption that all
+    /// touches are random. `row_weights[i]` is the number of recorders within that window in row `i`.
     ///
     /// # Panics
     /// Panics if `row_weights` is empty.
@@ -277,28 +278,30 @@ impl Params {
         load::load_of(f64::from(row_weights[0]) / row_len)
     }
 
-    /// Returns whether 95 % intervals contain the truth in 88 to 97 % of cases at this [load](Self::counter_load), for
-    /// hosts with at least 100 peers. In the tagged scheme, this is true up to a load of 3. In the paper's scheme, it
-    /// is never true, because its errors are larger than stated.
+    /// Returns whether 95 % intervals cover the true value in 88 to 97 % of cases at this [load](Self::counter_load),
+    /// for hosts with at least 100 peers. In the tagged scheme, the result is true for loads of up to 3. In the paper's
+    /// scheme, it is always false, because errors are larger than stated.
     ///
-    /// For loads of 3 to 5, estimates are unbiased, and at most 3 % of the truths are below their intervals. More are
-    /// above, because estimates that are too low state too small errors. The shares are in docs/tagged-recorders.md.
+    /// For loads of 3 to 5, estimates are unbiased, and at most 3 % of the true values are below their intervals. More
+    /// true values are above, because estimates that are too low have standard errors that are too small. The shares
+    /// are listed in docs/tagged-recorders.md.
     #[must_use]
     pub fn errors_hold(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load <= load::HOLDING_LOAD
     }
 
-    /// Returns the number of positions of a glimpse: the tally of a few positions, which dismisses most candidates.
+    /// Returns the number of positions of a glimpse. A glimpse is the tally of a few positions, which dismisses most
+    /// candidates.
     ///
-    /// Returns `None` if a glimpse shows too little. This happens below some θ. It also happens in the paper's scheme,
-    /// whose background looks like a host.
+    /// Returns `None` if a glimpse shows too little. This is the case below some θ, and always in the paper's scheme,
+    /// because its background looks like a host.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
         let params = self.counter.tagged().filter(|params| glimpse::can_dismiss(params))?;
         Some(glimpse::positions(params))
     }
 
-    /// Returns the expected standard error, in hosts, of the estimate for a host with `cardinality` peers, if a window
+    /// Returns the expected standard error, in peers, of the estimate for a host with `cardinality` peers, if a window
     /// contains `distinct_pairs` distinct pairs. Returns `None` if no formula is known.
     #[must_use]
     pub fn expected_error(&self, cardinality: u32, distinct_pairs: u64) -> Option<f64> {
@@ -312,7 +315,8 @@ impl Params {
         Some(self.finder.cells()?.spots(host))
     }
 
-    /// Returns the peer of `host` that `word` holds. `word` is the word at `spot`, which is a spot of that host.
+    /// Returns the peer of `host` that `word` contains. `spot` must be a spot of `host`, and `word` must be the word of
+    /// its cell.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         self.finder.cells()?.peer(host, spot, word)

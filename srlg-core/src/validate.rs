@@ -1,4 +1,4 @@
-//! [`Config::validate`]: the check of sizes that returns [`Params`].
+//! [`Config::validate`], which checks sizes and returns [`Params`].
 
 use crate::config::Config;
 use crate::epoch::LARGEST_AGE;
@@ -8,7 +8,7 @@ use crate::ids::IdKeys;
 use crate::params::Params;
 use crate::scheme::{counter_part, finder_part};
 
-/// Largest valid candidate limit of a configuration, and therefore the most hosts that a snapshot keeps.
+/// Maximum candidate limit of a configuration. A snapshot therefore does not keep more hosts.
 pub const MOST_CANDIDATES: u32 = 1 << 20;
 
 impl Config {

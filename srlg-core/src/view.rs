@@ -22,10 +22,10 @@ impl<P, R> Clone for ArrayView<'_, P, R> {
 impl<P, R> Copy for ArrayView<'_, P, R> {}
 
 impl<'a, P: ArrayParams, R> ArrayView<'a, P, R> {
-    /// Returns a view of `recorders` with `params`.
+    /// Creates a view of `recorders` with `params`.
     ///
     /// # Panics
-    /// Panics if the number of recorders differs from that of `params`.
+    /// Panics if the number of recorders is not `params.recorders()`.
     #[must_use]
     pub fn new(params: &'a P, recorders: &'a [R]) -> Self {
         assert_eq!(

@@ -20,7 +20,8 @@ impl Params {
         }
     }
 
-    /// Returns the age of an event that happened `late` slices before `slice`. Before slice 0, it is the largest age.
+    /// Returns the age of an event that happened `late` slices before `slice`. For an event before slice 0, returns
+    /// [`Ages::FOREVER`].
     #[must_use]
     pub fn ages(&self, slice: u64, late: u32) -> Ages {
         match slice.checked_sub(late.into()) {
@@ -119,7 +120,7 @@ mod tests {
             let whole = oldest.counter > 0;
             let length = if whole { params.counter_sizes().epoch_slices } else { so_far.count() as u32 };
             prop_assert_eq!(span.oldest_length, length);
-            // The words of touches in the window and of their echoes are below "long ago" in either array.
+            // In both arrays, the words of touches in the window and of their echoes are below the word for "long ago".
             let counter = span.ages + params.counter_sizes().echo_delay;
             let longest = Ages { counter, ..Ages::FOREVER };
             prop_assert!(params.age_steps(longest)[COUNTER] <= u16::MAX.into());

@@ -25,7 +25,7 @@ impl Width {
     }
 }
 
-/// An unsigned integer that a recorder can hold: `u8`, `u16`, `u32` or `u64`.
+/// An unsigned integer that a recorder can contain: `u8`, `u16`, `u32` or `u64`.
 pub trait Word:
     Copy
     + Ord
@@ -44,14 +44,14 @@ pub trait Word:
     /// Width of the word.
     const WIDTH: Width;
 
-    /// The largest word.
+    /// Largest word.
     const MAX: Self;
 
     /// Returns the sum of this word and `other`, or the largest word if the sum does not fit.
     #[must_use]
     fn saturating_add(self, other: Self) -> Self;
 
-    /// Returns this word minus `other`, modulo the number of words.
+    /// Returns this word minus `other`, modulo the number of values of the type.
     #[must_use]
     fn wrapping_sub(self, other: Self) -> Self;
 

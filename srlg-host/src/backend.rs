@@ -1,4 +1,4 @@
-//! [`Backend`]: the operations of a device for a detector. They use integers only and no estimator maths.
+//! [`Backend`]: the device operations that a detector needs. They work on integers only and compute no estimates.
 //!
 //! For each slice, a device runs `scan` any number of times, on any number of threads. It then runs `candidates`,
 //! `tally` and `age` or `count_and_age`, which need exclusive access.
@@ -52,30 +52,31 @@ impl Pairs<'_> {
 
 pub(crate) struct Candidates {
     pub(crate) span: Span,
-    /// Number of all candidates.
+    /// Number of candidates, including those that are not in `hosts`.
     pub(crate) count: usize,
     /// The candidates that the device has not yet examined, each once.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
     /// For each row of the counter, the number of recorders within the span.
     ///
-    /// `None` if no estimate needs them and [`Backend::count_and_age`] is cheaper.
+    /// The value is `None` if no estimate needs these numbers and [`Backend::count_and_age`] is cheaper.
     pub(crate) row_weights: Option<Vec<u32>>,
 }
 
 /// The tallies of one host.
 pub(crate) struct HostTallies<'a> {
     pub(crate) host: IpAddr,
-    /// The tally of the fine [region](srlg_core::Params::regions), followed by those of the coarse regions if the host
-    /// [needs](srlg_core::Params::needs_coarse) them.
+    /// The tally of the fine [region](srlg_core::Params::regions), followed by the tallies of the coarse regions if the
+    /// host [needs](srlg_core::Params::needs_coarse) them.
     pub(crate) tallies: &'a [Tally],
     /// The words of the finder's array at the [spots](srlg_core::Params::peer_spots) of an IPv4 host, if the device
-    /// returned them. They have no meaning for an IPv6 host.
+    /// returned them. For an IPv6 host, the words are meaningless.
     pub(crate) words: Option<&'a [u64]>,
 }
 
-/// The tallies of several hosts and, where estimates need it, the number of recorders within the span for each row of
-/// the counter.
+/// The tallies of several hosts.
+///
+/// If estimates need it, also contains the number of recorders within the span for each row of the counter.
 #[derive(Debug, Default)]
 pub(crate) struct HostAnswers {
     pub(crate) tallies: Vec<Vec<Tally>>,
@@ -85,7 +86,7 @@ pub(crate) struct HostAnswers {
 /// A function that receives the tallies of candidates, in any order and on any thread.
 pub(crate) type TallyVisitor<'a> = dyn Fn(&HostTallies<'_>) + Sync + 'a;
 
-/// Returns `hosts`, which are distinct, followed by those of `kept` that are not among them.
+/// Returns the distinct `hosts`, followed by the hosts of `kept` that are not among them.
 pub(crate) fn united(mut hosts: Vec<IpAddr>, kept: &[IpAddr]) -> Vec<IpAddr> {
     let known: HashSet<IpAddr> = hosts.iter().copied().collect();
     hosts.extend(kept.iter().filter(|host| !known.contains(host)));
@@ -103,32 +104,32 @@ pub(crate) trait Backend: Send + Sync {
     /// Updates may continue after the call returns, but any later call sees all of them.
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error>;
 
-    /// Returns memory for at least `bytes` bytes of pairs, set to 0, from which the device reads fastest.
+    /// Returns zeroed memory for at least `bytes` bytes of pairs, of the kind that the device reads fastest.
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error>;
 
     /// Waits until all pairs have updated their recorders.
     fn flush(&self) -> Result<(), Error>;
 
-    /// Sets the maximum number of CPU threads that a close uses, if the CPU does its work.
+    /// Sets the maximum number of CPU threads that closing a slice uses, if the CPU does the work.
     fn set_threads(&mut self, threads: NonZeroUsize);
 
-    /// Finds the candidates over `span`: all of `kept`, and others up to the limits of the params.
+    /// Finds the candidates over `span`: all of `kept`, and further hosts up to the limits of the params.
     fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error>;
 
     /// Calls `visit` for each of `candidates` that may be a super point.
     ///
-    /// The candidates are those that the last call of [`candidates`](Self::candidates) returned. A candidate is skipped
+    /// `candidates` must be the result of the last call of [`candidates`](Self::candidates). A candidate is skipped
     /// only if a [glimpse](srlg_core::counter::tagged::glimpse) dismisses it, or if its estimate is known to be below
     /// the threshold.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error>;
 
     /// Returns the tallies of one host in the same regions as [`HostTallies`].
     ///
-    /// Where estimates need it, also returns the number of recorders within `span` for each row of the counter. Other
+    /// If estimates need it, also returns the number of recorders within `span` for each row of the counter. Other
     /// threads may ingest at the same time.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
-    /// Returns the tallies of `hosts`, in their order, and the row counts, which are the same for all of them.
+    /// Returns the tallies of `hosts`, in the same order, and the row counts, which are the same for all hosts.
     fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
         let mut answers = HostAnswers::default();
         for &host in hosts {
@@ -144,7 +145,7 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Counts the recorders of the counter within `span` and makes all recorders `ages` older.
     ///
-    /// This is a single pass if the device supports it.
+    /// Both happen in a single pass if the device supports it.
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error>;
 
     /// Returns the words of the recorders of `array` numbered `places`. Other threads may ingest at the same time.
@@ -153,7 +154,7 @@ pub(crate) trait Backend: Send + Sync {
     /// Returns the words of `array`.
     fn export(&self, array: usize) -> Result<Words, Error>;
 
-    /// Replaces each word of `array` by the corresponding one of `words`, aged by `step`, if that is smaller.
+    /// Replaces each word of `array` by the corresponding word of `words`, aged by `step`, if the latter is smaller.
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error>;
 
     /// Writes the recorders of `array` within `range` to `coder`.

@@ -41,8 +41,8 @@ use crate::error::Error;
 /// # Ok::<(), srlg::Error>(())
 /// ```
 ///
-/// Detectors whose states are merged need the same seed. Draw it once, give it to each of them as you would any other
-/// secret, and use it for nothing else. A single detector can draw a new seed at every start and need not store it.
+/// Detectors whose states are merged need the same seed. Draw the seed once, pass it to each of them as a secret, and
+/// use it for nothing else. A single detector can draw a new seed at every start and need not store it.
 ///
 /// # Errors
 /// Returns [`Error::Randomness`] if the system cannot provide randomness.

@@ -25,7 +25,8 @@ use closing::{ExclusiveDetector, LastReport};
 
 /// A detector of hosts in contact with at least θ distinct other hosts within the last k slices.
 ///
-/// It also estimates the number of these peers. Memory is fixed at creation: [`memory_bytes`](Self::memory_bytes).
+/// It also estimates the number of these peers. Memory use is fixed at creation, see
+/// [`memory_bytes`](Self::memory_bytes).
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -57,7 +58,7 @@ pub struct SlidingDetector {
 
 impl fmt::Debug for SlidingDetector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The params are left out, because they contain the seed, which may be a secret.
+        // The params are omitted, because they contain the seed, which may be a secret.
         let mut fields = f.debug_struct("SlidingDetector");
         fields.field("slice", &self.slice()).field("device", &self.device());
         fields.field("memory_bytes", &self.memory_bytes()).finish_non_exhaustive()
@@ -65,11 +66,11 @@ impl fmt::Debug for SlidingDetector {
 }
 
 impl SlidingDetector {
-    /// Creates a detector with the sizes of `config` on `device`. Slice 0 is running.
+    /// Creates a detector with the sizes of `config` on `device`, with slice 0 running.
     ///
     /// # Errors
-    /// Returns [`Error::Config`] if `config` breaks a rule, [`Error::OutOfMemory`], or the reason why a GPU cannot be
-    /// used.
+    /// Returns [`Error::Config`] if `config` breaks a rule, [`Error::OutOfMemory`] if the recorders do not fit into
+    /// memory, or an error if a GPU cannot be used.
     pub fn new(config: Config, device: Device) -> Result<Self, Error> {
         let params = config.validate()?;
         Ok(Self::with_backend(params, open::backend(device, params)?))
@@ -82,8 +83,8 @@ impl SlidingDetector {
 
     /// Sets the maximum number of threads that a close uses. The default is 1.
     ///
-    /// Fewer threads are used if the system refuses to start them. Reports do not depend on the number. On a GPU, it
-    /// has no effect.
+    /// The system may refuse to start some of the threads, in which case fewer are used. Reports do not depend on the
+    /// number of threads. On a GPU, this setting has no effect.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.
@@ -96,16 +97,16 @@ impl SlidingDetector {
     /// slice.
     ///
     /// Candidates are the hosts that the finder returns and the super points of the previous report. Under overload, a
-    /// host stays a candidate once it has been found, as long as it reaches the threshold. Thus a report depends on the
-    /// recorders and on the previous report.
+    /// host that was found once therefore stays a candidate as long as it reaches the threshold. A report depends on
+    /// the recorders and on the previous report.
     ///
     /// # Errors
-    /// Returns [`Error::LastSlice`], or an error if a GPU fails.
+    /// Returns [`Error::LastSlice`] if the running slice is the last one, or an error if a GPU fails.
     pub fn close_slice(&mut self) -> Result<SliceReport, Error> {
         self.begin_close()?.end()
     }
 
-    /// Finds the super points of the window that ends with the running slice, and starts to close the slice.
+    /// Starts to close the running slice and finds the super points of the window that ends with it.
     ///
     /// The window can be queried until [`Closing::end`] moves it.
     ///
@@ -115,18 +116,19 @@ impl SlidingDetector {
         Closing::new(self.exclusive_until(self.slice().saturating_add(1))?)
     }
 
-    /// Closes slices until `slice` is running, and passes every report to `on_report`.
+    /// Closes slices until `slice` is running and passes every report to `on_report`.
     ///
-    /// After a [silent](SliceReport::is_silent) slice, the remaining slices are skipped without reports, because
-    /// without new pairs they cannot have a super point. To query the window of each report, call
+    /// After a [silent](SliceReport::is_silent) slice, the remaining slices are skipped without reports, because they
+    /// cannot have a super point without new pairs. To query the window of each report, call
     /// [`begin_close`](Self::begin_close) in a loop, and [`skip_to`](Self::skip_to) after a silent report.
     ///
     /// Pairs that feeds ingest during the call belong to the slice `slice`. If `on_report` gives a feed more pairs than
-    /// its capacity, both calls wait for each other forever. If `on_report` panics, the slices whose reports it
-    /// received are closed, and feeds ingest into the next one.
+    /// its capacity, the feed and this call wait for each other forever. If `on_report` panics, the slices whose
+    /// reports it received stay closed, and feeds ingest into the following slice.
     ///
     /// # Errors
-    /// Returns [`Error::SliceInPast`], an error of `on_report`, or an error if a GPU fails.
+    /// Returns [`Error::SliceInPast`] if `slice` is already closed, an error of `on_report`, or an error if a GPU
+    /// fails.
     pub fn advance_to<E: From<Error>>(
         &mut self,
         slice: u64,
@@ -180,20 +182,23 @@ impl SlidingDetector {
     /// Estimates the number of distinct peers of `host` in the last `window` slices, including the running one.
     ///
     /// `window` must be between 1 and the detector's own window. After a close, the running slice is empty. To cover
-    /// the same slices as the report, use [`Closing::cardinality_within`] during the close, or add one slice.
+    /// the same slices as the report, use [`Closing::cardinality_within`] during the close, or add one slice to
+    /// `window`.
     ///
-    /// In windows of more than 511 slices, ages count epochs of several slices. An epoch that is only partly within
-    /// `window` counts in proportion, and so does the running epoch.
+    /// In windows of more than 511 slices, ages count epochs of several slices. If an epoch is only partly within
+    /// `window`, its contacts count in proportion. The same applies to the running epoch.
     ///
-    /// In the paper's scheme, the call reads the whole SLEA once for the row setting factors of that window.
+    /// In the paper's scheme, the call reads the whole SLEA once to compute the row setting factors of that window.
     ///
     /// # Errors
-    /// Returns [`Error::QueryWindow`], [`Error::Ip6InPaper`], or an error if a GPU fails.
+    /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ip6InPaper`] for an IPv6 host in
+    /// the paper's scheme. Returns another error if a GPU fails.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         estimate_within(&self.params, self.backend.settled()?, self.slice(), host, window)
     }
 
-    /// Estimates the number of distinct peers of each of `hosts` in the last `window` slices, in their order.
+    /// Returns the estimated number of distinct peers of each of `hosts` in the last `window` slices, in the same
+    /// order.
     ///
     /// For many hosts on the CPU, this is much faster than a call of [`cardinality_within`](Self::cardinality_within)
     /// for each host.
@@ -210,8 +215,8 @@ impl SlidingDetector {
         estimates_within(&self.params, &mut *backend, slice, hosts, window)
     }
 
-    /// Returns up to 64 sampled peers of `host` in the window that ends with the running slice, most recent contact
-    /// first.
+    /// Returns up to 64 sampled peers of `host` in the window that ends with the running slice. The most recent contact
+    /// comes first.
     ///
     /// The host need not be a super point. The result is empty for an IPv6 host and in the paper's scheme.
     ///
@@ -250,14 +255,14 @@ impl SlidingDetector {
         &self.params
     }
 
-    /// Returns the memory of the recorders in bytes, fixed at creation.
+    /// Returns the memory of the recorders, in bytes. It is fixed at creation.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.params.recorder_bytes()
     }
 }
 
-/// Returns the span of the last `window` slices if `slice` is running.
+/// Returns the span of the last `window` slices, where `slice` is the running one.
 fn span(params: &Params, slice: u64, window: u32) -> Result<Span, Error> {
     let max = params.window();
     if !(1..=max).contains(&window) {

@@ -1,11 +1,11 @@
-//! [`Device`]: the place where a detector runs.
+//! [`Device`]: the CPU or GPU on which a detector runs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The device that stores the recorders of a detector and runs it. Results have the same bits on all devices.
+/// The device that stores the recorders of a detector and runs it. Results are equal, bit for bit, on all devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {
@@ -21,7 +21,7 @@ pub enum Device {
     Cuda(u32),
 }
 
-/// Writes the name of the device: `auto`, `cpu` or, for example, `cuda:0`.
+/// Formats the name of the device: `auto`, `cpu` or, for example, `cuda:0`.
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -32,7 +32,7 @@ impl fmt::Display for Device {
     }
 }
 
-/// Reads a name as written by [`Display`](fmt::Display). `cuda` means `cuda:0`.
+/// Parses a name as written by [`Display`](fmt::Display). `cuda` means `cuda:0`.
 impl FromStr for Device {
     type Err = Error;
 

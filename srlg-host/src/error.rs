@@ -8,7 +8,7 @@ use srlg_core::ConfigError;
 
 /// An error of a detector. The message says how to resolve it.
 ///
-/// The state of the detector is unchanged, except after errors of a GPU that say otherwise ([`Driver`](Self::Driver)).
+/// The state of the detector is unchanged, except after GPU errors that say otherwise ([`Driver`](Self::Driver)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -35,7 +35,7 @@ pub enum Error {
         "cannot use CUDA: srlg was built without the feature `cuda`; enable it or use device `cpu`"
     )]
     WithoutCuda,
-    /// The system has fewer GPUs than the requested number.
+    /// The system does not have a GPU with the requested number.
     #[error(
         "cannot open CUDA device {ordinal}: devices are numbered from 0, and {count} are available"
     )]
@@ -50,7 +50,7 @@ pub enum Error {
         "cannot use CUDA: the driver is too old ({name}: {text}); update it or use device `cpu`"
     )]
     UnfitDriver { name: String, text: String },
-    /// The GPU driver cannot compile the kernels, or is not allowed to.
+    /// The GPU driver cannot compile the kernels or is not allowed to compile them.
     #[error(
         "cannot use CUDA: the driver does not compile PTX ({name}: {text}); unset CUDA_DISABLE_PTX_JIT, \
          install libnvidia-ptxjitcompiler, or use device `cpu`"
@@ -69,7 +69,7 @@ pub enum Error {
     PinnedMemory { bytes: usize },
     /// The GPU driver reported an error.
     ///
-    /// The contents of the detector may be lost. In that case, later calls return [`DeviceLost`](Self::DeviceLost).
+    /// The contents of the detector may be lost. If so, later calls return [`DeviceLost`](Self::DeviceLost).
     #[error("CUDA cannot {doing}: {name}, {text}")]
     Driver { doing: &'static str, name: String, text: String },
     /// A device failed while it copied to or from page-locked memory.
@@ -88,12 +88,13 @@ pub enum Error {
     DeviceLost,
     /// Pairs on a GPU were given to a detector on the CPU.
     #[error(
-        "cannot ingest pairs on a GPU: this detector runs on the CPU; copy the pairs to ordinary memory"
+        "cannot ingest pairs on a GPU: this detector runs on the CPU; copy the pairs to ordinary memory \
+         and pass them to ingest"
     )]
     NotOnDevice,
     /// Pairs on one GPU were given to a detector on another device.
     #[error(
-        "cannot ingest pairs on CUDA device {theirs}: the detector uses {ours}; allocate the pairs in {ours}"
+        "cannot ingest pairs on CUDA device {theirs}: the detector uses {ours}; allocate the pairs on {ours}"
     )]
     OtherDevice { ours: String, theirs: u32 },
     /// Pairs on a GPU start at an address from which its threads cannot load them. They were not ingested.
@@ -126,28 +127,28 @@ pub enum Error {
          {ours:#018x}); use the same `Config::seed` on all nodes"
     )]
     OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
-    /// A snapshot or delta is from a later slice than the running slice of the detector.
+    /// A snapshot or delta was taken in a later slice than the detector's running slice.
     #[error(
         "cannot merge the {stored}: it was taken in slice {theirs}, but the detector is in slice {ours}; \
          advance the detector to slice {theirs} first"
     )]
     FromFuture { stored: StateKind, ours: u64, theirs: u64 },
-    /// A delta is too old: none of its contacts are in the window.
+    /// A delta is too old: all of its contacts have left the window.
     #[error(
         "cannot merge the delta: its slice {theirs} has left the window of {window} slices (the detector is in \
          slice {ours}); merge a delta while its slice is in the window"
     )]
     OlderThanWindow { ours: u64, theirs: u64, window: u32 },
-    /// The bytes are not a snapshot or delta.
+    /// The bytes are not a valid snapshot or delta.
     #[error("cannot read a snapshot or delta: {0}")]
     Format(#[from] FormatError),
-    /// The bytes were written by a later version.
+    /// The bytes were written by a later version of srlg.
     #[error(
         "cannot read a snapshot or delta of format version {theirs}: this srlg reads versions up to {newest}; \
          update srlg"
     )]
     Version { theirs: u16, newest: u16 },
-    /// The bytes were written by a version before the first release.
+    /// The bytes were written by a version of srlg before the first release.
     #[error(
         "cannot read a snapshot or delta of format version {theirs}: this srlg reads version {oldest} and later; \
          take another snapshot with this srlg"
@@ -165,7 +166,7 @@ pub enum Error {
     /// An operation on checkpoint files failed.
     #[error("cannot {doing} {}: {cause}", path.display())]
     Checkpoint { doing: &'static str, path: PathBuf, cause: std::io::Error },
-    /// Another process, or another part of this one, uses the checkpoint folder.
+    /// Another process, or another part of this process, uses the checkpoint folder.
     #[error(
         "cannot use the checkpoints in {}: another process uses them; stop it or choose another folder",
         path.display()
@@ -202,18 +203,18 @@ pub enum Error {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
 pub enum FormatError {
-    /// The data are too short or too long.
+    /// The data is too short or too long.
     #[error(
         "the length is {found} bytes instead of {expected}; the data were truncated or extended"
     )]
     Length { found: u64, expected: u64 },
-    /// The data do not start with the magic number.
+    /// The data does not start with the magic number.
     #[error("the data start with {found:02x?} instead of SRLG")]
     Magic { found: [u8; 4] },
-    /// The data are of another kind than expected.
+    /// The data is of a different kind than expected.
     #[error("the kind is {found} instead of {expected} (1 is a snapshot, 2 is a delta)")]
     Kind { found: u8, expected: u8 },
-    /// The data were damaged after they were written.
+    /// The data was damaged after it was written.
     #[error(
         "checksum mismatch: stored {named:#010x}, computed {found:#010x}; the data are damaged"
     )]
@@ -223,12 +224,12 @@ pub enum FormatError {
         "the snapshot is of the paper's scheme but contains the IPv6 host {host}; it was not written by srlg"
     )]
     Ip6InPaper { host: Ipv6Addr },
-    /// The checksum is right, but the contents are not valid.
+    /// The checksum is correct, but the contents are not valid.
     #[error("{what}; the data were not written by srlg")]
     Contents { what: &'static str },
 }
 
-/// Returns the error for bytes with the fault `what`.
+/// Creates the error for bytes with the fault `what`.
 pub(crate) const fn wrong(what: &'static str) -> FormatError {
     FormatError::Contents { what }
 }

@@ -1,4 +1,5 @@
-//! Finders of hosts: for each finder of srlg-core, the common part of all devices and the implementation for the CPU.
+//! Finders of hosts. For each finder of srlg-core, this module has the code that all devices share and the
+//! implementation for the CPU.
 
 pub(crate) mod cells;
 mod cells_cpu;
@@ -16,35 +17,38 @@ use srlg_core::{Params, ReadRecorder, SchemeTypes, Span, for_scheme};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FinderHealth {
-    /// Fill of the finder, and its requirement for candidates.
+    /// Fill of the finder, and its current requirement for candidates.
     #[cfg_attr(feature = "serde", serde(rename = "finder"))]
     pub fill: FinderFill,
     /// Probability that the finder missed an IPv4 host with exactly θ peers and contacts spread evenly over the window.
     ///
-    /// This does not cover the error of the estimate, which may be below θ for a host that is found. Super points of
-    /// the previous report are always candidates. For θ below 64, this is an upper bound, because cells miss such hosts
-    /// less often.
+    /// The error of the estimate is not included: the estimate of a host that was found may be below θ. Super points of
+    /// the previous report are always candidates. For θ below 64, this value is an upper bound, because cells miss such
+    /// hosts less often.
     pub miss_probability: f64,
     /// Probability that the finder missed an IPv6 host with exactly θ peers and contacts spread evenly over the window.
     ///
-    /// Such a host needs at least four cells. `None` in the paper's scheme, which does not support IPv6.
+    /// Such a host needs at least four cells. The value is `None` in the paper's scheme, which does not support IPv6.
     pub miss_probability_v6: Option<f64>,
     /// Miss probability of an IPv4 host with θ peers whose contacts were all in the oldest epoch of the window.
     pub burst_miss_probability: f64,
-    /// Miss probability of an IPv6 host with θ peers whose contacts were all in the oldest epoch of the window. `None`
-    /// in the paper's scheme.
+    /// Miss probability of an IPv6 host with θ peers whose contacts were all in the oldest epoch of the window.
+    ///
+    /// This is `None` in the paper's scheme.
     pub burst_miss_probability_v6: Option<f64>,
-    /// Least number of peers, to 1 %, from which the finder finds 99 % of IPv4 hosts.
+    /// Minimum number of peers, to 1 %, from which the finder finds 99 % of IPv4 hosts.
     ///
     /// Contacts are assumed to be spread evenly over the window. The value is infinite if 99 % is never reached.
     pub found_from: f64,
-    /// Least number of peers, to 1 %, from which the finder finds 99 % of IPv6 hosts. `None` in the paper's scheme.
+    /// Minimum number of peers, to 1 %, from which the finder finds 99 % of IPv6 hosts.
+    ///
+    /// This is `None` in the paper's scheme.
     pub found_from_v6: Option<f64>,
     /// The overload of the finder, if any.
     pub overload: Option<Overload>,
 }
 
-/// The fill of a finder, and its requirement for candidates.
+/// The fill of a finder, and its current requirement for candidates.
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -53,9 +57,9 @@ pub enum FinderFill {
     Cells {
         /// Number of cells that a candidate must hold.
         ///
-        /// The fuller the cells are, the fewer are required. If there are more hosts than the limit, this is the
+        /// The fuller the cells are, the fewer cells are required. If there are more hosts than the limit, this is the
         /// smallest number of cells among the remaining hosts. An IPv6 host always needs at least four cells, because
-        /// these contain its address.
+        /// its address is recovered from them.
         c_min: u32,
         /// Share of the cells that were touched in the window.
         in_use: f64,
@@ -64,7 +68,7 @@ pub enum FinderFill {
     },
     /// The RSRA of the paper's scheme.
     Rsra {
-        /// Lowest weight of the searched rough estimators: the configured hot weight, or more under overload.
+        /// Minimum weight of the searched rough estimators: the configured hot weight, or more under overload.
         hot_weight: u32,
         /// Share of hot columns in each row, at the configured hot weight.
         hot_shares: Vec<f64>,
@@ -78,17 +82,17 @@ pub enum FinderFill {
 pub enum Overload {
     /// Other hosts hold most of the cells, so the finder misses more than 1 % of the hosts with θ peers.
     ///
-    /// The rule assumes the lowest requirement of two cells, see [`FinderHealth::miss_probability`]. If any IPv6 host
-    /// holds a cell, the rule also applies to [`FinderHealth::miss_probability_v6`], with four cells. For θ below 64,
-    /// these probabilities are upper bounds, so a closer bound is used instead. More cells help, and `Config::for_load`
-    /// provides enough for a load.
+    /// The condition assumes the lowest requirement of two cells, see [`FinderHealth::miss_probability`]. If any IPv6
+    /// host holds a cell, the condition also covers [`FinderHealth::miss_probability_v6`], with four cells. For θ below
+    /// 64, these probabilities are upper bounds, so a closer bound is used instead. More cells help, and
+    /// `Config::for_load` provides enough cells for a load.
     Crowded,
     /// There were more candidates or hot columns than the configured limit, so the requirement was raised.
     ///
-    /// Smaller super points are missed more often, see [`FinderHealth::miss_probability`]. With cells, this is reported
-    /// only if that probability is above 0.00013.
+    /// Smaller super points are missed more often, see [`FinderHealth::miss_probability`]. With cells, this overload is
+    /// reported only if that probability is above 0.00013.
     Raised,
-    /// Too many rough estimators had the full weight. No super point was found.
+    /// Too many rough estimators had the full weight, so no super points were found.
     Saturated,
 }
 
@@ -113,7 +117,7 @@ pub(crate) trait CpuFinder: Finder {
     fn untouched(params: &Params) -> FinderHealth;
 }
 
-/// Returns the health of the finder of a detector that has not closed a slice.
+/// Returns the health of a finder whose detector has not closed a slice.
 pub(crate) fn untouched(params: &Params) -> FinderHealth {
     for_scheme!(params, Types => <Types as SchemeTypes>::Finder::untouched(params))
 }

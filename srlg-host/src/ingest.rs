@@ -1,14 +1,14 @@
 //! Ingestion of pairs: both address families, several threads, and pinned memory.
 //!
 //! A thread that both ingests and closes needs only [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), which
-//! takes slices of [`IpPair`](crate::IpPair) or [`Ip6Pair`]. A [`PairBatch`] sorts addresses of both families into such
-//! slices.
+//! accepts slices of [`IpPair`](crate::IpPair) or [`Ip6Pair`]. A [`PairBatch`] sorts addresses of both families into
+//! such slices.
 //!
-//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] also takes pairs of earlier and later
+//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] also accepts pairs of earlier and later
 //! slices, and returns an [`Arrival`].
 //!
-//! An `IpPair` has two 32-bit words and an [`Ip6Pair`] has eight, without padding. The capacity of a feed is a number
-//! of pairs of each family.
+//! An `IpPair` consists of two 32-bit words and an [`Ip6Pair`] of eight, without padding. The capacity of a feed is the
+//! number of pairs of each family that it can buffer.
 //!
 //! # Example
 //!

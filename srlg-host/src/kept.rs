@@ -1,4 +1,4 @@
-//! [`KeptHosts`]: the super points of the last report, which remain candidates.
+//! [`KeptHosts`]: the super points of the last report, which stay candidates.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::{FormatError, wrong};
 use crate::report::SuperPoint;
 
-/// Bytes of an address. An IPv4 address is stored as an IPv4-mapped one.
+/// Bytes of an address. An IPv4 address is stored as an IPv4-mapped address.
 type Bytes = [u8; 16];
 
 /// Distinct hosts in ascending order, IPv4 hosts first.
@@ -17,7 +17,7 @@ type Bytes = [u8; 16];
 pub(crate) struct KeptHosts(Vec<IpAddr>);
 
 impl KeptHosts {
-    /// Returns the first hosts of a report, up to the limit of `params`. A report begins with the largest.
+    /// Returns the first hosts of a report, up to the limit of `params`. A report starts with the largest host.
     pub(crate) fn of(super_points: &[SuperPoint], params: &Params) -> Self {
         let kept = super_points.iter().take(params.candidate_limit() as usize);
         Self::sorted(kept.map(|point| point.host).collect())
@@ -41,7 +41,7 @@ impl KeptHosts {
 
     /// Returns the hosts with the smallest hashes, up to the limit of `params`.
     ///
-    /// The result of several unions does not depend on their order.
+    /// Selecting by hash makes the result of several unions independent of their order.
     pub(crate) fn within_limit(self, params: &Params) -> Self {
         let (Self(mut all), limit) = (self, params.candidate_limit() as usize);
         if all.len() > limit {
@@ -57,9 +57,9 @@ impl KeptHosts {
         self.0.iter().for_each(|&host| body.extend_from_slice(&mapped(host)));
     }
 
-    /// Reads the rest of a body for a detector with `params`.
+    /// Reads the hosts from the rest of a snapshot's body, for a detector with `params`.
     ///
-    /// There may be more hosts than its limit allows, because each detector has its own limit.
+    /// There may be more hosts than the detector's limit, because each detector has a separate limit.
     pub(crate) fn read(rest: &[u8], params: &Params) -> Result<Self, FormatError> {
         let Ok((count, rest)) = U32::read_from_prefix(rest) else {
             return Err(wrong("the snapshot ends before the hosts of its last report"));
@@ -75,7 +75,7 @@ impl KeptHosts {
         if !hosts.is_sorted_by(|a, b| a < b) {
             return Err(wrong("the hosts in the snapshot are not in ascending order"));
         }
-        // IPv6 hosts are last.
+        // Only the last host needs a check, because IPv6 hosts come last.
         match hosts.last() {
             Some(&IpAddr::V6(host)) if params.finder().cells().is_none() => {
                 Err(FormatError::Ip6InPaper { host })
@@ -85,7 +85,7 @@ impl KeptHosts {
     }
 }
 
-/// Maximum number of bytes that the hosts take.
+/// Maximum number of bytes that the hosts take in a snapshot.
 pub(crate) const MOST_BYTES: usize =
     size_of::<U32>() + MOST_CANDIDATES as usize * size_of::<Bytes>();
 

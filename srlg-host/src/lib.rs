@@ -1,6 +1,7 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports these hosts with their estimated numbers of peers. Its memory is fixed.
+//! After every time slice, a detector reports these hosts with their estimated numbers of peers. Its memory use is
+//! fixed.
 //!
 //! # Example
 //!
@@ -25,7 +26,7 @@
 //! | Task | Items |
 //! |---|---|
 //! | Choose sizes for a load and a memory budget | [`Config::for_load`] |
-//! | Ingest from several threads, IPv6, or by timestamps | [`ingest`], [`time`] |
+//! | Ingest from several threads, ingest IPv6, or use timestamps | [`ingest`], [`time`] |
 //! | Query one host or a shorter window | [`SlidingDetector::begin_close`], [`SlidingDetector::cardinality_within`] |
 //! | Check how reliable a report is | [`report::Health`] |
 //! | Merge sites, or survive a restart | [`state`] |
@@ -33,33 +34,33 @@
 //! | Read captures, flow exports and logs | the crate `srlg-input` |
 //!
 //! Up to about 100,000 distinct pairs per window, an exact hash map of pairs needs a few megabytes and is simpler.
-//! Hosts far below θ are not reported, and their estimates are mostly noise.
+//! Hosts far below θ are not reported, and estimates for them are mostly noise.
 //!
 //! # How it works
 //!
-//! A detector has two arrays of small age counters. Cells hold host addresses, from which candidates are recovered.
-//! Recorders remember when, and by which host, they were last touched. An estimate counts the touches of one host. The
-//! window slides because ages grow.
+//! A detector has two arrays of small age counters. The first array consists of cells, which store host addresses and
+//! from which candidates are recovered. The second array consists of recorders, which store when, and by which host,
+//! they were last touched. An estimate counts the touches of one host. The window slides because ages grow.
 //!
-//! A touch keeps the smaller age, so threads, order and repetition do not matter, and detectors merge bit for bit.
-//! [`Config::paper`] selects the original scheme of J. Xu, [arXiv 1805.09246](https://arxiv.org/abs/1805.09246).
+//! A touch keeps the smaller age. Threads, order and repetition therefore do not matter, and detectors merge bit for
+//! bit. [`Config::paper`] selects the original scheme of J. Xu, [arXiv 1805.09246](https://arxiv.org/abs/1805.09246).
 //!
 //! # Sizes and units
 //!
-//! An IPv4 pair takes 8 bytes, and an IPv6 pair 32. Slices are numbered from 0, and the caller decides how long they
-//! are. Cardinalities are numbers of distinct peers, each with a standard error.
+//! An IPv4 pair takes 8 bytes, and an IPv6 pair takes 32 bytes. Slices are numbered from 0, and the caller decides how
+//! long they are. Cardinalities are numbers of distinct peers, each with a standard error.
 //!
 //! # Errors
 //!
-//! An [`Error`] names the rule that was broken, the value and a way to resolve it. Traffic never causes an error:
-//! overload is reported in [`report::FinderHealth::overload`].
+//! An [`Error`] names the broken rule, the value and a way to resolve the error. Traffic never causes an error.
+//! Instead, overload is reported in [`report::FinderHealth::overload`].
 //!
 //! # Features
 //!
-//! - `cuda` (default): [`Device::Cuda`]. The driver is loaded at run time, so a build does not need CUDA.
-//! - `serde`: serialisation of [`Config`] and of reports, and deserialisation of [`Config`].
-//! - `bytemuck`: conversion between pairs and plain bytes (`Pod`).
-//! - `cudarc`, `cust`: pairs in device buffers of these crates. Their versions are then part of the API.
+//! - `cuda` (default) enables [`Device::Cuda`]. The driver is loaded at run time, so a build does not need CUDA.
+//! - `serde` enables serialisation of [`Config`] and of reports, and deserialisation of [`Config`].
+//! - `bytemuck` enables conversion between pairs and plain bytes (`Pod`).
+//! - `cudarc` and `cust` enable pairs in device buffers of these crates. Their versions are then part of the API.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

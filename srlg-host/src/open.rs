@@ -20,7 +20,7 @@ pub(crate) fn backend(device: Device, params: Params) -> Result<Box<dyn Backend>
     }
 }
 
-/// Returns whether `error` means that there is no usable GPU.
+/// Returns whether `error` means that the machine has no usable GPU.
 ///
 /// After any other error, a detector must not silently run on the CPU.
 fn is_absence(error: &Error) -> bool {

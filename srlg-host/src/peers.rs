@@ -1,4 +1,4 @@
-//! Sample peers of hosts, from the finder's array, if its words contain any.
+//! Sample peers of hosts, read from the finder's array if the finder stores peers.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,13 +11,13 @@ use crate::error::Error;
 use crate::report::SamplePeer;
 use crate::state::StateWord;
 
-/// Number of hosts whose words are read together, about 1 MB per turn.
+/// Number of hosts whose words are read together, which takes about 1 MB.
 const HOSTS_PER_TURN: usize = 1024;
 
 /// Returns the sample peers of each of `hosts` in the window that ends with the running `slice`.
 ///
-/// IPv6 hosts have no sample peers, nor do hosts of a finder that does not store any. If the window starts within an
-/// epoch, the peers of all slices of that epoch are included.
+/// IPv6 hosts have no sample peers, and some finders do not store any. If the window starts in the middle of an epoch,
+/// the peers of all slices of that epoch are included.
 pub(crate) fn sample_peers(
     params: &Params,
     backend: &dyn Backend,
@@ -72,10 +72,11 @@ fn of_host<'a>(
     let epoch = u64::from(params.finder().epoch_slices());
     let peers = words.filter_map(|(&spot, &word)| params.peer(host, spot, word));
     let in_window = peers.filter(|peer| peer.age < span.finder_ages);
-    // Peers are sorted in the order of the report. Numbers compare faster than addresses of either family.
+    // Peers are sorted in the order of the report. Comparing numbers is faster than comparing addresses of either
+    // family.
     let mut peers: Vec<(Reverse<u64>, Address)> = in_window
         .map(|peer| {
-            // The last slice of the epoch. It is limited to the running slice and to the largest number.
+            // This is the last slice of the epoch, limited to the running slice and to the largest number.
             let first = (slice / epoch).saturating_sub(peer.age.into()) * epoch;
             (Reverse(first.saturating_add(epoch - 1).min(slice)), peer.host)
         })

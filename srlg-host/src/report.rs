@@ -4,8 +4,8 @@
 //! [`SlidingDetector::begin_close`](crate::SlidingDetector::begin_close) returns a [`Closing`], which answers queries
 //! about the window before it moves.
 //!
-//! Cardinalities and standard errors are numbers of peers. Probabilities and shares are from 0 to 1. A value without a
-//! bound is infinite, which JSON writes as `null`. In JSON, times are in seconds and nanoseconds.
+//! Cardinalities and standard errors are numbers of peers. Probabilities and shares are between 0 and 1. A value
+//! without a bound is infinite, which JSON represents as `null`. In JSON, times are in seconds and nanoseconds.
 //!
 //! # Example
 //!
@@ -49,7 +49,7 @@ pub struct SuperPoint {
     pub std_error: f64,
     /// Whether `cardinality` is an estimate or a lower bound.
     pub range: EstimateRange,
-    /// Up to 64 sampled peers, most recent contact first, see [`SamplePeer`]. Empty for an IPv6 host.
+    /// Up to 64 sampled peers, most recent contact first, see [`SamplePeer`]. The list is empty for an IPv6 host.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub peers: Vec<SamplePeer>,
 }
@@ -65,13 +65,13 @@ impl SuperPoint {
         other.cardinality.total_cmp(&self.cardinality).then(self.host.cmp(&other.host))
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors; see [`Estimate::lower`](crate::report::Estimate::lower).
+    /// Returns the cardinality minus `sigmas` standard errors, see [`Estimate::lower`](crate::report::Estimate::lower).
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors; see [`Estimate::upper`](crate::report::Estimate::upper).
+    /// Returns the cardinality plus `sigmas` standard errors, see [`Estimate::upper`](crate::report::Estimate::upper).
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)
@@ -80,13 +80,13 @@ impl SuperPoint {
 
 /// A sampled peer of a host.
 ///
-/// The sample is drawn from the pairs of a host that are still stored in cells. A hash of both addresses assigns one
-/// pair in 2^τ (32 at θ = 1024) to one of 64 slots. A slot shows the pair with the most recent contact in the window,
-/// unless a pair of another host took its cell later.
+/// The sample is drawn from the pairs of a host that are still stored in cells. A hash of both addresses selects one
+/// pair in 2^τ (one in 32 at θ = 1024) and assigns it to one of 64 slots. A slot shows the pair with the most recent
+/// contact in the window, unless a pair of another host took its cell later.
 ///
 /// Pairs whose last contacts were in the same epoch are shown with equal probability, whatever their addresses. A pair
-/// with a more recent contact is shown with a higher probability. If the window starts within an epoch, all slices of
-/// that epoch are included.
+/// with a more recent contact is shown with a higher probability. If the window starts in the middle of an epoch, all
+/// slices of that epoch are included.
 ///
 /// Both hosts are IPv4 hosts, because cells cannot store IPv6 peers. The paper's scheme has no samples.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -102,7 +102,7 @@ pub struct SamplePeer {
     pub last_seen: u64,
 }
 
-/// The super points of one window and the health of the detector. The times of stages do not matter for equality.
+/// The super points of one window and the health of the detector. Comparisons for equality ignore the times of stages.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -120,7 +120,7 @@ pub struct SliceReport {
 }
 
 impl SliceReport {
-    /// Returns whether no host came near the threshold. Without new pairs, no later slice then has a super point.
+    /// Returns whether no host came near the threshold. Unless new pairs arrive, no later slice then has a super point.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.candidates == 0 && self.health.finder.overload.is_none()
@@ -138,7 +138,7 @@ impl PartialEq for SliceReport {
 /// The duration of each stage of a close, in the order of the stages.
 ///
 /// In [`advance_to`](crate::SlidingDetector::advance_to), the time spent on feeds is part of the first report. The time
-/// needed to end the call is not part of any report.
+/// to end the call is not part of any report.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -149,23 +149,24 @@ pub struct StageTimes {
     pub wait: Duration,
     /// Finding candidates, after buffered pairs have updated their recorders.
     pub search: Duration,
-    /// Tallies and estimates of the candidates.
+    /// Computing the tallies and estimates of the candidates.
     pub estimate: Duration,
     /// Moving the window, which makes every recorder one slice older.
     pub age: Duration,
-    /// All other work, such as making the report and letting feeds ingest again.
+    /// All other work, such as creating the report and letting feeds ingest again.
     pub other: Duration,
 }
 
 impl StageTimes {
-    /// Returns the sum of all stages, which is the duration of [`close_slice`](crate::SlidingDetector::close_slice).
+    /// Returns the total duration of all stages, which is the duration of
+    /// [`close_slice`](crate::SlidingDetector::close_slice).
     #[must_use]
     pub fn total(&self) -> Duration {
         let Self { hand_in, wait, search, estimate, age, other } = *self;
         hand_in + wait + search + estimate + age + other
     }
 
-    /// Adds the time since `start` that is not in any stage to `other`. At `start`, the backend became available.
+    /// Adds the time since `start` that is not part of any stage to `other`. At `start`, the backend became available.
     pub(crate) fn complete_since(&mut self, start: Instant) {
         let total = self.hand_in + self.wait + start.elapsed();
         self.other += total.saturating_sub(self.total());
@@ -177,36 +178,36 @@ impl StageTimes {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Health {
-    /// Row setting factors SF(i,k): the share of recorders in each row of the SLEA that were within the window.
+    /// Row setting factors SF(i,k): for each row of the SLEA, the share of recorders within the window.
     pub setting_factors: Vec<f64>,
     /// Product of the setting factors: the share of a host's union estimator that touches of other hosts set.
     ///
     /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. Above about 0.01,
     /// false super points appear (docs/measurements.md).
     pub background: f64,
-    /// λ: distinct pairs of the window per recorder of the SLEA, estimated from the touched share of the first row.
+    /// λ: distinct pairs in the window per recorder of the SLEA, estimated from the touched share of the first row.
     ///
     /// Errors grow with λ, which is infinite if all recorders were touched.
     pub load: f64,
-    /// Whether 95 % intervals cover the truth in 88 to 97 % of cases, for hosts with 100 peers or more.
+    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases, for hosts with 100 peers or more.
     ///
-    /// In the tagged scheme, this is true up to a `load` of 3. Above that, lower bounds are valid up to a `load` of 5,
-    /// and upper bounds are too low ([`Params::errors_hold`]). The load is estimated and varies by chance. A plan of
+    /// In the tagged scheme, this is true up to a `load` of 3. Above 3, upper bounds are too low, and lower bounds are
+    /// valid up to a `load` of 5 ([`Params::errors_hold`]). The load is estimated and varies by chance. A plan of
     /// `Config::for_load` keeps this true if its `pairs_per_recorder` is clearly below 3.
     pub errors_hold: bool,
-    /// Fill of the finder and its probability to miss a host.
+    /// Fill of the finder, and its probability of missing a host.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub finder: FinderHealth,
 }
 
 impl Health {
-    /// Returns the health of a detector that has not closed a slice.
+    /// Creates the health of a detector that has not closed a slice.
     pub(crate) fn untouched(params: &Params) -> Self {
         let nothing = vec![0; params.counter_sizes().rows as usize];
         Self::new(params, &nothing, untouched(params))
     }
 
-    /// Returns the health if `row_weights` recorders of each row of the counter are within the window.
+    /// Creates the health of a detector with `row_weights` recorders of each row of the counter within the window.
     pub(crate) fn new(params: &Params, row_weights: &[u32], finder: FinderHealth) -> Self {
         let row_len = params.counter_sizes().row_len;
         let factor = |&row_weight| background::setting_factor(row_len, row_weight);

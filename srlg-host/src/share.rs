@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread::Builder;
 
-/// Does each of `pieces` pieces of work once, on up to `threads` threads, including the caller's.
+/// Calls `work` once for each of `pieces` pieces, on up to `threads` threads, including the calling thread.
 ///
-/// A thread that finishes a piece takes the next one. If a thread cannot be started, the others do its share.
+/// A thread that finishes a piece takes the next one. If a thread cannot be started, the others do its work.
 pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let take = || take(&next, pieces, &work);
@@ -20,7 +20,7 @@ pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     });
 }
 
-/// Does pieces of work, starting with number `next`, until all `pieces` are taken. Other threads may take some of them.
+/// Calls `work` for pieces from number `next` until all `pieces` are taken. Other threads may take some of the pieces.
 pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + Sync)) {
     loop {
         let piece = next.fetch_add(1, Relaxed);

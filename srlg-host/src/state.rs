@@ -1,8 +1,8 @@
 //! Saved and exchanged states of detectors: snapshots, deltas, and checkpoints on disk.
 //!
 //! Detectors that merge must have equal sizes, hashes and seeds, and must number slices in the same way. Snapshots and
-//! deltas may be merged late, repeatedly and in any order. A single detector that may start with an empty window after
-//! a restart does not need this module.
+//! deltas may be merged late, repeatedly and in any order. This module is not needed for a single detector that may
+//! start with an empty window after a restart.
 //!
 //! # Core types
 //!
@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`Snapshot`] | The whole state of a detector, at most about 32 MB by default |
 //! | [`Delta`] | The recorders touched in the last slices, about 4 bytes per new pair |
-//! | [`Checkpoints`] | Snapshots in a folder, of which the last complete one survives a crash |
+//! | [`Checkpoints`] | Snapshots in a folder, where the last complete snapshot survives a crash |
 //!
 //! The format of snapshots and deltas is documented in docs/format.md.
 //!
@@ -64,7 +64,7 @@ pub(crate) use sizes::Sizes;
 pub use snapshot::Snapshot;
 pub(crate) use words::{StateWord, Words};
 
-/// The fingerprints of the detector to which recorders belong.
+/// The fingerprints of the detector that the recorders belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprints {
     sizes: u64,
@@ -76,9 +76,9 @@ impl Fingerprints {
         Self { sizes: params.sizes_fingerprint(), seed: params.seed_fingerprint() }
     }
 
-    /// Returns an error unless the fingerprints are those of a detector with `params`.
+    /// Returns an error unless the fingerprints match a detector with `params`.
     ///
-    /// The error names what was `stored` and, if `sizes` are known, how they differ.
+    /// The error names the `stored` kind and, if `sizes` are known, how the sizes differ.
     pub(crate) fn check(
         self,
         stored: StateKind,

@@ -1,10 +1,10 @@
-//! Functions that are compiled again for wider vector instructions, which are used where the CPU has them.
+//! Functions that are also compiled for wider vector instructions, which are used if the CPU supports them.
 //!
-//! The loops are safe code that the compiler vectorises. Levels can differ only by an error of the compiler, or by an
-//! operation whose meaning depends on the width. Hence tests compare the levels.
+//! The loops are safe code that the compiler vectorises. The levels can differ only through a compiler error, or
+//! through an operation whose meaning depends on the width. Tests therefore compare the levels.
 //!
-//! In a test, each function `name` also has a module `name`. Its `plain` is the function without wider vectors, and its
-//! `avx2` is the function with only the second level. If no test compares them, both are dead code, which the compiler
+//! In a test, each function `name` also has a module `name`. Its function `plain` does not use wider vectors, and its
+//! function `avx2` uses only the second level. If no test compares them, both are dead code, which the compiler
 //! rejects. Thus every loop has a test.
 
 macro_rules! for_wider_vectors {
@@ -30,7 +30,7 @@ macro_rules! for_wider_vectors {
             mod $name {
                 use super::*;
 
-                // Tests never run on this target. A body that asks for its level therefore gets the plain one.
+                // Tests never run on this target. A body that asks for its level therefore gets the plain level.
                 #[multiversion::multiversion(targets("wasm32+simd128"))]
                 $(#[$attribute])*
                 pub(super) fn plain $(<$($generic: $bound),+>)? ($($argument)*) $(-> $output)? {
@@ -48,8 +48,9 @@ macro_rules! for_wider_vectors {
 }
 pub(crate) use for_wider_vectors;
 
-/// Asserts that `$result` is the same for all levels of the function `$name`, and returns it. In `$result`, the
-/// function is called `$level`.
+/// Asserts that `$result` is the same for all levels of the function `$name`. Returns that result.
+///
+/// In `$result`, the function is called `$level`.
 #[cfg(test)]
 macro_rules! on_all_levels {
     ($name:ident $(<$($type:ty),+>)? as $level:ident => $result:expr) => {{

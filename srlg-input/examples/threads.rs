@@ -1,8 +1,8 @@
-//! Super points of an interface, captured and counted by several threads, with slices of one second and a window of one
-//! minute.
+//! Reports the super points of a network interface, captured and counted by several threads, with slices of one second
+//! and a window of one minute.
 //!
 //! Run it with `cargo run --release -p srlg-input --features live --example threads -- eth0 4`. The threads do not wait
-//! for each other, because each has a share of the packets and its own feed of the detector.
+//! for each other, because each captures a part of the packets and has its own feed of the detector.
 
 use std::env::args;
 use std::thread::{JoinHandle, sleep, spawn};

@@ -12,14 +12,14 @@
 //! | any of these, compressed by gzip | feature `gzip` |
 //!
 //! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC
-//! 5655). They are the input of a decoder of flow exports.
+//! 5655). A decoder of flow exports takes them as input.
 //!
 //! A packet or row that is not a contact is counted by reason ([`PacketCounts`], [`Skip`]) and is never an error. If a
 //! file ends inside a record or has damaged framing, reading stops with a [`Truncation`]. All complete records before
 //! it have been delivered.
 //!
-//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. For gzip it needs another one and the state
-//! of the inflater, for pcapng a table of at most 65,536 interfaces of 16 bytes.
+//! Memory is bounded for any content. A reader needs a buffer of 512 KiB. A gzip reader also needs a second buffer and
+//! the state of the inflater. A pcapng reader also needs a table of at most 65,536 interfaces of 16 bytes.
 //!
 //! ```
 //! use srlg_input::capture::{CaptureError, Reader, Skip};

@@ -1,7 +1,7 @@
 //! Contacts between IPv4 and IPv6 hosts, and views that turn them into pairs.
 //!
-//! Every packet, flow record and log line is a [`Contact`]. A [`View`] selects the contacts that count, and the end of
-//! a contact whose peers are counted. It also sets how many address bits identify a host.
+//! Every packet, flow record and log line is a [`Contact`]. A [`View`] selects the contacts that count, and the
+//! endpoint whose peers are counted. It also sets how many address bits identify a host.
 //!
 //! ```
 //! use srlg_input::contact::{Contact, View, ViewOptions, parse_network};
@@ -46,10 +46,10 @@ pub const TCP_SYN: u8 = 0x02;
 /// ACK bit of the TCP flags.
 pub const TCP_ACK: u8 = 0x10;
 
-/// Packets that one host sent to another: a single packet, or those of a flow.
+/// One or more packets that one host sent to another: a single packet, or all packets of a flow.
 ///
-/// The two hosts may have different IP versions, but only a contact list can express this. A value that the input does
-/// not state is `None`.
+/// The two hosts may have different IP versions, but only contact lists can contain such contacts. A value that the
+/// input does not state is `None`.
 ///
 /// ```
 /// use srlg_input::contact::Contact;
@@ -61,26 +61,26 @@ pub const TCP_ACK: u8 = 0x10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Contact {
-    /// Time of the last packet, in nanoseconds since the Unix epoch. In a contact list, it counts from the origin of
-    /// the list's time column.
+    /// Time of the last packet, in nanoseconds since the Unix epoch. In a contact list, the time counts from the origin
+    /// of the list's time column.
     pub time_ns: u64,
     /// Source address.
     pub source: Host,
     /// Destination address.
     pub destination: Host,
-    /// Number of packets seen; with sampling, only those in the sample.
+    /// Number of packets seen. With sampling, this is the number of sampled packets.
     pub packets: Option<NonZeroU64>,
-    /// Bytes of these packets from the IP header on, if the input counts from there.
+    /// Number of bytes of these packets, including IP headers. `None` if the input counts in another way.
     pub octets: Option<NonZeroU64>,
     /// IP protocol (IANA number).
     pub protocol: Option<u8>,
-    /// Bitwise OR of the TCP flags of all packets seen; `None` also if no flag was set.
+    /// Bitwise OR of the TCP flags of all packets seen. It is also `None` if no flag was set.
     pub tcp_flags: Option<NonZeroU8>,
     /// Destination port.
     pub destination_port: Option<u16>,
     /// Whether `source` initiated the conversation to which the packets belong.
     pub initiated: Option<bool>,
-    /// Sampling rate, as N for one packet in N; 1 without sampling.
+    /// Sampling rate, as N for one packet in N. It is 1 without sampling.
     pub sampling: Option<NonZeroU32>,
     /// Device that exported the contact.
     pub exporter: Option<Host>,
@@ -92,7 +92,7 @@ impl Contact {
     /// Creates a contact of `source` with `destination` at `time_ns`, with all other fields unknown.
     ///
     /// An IPv4-mapped address (`::ffff:0:0/96`) becomes the IPv4 address in it, so that both spellings are the same
-    /// host. Other addresses stay as they are. The IPv4 address in a Teredo, 6to4 or NAT64 address belongs to a NAT, a
+    /// host. Other addresses are unchanged: the IPv4 address in a Teredo, 6to4 or NAT64 address belongs to a NAT, a
     /// router, or the host behind the translator.
     #[inline(always)]
     #[must_use]
@@ -114,7 +114,7 @@ impl Contact {
     }
 
     /// Returns whether `source` initiated the conversation, from the input or else from TCP flags. A SYN without an ACK
-    /// initiates a conversation. A single packet with both answers one.
+    /// initiates a conversation. A single packet with a SYN and an ACK is a reply.
     #[must_use]
     pub fn is_initiated(&self) -> Option<bool> {
         self.initiated.or_else(|| match self.syn_and_ack()? {

@@ -16,7 +16,7 @@ use crate::options::BadOption;
 #[cfg(feature = "nats")]
 use crate::options::BadUrl;
 
-/// The reason why an input cannot be opened, or cannot be read further.
+/// The reason why an input cannot be opened or read further.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -28,9 +28,9 @@ pub enum InputError {
     /// A file cannot be opened.
     #[error("cannot open {}: {error}", path.display())]
     Open {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Reason.
+        /// The cause.
         error: io::Error,
     },
     /// A file has an unknown format, or cannot be read further.
@@ -38,7 +38,7 @@ pub enum InputError {
     Capture {
         /// Name of the file; `-` means standard input.
         name: String,
-        /// Reason.
+        /// The cause.
         error: CaptureError,
     },
     /// A file contains flow exports, but contacts were requested.
@@ -58,7 +58,7 @@ pub enum InputError {
     Listen {
         /// Address of the socket.
         address: SocketAddr,
-        /// Reason.
+        /// The cause.
         error: io::Error,
     },
     /// A socket has failed.
@@ -66,7 +66,7 @@ pub enum InputError {
     Receive {
         /// Address of the socket.
         address: SocketAddr,
-        /// Reason.
+        /// The cause.
         error: io::Error,
     },
     /// Sockets are requested, but no exporter is permitted to send to them.
@@ -94,12 +94,12 @@ pub enum InputError {
     /// The templates of exporters cannot be stored.
     #[error("cannot store templates in {}: {error}", path.display())]
     Templates {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Reason.
+        /// The cause.
         error: io::Error,
     },
-    /// The address of a NATS server is not valid.
+    /// The address of a NATS server is invalid.
     #[cfg(feature = "nats")]
     #[error(transparent)]
     Nats(#[from] BadUrl),
@@ -113,9 +113,9 @@ pub enum InputError {
     /// A certificate, password or key file for a broker cannot be used.
     #[error("cannot read {}: {cause}", path.display())]
     BrokerFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Reason.
+        /// The cause.
         cause: String,
     },
     /// The system's certificates cannot be used.

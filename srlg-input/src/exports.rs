@@ -7,7 +7,7 @@ use crate::flow::{Decoder, DecoderOptions, ExporterStatus};
 use crate::input::Status;
 use crate::options::ExportOptions;
 
-/// A decoder and the contacts of its last datagram.
+/// A flow decoder and the contacts of its last datagram.
 pub(crate) struct Exports {
     decoder: Decoder,
     contacts: Vec<Contact>,

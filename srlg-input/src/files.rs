@@ -1,7 +1,7 @@
 //! Contacts from files, one file after the other.
 //!
-//! Invariant: all files exist before any is read. All exports go through one decoder, so the templates of one file are
-//! known in the next.
+//! Invariant: no file is read before all files are known to exist. One decoder reads the exports of all files, so the
+//! templates of one file are known in the next.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -17,11 +17,11 @@ use crate::exports::Exports;
 use crate::input::{Event, LogLine, Next, Progress, Status, Stop};
 use crate::options::{InputOptions, Tunnels};
 
-/// A list of files, of which one is being read.
+/// A list of files and the file that is being read.
 pub(crate) struct Files {
     file: Option<OpenFile>,
     waiting: vec::IntoIter<PathBuf>,
-    /// Decoder, if the datagrams of captures are exports.
+    /// Decoder of the exports in captures, if exports are read.
     exports: Option<Exports>,
     tunnels: Tunnels,
     /// Counters of the files that have been read.
@@ -39,7 +39,7 @@ struct OpenFile {
 }
 
 impl Files {
-    /// Opens the first file. `stop` stops the reading of all files.
+    /// Opens the first file. `stop` stops reading.
     pub(crate) fn open(options: &InputOptions, stop: &Stop) -> Result<Self, InputError> {
         let mut bytes = 0;
         for path in options.input.iter().filter(|path| !is_standard_input(path)) {
@@ -77,7 +77,7 @@ impl Files {
             } else {
                 file.reader.next_contacts().map(|contacts| contacts.is_some())
             };
-            // A file that is abandoned halfway may look damaged.
+            // If the input is stopped, a partly read file may look damaged.
             let is_read = match is_read {
                 Err(_) if self.stop.is_asked() => false,
                 is_read => is_read.map_err(failed(&file.name))?,
@@ -124,7 +124,7 @@ impl Files {
         }
     }
 
-    /// Adds up the counters of the finished file, and returns a warning if it is truncated.
+    /// Adds the counters of the finished file to the total and returns a warning if the file is truncated.
     #[cold]
     fn end_file(&mut self) -> Option<Event<'static>> {
         let OpenFile { name, reader, .. } = self.file.take()?;
@@ -152,7 +152,7 @@ impl Files {
     }
 }
 
-/// A file that counts the bytes read, until the input is stopped.
+/// A file that counts the bytes read. Once the input is stopped, reads fail.
 pub(crate) struct CountingFile {
     file: File,
     read: Arc<AtomicU64>,
@@ -168,7 +168,7 @@ impl CountingFile {
 impl Read for CountingFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_asked() {
-            // An end of file would turn half a line into a contact.
+            // If this returned an end of file, half a line would become a contact.
             return Err(io::Error::other("the input is stopping"));
         }
         let count = self.file.read(buffer)?;

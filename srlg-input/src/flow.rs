@@ -1,7 +1,7 @@
 //! Contacts from flow exports: NetFlow v5, v7 and v9, IPFIX (RFC 7011) and sFlow v5.
 //!
-//! A [`Decoder`] reads the payloads of UDP datagrams from any number of exporters. It returns a
-//! [`Contact`](crate::Contact) for each direction of each flow with packets, and detects the protocol of each datagram.
+//! A [`Decoder`] reads the payloads of UDP datagrams from any number of exporters. It detects the protocol of each
+//! datagram, and yields a [`Contact`](crate::Contact) for each direction in which a flow has packets.
 //!
 //! A record that is not a contact is counted by reason and by exporter ([`FlowCounts`], [`Reason`]) and is never an
 //! error. Exports are unauthenticated datagrams, which may be truncated, damaged or malicious. Memory is bounded for

@@ -1,4 +1,4 @@
-//! Inputs, from files or live sources, and their events.
+//! Inputs from files or live sources, and their events.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -23,11 +23,11 @@ pub enum Event<'a> {
     /// At least one contact, in order of arrival.
     Contacts(&'a [Contact]),
     /// A clock tick: the time of day, in nanoseconds since the Unix epoch. Everything received before this time has
-    /// been delivered. Only live inputs tick, at least 50 times a second. Their contacts are never later than the time
-    /// at which they were read.
+    /// been delivered. Only live inputs yield ticks, at least 50 times a second. Contacts of live inputs are never
+    /// later than the time at which they were read.
     Time(u64),
-    /// The system clock was set forward by a second or more. The contacts that follow were read before or after the
-    /// step. Only live inputs yield this event.
+    /// The system clock was set forward by a second or more. The contacts that follow may have been read before or
+    /// after the step. Only live inputs yield this event.
     SetForward {
         /// Length of the step.
         step: Duration,
@@ -52,7 +52,7 @@ pub struct LogLine {
 pub enum LogLevel {
     /// Normal operation.
     Info,
-    /// Input is lost or incomplete, or may soon be.
+    /// Input is lost or incomplete, or may soon be lost.
     Warning,
 }
 
@@ -67,7 +67,7 @@ impl LogLine {
     }
 }
 
-/// Writes the text; a warning is preceded by `warning: `.
+/// Writes the text, preceded by `warning: ` for a warning.
 impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -82,12 +82,12 @@ impl fmt::Display for LogLine {
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Asks the input to stop. Its last events cover everything received by then.
+    /// Asks the input to stop. Everything received before this call is still delivered.
     pub fn stop(&self) {
         self.0.store(true, Relaxed);
     }
 
-    /// Returns the flag that stops the input when it is set, for signal handlers.
+    /// Returns the flag that stops the input when it is set. Signal handlers set it.
     #[cfg(any(feature = "flow", feature = "live"))]
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
@@ -118,7 +118,7 @@ enum Source {
     Live(Box<Live>),
 }
 
-/// The next event of a source; contacts remain in the source.
+/// The next event of a source. Contacts remain in the source.
 #[derive(Debug)]
 pub(crate) enum Next {
     Contacts,
@@ -129,7 +129,7 @@ impl Input {
     /// Opens the input that `options` describe: checks that files exist, binds sockets and starts captures.
     ///
     /// # Errors
-    /// [`InputError`] if the input cannot be opened; its text states the remedy.
+    /// Returns [`InputError`] if the input cannot be opened. The text of the error states the remedy.
     pub fn open(options: &InputOptions) -> Result<Self, InputError> {
         Self::resume(options, None)
     }
@@ -140,21 +140,22 @@ impl Input {
     /// read, unless the options request the earliest ones.
     ///
     /// # Errors
-    /// [`InputError`] if the input cannot be opened. An unreachable broker is not an error: the connection is retried.
+    /// Returns [`InputError`] if the input cannot be opened. An unreachable broker is not an error: the connection is
+    /// retried.
     pub fn resume(options: &InputOptions, position: Option<Position>) -> Result<Self, InputError> {
         Self::open_source(options, |stop| Live::open(options, position, stop, None))
     }
 
-    /// Opens the input as [`resume`](Self::resume) does, and delivers the contacts of live inputs to sinks.
+    /// Opens the input as [`resume`](Self::resume) does, but delivers the contacts of live inputs to sinks.
     ///
     /// Each thread of a live input delivers the contacts that it reads to its own sink, which `sinks` creates.
     /// [`Event::Contacts`] is then never yielded.
     ///
     /// A [tick](Event::Time) means that the sinks have accepted everything that was read before. Sinks receive nothing
-    /// before the first tick. They wait if [`next_event`](Self::next_event) is not called for more than 250 ms.
+    /// before the first tick. If [`next_event`](Self::next_event) is not called for more than 250 ms, the threads wait.
     ///
     /// # Errors
-    /// [`InputError`] if the input cannot be opened; [`InputError::Sink`] from `sinks`.
+    /// Returns [`InputError`] if the input cannot be opened, and [`InputError::Sink`] if `sinks` returns an error.
     pub fn resume_with(
         options: &InputOptions,
         position: Option<Position>,
@@ -179,7 +180,7 @@ impl Input {
     /// Returns the next event, or `None` at the end. A live input waits for at most 20 ms.
     ///
     /// # Errors
-    /// [`InputError`] if the input cannot be read further.
+    /// Returns [`InputError`] if the input cannot be read further.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>, InputError> {
         let next = match &mut self.source {
             Source::Files(files) => files.advance()?,
@@ -192,19 +193,19 @@ impl Input {
         }))
     }
 
-    /// Returns the handle that stops the input. Data of a file that was already read is still delivered.
+    /// Returns a handle that stops the input. Data that was already read from a file is still delivered.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Makes interrupt and termination signals stop the input, as [`stop`](Self::stop) does.
+    /// Makes interrupt and termination signals stop the input, as [`Stop::stop`] does.
     ///
     /// A second interrupt ends the process at once, with exit code 2. Signals are not handled for standard input and
     /// pipes, because a read from them may block until more data arrives.
     ///
     /// # Errors
-    /// [`InputError::Signals`] if the system does not let the process handle signals.
+    /// Returns [`InputError::Signals`] if the system does not let the process handle signals.
     #[cfg(any(feature = "flow", feature = "live"))]
     pub fn stop_at_signals(&self) -> Result<(), InputError> {
         use signal_hook::consts::{SIGINT, SIGTERM};
@@ -250,7 +251,7 @@ impl Input {
         }
     }
 
-    /// Returns how much of the files has been read. It is zero for live inputs.
+    /// Returns how much of the files has been read. For live inputs, all numbers are zero.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match &self.source {
@@ -269,16 +270,17 @@ impl fmt::Debug for Input {
 /// Counters of one input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Status {
-    /// Packets of captures and interfaces, rows of CSV files and logs, or datagrams of captures that contain exports.
+    /// Counters of packets from captures and interfaces, of rows from CSV files and logs, or of datagrams from captures
+    /// of exports.
     pub packets: Option<PacketCounts>,
-    /// Flow exports.
+    /// Counters of flow exports.
     #[cfg(feature = "flow")]
     pub flows: Option<FlowCounts>,
-    /// Sockets that receive exports.
+    /// Counters of the sockets that receive exports.
     pub sockets: Option<SocketStatus>,
-    /// Lost packets of an interface.
+    /// Packets of an interface that were lost.
     pub drops: Option<Drops>,
-    /// Kafka topic, or NATS stream or subject.
+    /// Counters of the Kafka topic, or of the NATS stream or subject.
     pub broker: Option<BrokerStatus>,
     /// Known exporters.
     #[cfg(feature = "flow")]
@@ -301,36 +303,36 @@ impl Status {
 /// Counters of the datagrams sent to sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketStatus {
-    /// Datagrams from permitted exporters.
+    /// Number of datagrams from permitted exporters.
     pub received: u64,
-    /// Datagrams from other senders, which were ignored.
+    /// Number of datagrams from other senders, which were ignored.
     pub refused: u64,
-    /// Datagrams that the kernel dropped because the receive buffer was full; `None` if the system does not report
-    /// them.
+    /// Number of datagrams that the kernel dropped because the receive buffer was full. `None` if the system does not
+    /// report it.
     pub dropped: Option<u64>,
 }
 
-/// Counters of a Kafka topic, or of a NATS stream or subject. The contents of its messages are counted like those of
-/// export datagrams.
+/// Counters of a Kafka topic, or of a NATS stream or subject. The flows in its messages are counted as flow exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrokerStatus {
     /// URL of the topic, stream or subject, as configured.
     pub source: String,
-    /// Number of partitions read; 1 for a stream or a subject.
+    /// Number of partitions read. It is 1 for a stream or a subject.
     pub partitions: usize,
-    /// Messages read.
+    /// Number of messages read.
     pub messages: u64,
-    /// Messages that the broker has and that are not read yet; 0 for a subject, because the broker stores none.
+    /// Number of messages that the broker stores and that have not been read yet. It is 0 for a subject, because the
+    /// broker stores no messages of it.
     pub lag: u64,
-    /// Messages that the broker deleted before they were read.
+    /// Number of messages that the broker deleted before they were read.
     pub expired: u64,
-    /// Messages of a subject that were dropped because they were not read in time.
+    /// Number of messages of a subject that were dropped because they were not read in time.
     pub dropped: u64,
-    /// Flows from minutes in which no flow had two hosts.
+    /// Number of flows from minutes in which no flow had two hosts.
     pub without_hosts: u64,
-    /// Attempts to reach a broker after an error.
+    /// Number of attempts to reach a broker after an error.
     pub retries: u64,
-    /// Reason why a partition or the topic cannot be read now.
+    /// The reason why a partition or the topic cannot be read at present.
     pub error: Option<String>,
 }
 
@@ -345,7 +347,7 @@ impl fmt::Display for BrokerStatus {
     }
 }
 
-/// Writes a line for each source of contacts, without its exporters.
+/// Writes a line for each source of contacts. Exporters are omitted.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { packets, sockets, drops, broker, .. } = self;

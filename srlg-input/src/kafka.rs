@@ -4,10 +4,10 @@
 //! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
 //! ```
 //!
-//! One thread reads all partitions of the topic, without a consumer group. Offsets enter the belt with or after the
-//! contacts of the messages before them. Thus a [`Position`] is never ahead of the yielded contacts.
+//! One thread reads all partitions of the topic, without a consumer group. An offset enters the belt together with the
+//! contacts of the messages before it, or after them. A [`Position`] is therefore never ahead of the yielded contacts.
 //!
-//! Invariant: each message is decoded, or counted as undecodable or deleted by Kafka.
+//! Invariant: each message is decoded, counted as undecodable, or counted as deleted by Kafka.
 
 mod cluster;
 mod origin;
@@ -37,10 +37,10 @@ pub(crate) fn open(
     outlets.spawn("kafka", move |outlet| reader.run(outlet))
 }
 
-/// Checks the files that `options` name: the schema, certificates and the password.
+/// Checks the files that `options` name: the schema, the certificates and the password.
 ///
 /// # Errors
-/// [`InputError`], as from [`Input::open`](crate::Input::open).
+/// Returns the same [`InputError`] as [`Input::open`](crate::Input::open) if a file cannot be used.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(topic) = &options.kafka.kafka else { return Ok(()) };
     Source::open(&options.messages)?;

@@ -33,7 +33,7 @@
 //! - `kafka`: flows in a Kafka topic.
 //! - `nats`: flows in a NATS stream or subject.
 //! - `messages`: the message decoder that `kafka` and `nats` share.
-//! - `clap`: [`InputOptions`] and [`ViewOptions`] as command line options, and numbers such as `500k`.
+//! - `clap`: [`InputOptions`] and [`ViewOptions`] as command-line options, and numbers such as `500k`.
 //! - `serde`: [`InputOptions`] and [`ViewOptions`] in configuration files, and sampling rates as JSON.
 //!
 //! The first three are on by default. Captures, CSV files and IPFIX files need no feature.

@@ -1,17 +1,17 @@
 //! Live inputs: sockets that receive flow exports, network interfaces, and growing files.
 //!
-//! [`Input`](crate::Input) runs them. With the feature `live`, `Capture` captures on an interface through libpcap. It
-//! yields the same contacts without the threads of an input.
+//! [`Input`](crate::Input) runs all of these inputs. With the feature `live`, `Capture` captures on an interface
+//! through libpcap. It yields the same contacts as an `Input`, but without its threads.
 //!
-//! Linux removes the outermost VLAN tag of a received frame before it applies a capture filter. Thus `udp` matches
-//! tagged and untagged packets, and `vlan` and `vlan 7` find the tag.
+//! Linux removes the outermost VLAN tag of a received frame before it applies a capture filter. Therefore, `udp`
+//! matches tagged and untagged packets. The filters `vlan` and `vlan 7` still match by the tag.
 //!
 //! A capture buffer consists of blocks of 256 KiB, and a block closes 20 ms after its first packet. With few packets,
-//! the reader may therefore pause for 20 ms per block, or 2.5 s with 32 MiB. With many packets, it may pause until all
-//! bytes are used.
+//! each block lasts for 20 ms. The reader may therefore pause for 2.5 s with a buffer of 32 MiB. With many packets, the
+//! reader may pause until the buffer is full.
 
-// Threads read, and each has an `Outlet` for its contacts, either its own sink or the `Belt`. The caller takes log
-// lines, positions and the time of day from the belt, and also the contacts if there are no sinks.
+// Each reading thread has an `Outlet` for its contacts, which is either its own sink or the `Belt`. The caller takes
+// log lines, positions and the time of day from the belt. If there are no sinks, the contacts also come from the belt.
 // Invariant: a contact is never later than the time at which it was read.
 
 mod belt;
@@ -71,24 +71,24 @@ pub use crate::options::{
     MessageOptions, NatsOptions, NatsSource, NatsUrl, SocketOptions, Topic,
 };
 
-/// Interval for counting drops, updating the status and checking a quiet interface.
+/// Interval at which drops are counted, the status is updated and a quiet interface is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Time for which pending input is still read after a request to stop.
+/// Maximum time for which pending input is still read after a request to stop.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// Shortest forward step of the system clock that yields an event.
+/// Minimum forward step of the system clock that yields an event.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Limit on the time to read both clocks.
+/// Maximum time for reading both clocks.
 const READING: Duration = Duration::from_millis(100);
 
-/// Time for threads to stop. A thread that waits for a pipe cannot be asked to stop.
+/// Maximum time to wait for threads to stop. A thread that waits for a pipe cannot be asked to stop.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The state that the threads of a source share with the caller.
+/// The state that the threads of a live input share with the caller.
 #[derive(Clone, Default)]
 pub(crate) struct Line {
     pub(crate) belt: Arc<Belt>,
@@ -101,15 +101,15 @@ pub(crate) struct Line {
 pub(crate) struct Live {
     line: Line,
     contacts: Vec<Contact>,
-    /// Whether the contacts are yet to be yielded.
+    /// Whether the contacts have not been yielded yet.
     is_loaded: bool,
     /// Position in a Kafka topic or NATS stream after the contacts that have been yielded.
     position: Position,
-    /// Position after the contacts that are yet to be yielded.
+    /// Position after the contacts that have not been yielded yet.
     next_position: Position,
     /// Tick to yield after the contacts.
     time: Option<u64>,
-    /// Last tick that was yielded, and whether the caller may still be handling it.
+    /// Last tick that was yielded. The field `is_told` states whether the caller may still be handling it.
     told: u64,
     is_told: bool,
     watch: Watch,
@@ -148,7 +148,7 @@ impl Live {
         sinks: Option<SinkMaker<'_>>,
     ) -> Result<Self, InputError> {
         let line = Line { stop: stop.clone(), ..Line::default() };
-        // An error drops it, which stops the threads that have been started.
+        // If an error follows, `live` is dropped, which stops the threads that have been started.
         let mut live = Self::of(line);
         let mut outlets = Outlets { line: live.line.clone(), sinks };
         if !options.sockets.listen.is_empty() {
@@ -161,7 +161,7 @@ impl Live {
         } else if let Some(topic) = &options.kafka.kafka {
             #[cfg(feature = "kafka")]
             {
-                // The position remains valid until a message is read, even if no broker responds.
+                // The stored position remains valid until a message is read, even if no broker responds.
                 live.position = start.clone().unwrap_or_default();
                 crate::kafka::open(topic, options, start, &mut outlets)?;
             }
@@ -246,7 +246,7 @@ impl Live {
             let step = reading.set_forward_since(self.reading);
             self.reading = reading;
             self.log.extend(load.log);
-            // A failure comes after the contacts that were read before it.
+            // A failure is reported after the contacts that were read before it.
             self.failure = self.failure.take().or(load.failures.pop());
             let is_read = load.contacts.is_empty() && load.position.offsets.is_empty();
             let is_empty = is_read && self.failure.is_none();
@@ -255,10 +255,11 @@ impl Live {
             }
             (self.contacts, self.is_loaded) = (load.contacts, true);
             self.next_position.advance(load.position);
-            // The event comes before the contacts, which would otherwise let the skipped time pass.
+            // This event comes before the contacts, because their times would otherwise close all slices of the skipped
+            // time.
             if step >= STEP {
                 if let Some(sockets) = &self.sockets {
-                    // The exporters' clocks now seem to be set back.
+                    // Relative to the new time, the exporters' clocks seem to have been set back.
                     sockets.clock_was_set();
                 }
                 let event = Event::SetForward { step, now_ns: reading.time_ns };
@@ -273,7 +274,7 @@ impl Live {
         &self.contacts
     }
 
-    /// Returns whether no further input arrives.
+    /// Returns whether no further input can arrive.
     fn has_ended(&mut self, readers: usize) -> bool {
         let deadline = || Instant::now() + PATIENCE;
         readers == 0
@@ -330,7 +331,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Reads both clocks, and repeats it if the thread was interrupted in between.
+    /// Reads both clocks. If the thread was interrupted in between, reads them again.
     fn now() -> Self {
         loop {
             let reading = Self { at: Instant::now(), time_ns: now_ns() };
@@ -347,21 +348,21 @@ impl ClockReading {
     }
 }
 
-/// A monitor that detects when the system clock is set back. Slices only move forward, so they wait until the clock
-/// catches up, and contacts before that belong to the past.
+/// A monitor that detects when the system clock is set back. Slices only move forward, so no slice closes until the
+/// clock catches up, and contacts before that count as late.
 #[derive(Default)]
 struct Watch {
     last: u64,
 }
 
 impl Watch {
-    /// Records the time of day. Returns a warning if it was set back by a second or more since the last call.
+    /// Records the time of day. Returns a warning if the clock was set back by a second or more since the last call.
     fn take(&mut self, now: u64) -> Option<LogLine> {
         let back = self.last.saturating_sub(now);
         self.last = now;
         (back >= SECOND).then(|| {
             LogLine::warning(format!(
-                "the system clock was set back by {} s: no slice closes until it catches up; restart if that takes too long",
+                "the system clock was set back by {} s: no slice closes until it catches up, and contacts until then are late; restart if that takes too long",
                 back / SECOND
             ))
         })
@@ -408,11 +409,11 @@ mod tests {
         let readings = [
             reading(0, 0),
             reading(1, 1),
-            // A minute has passed, and the clock is right.
+            // A minute has passed, and the clock is correct.
             reading(61, 61),
             reading(62, 3_662),
             reading(63, 3_663),
-            // The clock is set back, runs, and is right again.
+            // The clock is set back, runs, and is then correct again.
             reading(64, 100),
             reading(65, 101),
             reading(66, 202),

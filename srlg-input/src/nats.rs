@@ -4,11 +4,11 @@
 //! server --[connection]--> events and messages --[stream or subject]--> FlowReader --> contacts and sequence --> Outlet
 //! ```
 //!
-//! One thread reads. An ordered consumer that keeps no state on the server reads a whole JetStream stream in order. The
-//! sequence number enters the belt with or after the contacts of the messages before it. Thus a [`Position`] is never
-//! ahead of the yielded contacts.
+//! One thread reads. An ordered consumer, which keeps no state on the server, reads a whole JetStream stream in order.
+//! A sequence number enters the belt together with the contacts of the messages before it, or after them. A
+//! [`Position`] is therefore never ahead of the yielded contacts.
 //!
-//! Invariant: each message of a stream is decoded, or counted as undecodable or deleted.
+//! Invariant: each message of a stream is decoded, counted as undecodable, or counted as deleted.
 
 mod connection;
 mod reader;
@@ -44,10 +44,10 @@ pub(crate) fn open(
     outlets.spawn("nats", move |outlet| reader.run(outlet))
 }
 
-/// Checks the files that `options` name: the schema, certificates, the password and keys.
+/// Checks the files that `options` name: the schema, the certificates, the password and the keys.
 ///
 /// # Errors
-/// [`InputError`], as from [`Input::open`](crate::Input::open).
+/// Returns the same [`InputError`] as [`Input::open`](crate::Input::open) if a file cannot be used.
 pub fn check(options: &InputOptions) -> Result<(), InputError> {
     let Some(url) = &options.nats.nats else { return Ok(()) };
     Source::open(&options.messages)?;

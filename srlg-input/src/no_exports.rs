@@ -1,5 +1,5 @@
-//! A stand-in for flow exports, in captures and on sockets, for programs without the feature `flow`. It has no values,
-//! because opening one is an error.
+//! A substitute for flow exports in captures and on sockets, for programs without the feature `flow`. Its types have no
+//! values, because opening one is an error.
 
 use std::net::SocketAddr;
 

@@ -7,10 +7,10 @@ use std::num::ParseIntError;
 /// The reason why a text is not a number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NumberError {
-    /// The text is not digits with an optional suffix.
+    /// The text does not consist of digits with an optional suffix.
     #[error("{0}; use digits with an optional suffix k, M or G")]
     NotDigits(ParseIntError),
-    /// The number does not fit.
+    /// The number is too large for its type.
     #[error("too large")]
     TooLarge,
     /// The number is zero.
@@ -21,7 +21,7 @@ pub enum NumberError {
 /// Parses the integer `text` with an optional suffix: k for 10^3, M for 10^6, G for 10^9.
 ///
 /// # Errors
-/// [`NumberError::NotDigits`] or [`NumberError::TooLarge`].
+/// Returns [`NumberError::NotDigits`] or [`NumberError::TooLarge`] if `text` is not such a number.
 pub fn integer(text: &str) -> Result<u64, NumberError> {
     let (digits, factor) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 1_000),
@@ -36,7 +36,7 @@ pub fn integer(text: &str) -> Result<u64, NumberError> {
 /// Parses `text` as [`integer`] does. The number must be at least 1 and fit into 32 bits.
 ///
 /// # Errors
-/// [`NumberError`] if `text` is not such a number.
+/// Returns [`NumberError`] if `text` is not such a number.
 pub fn count(text: &str) -> Result<u32, NumberError> {
     match integer(text)? {
         0 => Err(NumberError::Zero),

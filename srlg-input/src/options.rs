@@ -19,12 +19,12 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
-/// With the feature `clap` they are options of a command. These have a group `contacts`, of which one may be given: `input`,
-/// `listen`, `interface`, `kafka` or `nats`; a group `decoded`, the options by which flow exports are read; and a group
-/// `messages`, the two brokers.
+/// With the feature `clap`, these are command-line options with three groups. At most one option of the group
+/// `contacts` may be given: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded` contains the options
+/// for reading flow exports. The group `messages` contains the two brokers.
 ///
-/// With the feature `serde` they are read from a map with the same names as keys; [`check`](Self::check) then says what a command
-/// would.
+/// With the feature `serde`, they are read from a map with the same names as keys. [`check`](Self::check) then applies
+/// the rules of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -50,7 +50,7 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "outer|inner|both", default_value_t, requires = "contacts", conflicts_with_all = ["listen", "exports", "kafka", "nats"]))]
     pub tunnels: Tunnels,
 
-    /// Sockets that receive flow exports.
+    /// Options of the sockets that receive flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub sockets: SocketOptions,
@@ -59,27 +59,27 @@ pub struct InputOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "IF"))]
     pub interface: Option<String>,
 
-    /// Settings of live capture.
+    /// Options of live capture.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub capture: CaptureOptions,
 
-    /// Topic of Kafka.
+    /// Options of a Kafka topic.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub kafka: KafkaOptions,
 
-    /// Stream or subject of NATS.
+    /// Options of a NATS stream or subject.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub nats: NatsOptions,
 
-    /// Messages of a broker.
+    /// Options of the messages of a broker.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub messages: MessageOptions,
 
-    /// Settings of the decoder of flow exports.
+    /// Options for reading flow exports.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub decoding: ExportOptions,
@@ -173,7 +173,7 @@ pub struct CaptureOptions {
     pub capture_cpus: Vec<u32>,
 }
 
-/// Options by which flow exports are read.
+/// Options for reading flow exports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "decoded"))]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
@@ -205,30 +205,31 @@ named! {
         /// The endpoints of the tunnel.
         #[default]
         Outer = "outer",
-        /// The hosts of the innermost packet, or those of the packet itself if it is not in a tunnel. Anyone who can
+        /// The hosts of the innermost packet. If the packet is not in a tunnel, these are its own hosts. Anyone who can
         /// send to a tunnel endpoint can forge inner addresses.
         Inner = "inner",
-        /// The hosts of both packets, so that a packet in a tunnel counts as two.
+        /// The hosts of both packets. A packet in a tunnel therefore yields two contacts.
         Both = "both",
     }
 }
 
 named! {
-    /// The distribution of packets to capture threads. Any distribution gives the same counts, because a pair counts
+    /// The distribution of packets to capture threads. Every distribution gives the same counts, because a pair counts
     /// once, whichever threads see it.
     #[non_exhaustive]
     CaptureSplit {
-        /// By the CPU that received a packet from the network card. Of N threads, thread i gets the packets of the CPUs
-        /// i, i + N, i + 2N and so on.
+        /// Distribution by the CPU that received a packet from the network card. Of N threads, thread i gets the
+        /// packets of the CPUs i, i + N, i + 2N and so on.
         #[default]
         Cpu = "cpu",
-        /// In turn, each packet to the next thread. It suits a network card that delivers all packets to one CPU.
+        /// Distribution in turn: each packet goes to the next thread. This suits a network card that delivers all
+        /// packets to one CPU.
         Turns = "turns",
     }
 }
 
 named! {
-    /// The addresses that count for hosts behind NAT.
+    /// The addresses that identify hosts behind NAT.
     #[non_exhaustive]
     Nat {
         /// The addresses before the translation.
@@ -243,8 +244,8 @@ named! {
     /// The source of the times of exported contacts.
     #[non_exhaustive]
     Timestamps {
-        /// The times that the exporter sends. A clock skew above 5 seconds is corrected. Above an hour, the time of
-        /// receipt is used instead.
+        /// The times that the exporter sends. A clock skew of more than 5 seconds is corrected. If the skew is more
+        /// than an hour, the time of receipt is used.
         #[default]
         Corrected = "corrected",
         /// The times that the exporter sends, unchanged.
@@ -254,7 +255,8 @@ named! {
     }
 }
 
-/// An invalid input option: its value is out of range, or another option is missing or in conflict.
+/// An error for an option whose value is out of range, which conflicts with another option, or which needs one that is
+/// missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option}: {rule}")]
 pub struct BadOption {
@@ -274,7 +276,7 @@ impl BadOption {
 
 impl SocketOptions {
     const RECEIVE_BUFFER: u32 = 16 << 20;
-    /// Linux doubles the number of bytes and needs 31 bits for the result.
+    /// Valid sizes of a receive buffer. Linux doubles the number of bytes, and the result must fit into 31 bits.
     const RECEIVE_BUFFERS: RangeInclusive<u32> = 1..=(1 << 30) - 1;
     const RECEIVERS: RangeInclusive<u32> = 1..=256;
 }
@@ -282,13 +284,13 @@ impl SocketOptions {
 impl CaptureOptions {
     const SNAP_LENGTH: u32 = 256;
     const BUFFER: u32 = 32 << 20;
-    /// The minimum reaches the end of the fixed IPv6 header after Ethernet and two VLAN tags. The maximum is the value
-    /// that libpcap treats as "all".
+    /// Valid snap lengths. The minimum reaches the end of the fixed IPv6 header after Ethernet and two VLAN tags. The
+    /// maximum is the value that libpcap treats as "all".
     pub(crate) const SNAP_LENGTHS: RangeInclusive<u32> = 62..=262_144;
-    /// The minimum is two blocks of 256 KiB. libpcap builds a ring of blocks on Linux, of which one is read while
-    /// another is filled.
+    /// Valid sizes of a capture buffer. The minimum is two blocks of 256 KiB. On Linux, libpcap creates a ring of
+    /// blocks and reads one of them while another is filled.
     pub(crate) const BUFFERS: RangeInclusive<u32> = 524_288..=i32::MAX as u32;
-    /// Linux distributes packets to at most 256 sockets.
+    /// Valid numbers of capture threads. Linux distributes packets to at most 256 sockets.
     pub(crate) const THREADS: RangeInclusive<u32> =
         1..=if cfg!(target_os = "linux") { 256 } else { 1 };
 }
@@ -305,7 +307,7 @@ impl Default for SocketOptions {
     }
 }
 
-/// Captures all packets in promiscuous mode: 256 bytes of each, in a buffer of 32 MiB.
+/// Options that capture all packets in promiscuous mode: 256 bytes of each packet, with a buffer of 32 MiB.
 impl Default for CaptureOptions {
     fn default() -> Self {
         Self {
@@ -346,10 +348,11 @@ impl InputOptions {
         self.kafka.kafka.is_some() || self.nats.nats.as_ref().is_some_and(is_stream)
     }
 
-    /// Checks values and combinations of options. Options from a command line need no check, because clap checks them.
+    /// Checks the values and combinations of options. Options from a command line need not be checked, because clap
+    /// checks them.
     ///
     /// # Errors
-    /// [`BadOption`] for the first option that is out of range or misses another option.
+    /// Returns [`BadOption`] for the first option that is out of range, or that needs an option that is not given.
     pub fn check(&self) -> Result<(), BadOption> {
         let Self { sockets, interface, capture, kafka, nats, messages, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });

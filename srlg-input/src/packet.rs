@@ -1,4 +1,4 @@
-//! Packet headers: from a captured frame to its hosts, ports and TCP flags.
+//! A parser of packet headers, which finds the hosts, ports and TCP flags of a captured frame.
 //!
 //! Frames come from capture files, interfaces and sFlow samples. [`headers`] finds the outermost IP header of a frame,
 //! and [`Headers::transport`] reads the header that follows it. A frame without an IP header yields a [`Skip`] with the
@@ -28,28 +28,29 @@ use crate::reason::reasons;
 reasons! {
     /// The reason why a packet or a row is not a contact, or is not a datagram where datagrams are read.
     ///
-    /// If several reasons apply, those of the record (`NoInterface`, `NoTime`, `BadTime`) come first, then the link
-    /// type, then the headers from the outside in.
+    /// If several reasons apply, the first in this order is used: the record (`NoInterface`, `NoTime`, `BadTime`), the
+    /// link type, and the headers from the outermost to the innermost.
     Skip {
         /// The frame does not carry IP but ARP, LLC, or an MPLS payload that is neither IPv4 nor IPv6.
         NotIp = "not-ip",
         /// Frames of this link type cannot be parsed.
         LinkType = "link-type",
-        /// The capture ends before the end of the fixed IP header, which has 20 bytes in IPv4 and 40 in IPv6. Options,
-        /// extension headers and the payload may be missing.
+        /// The captured bytes end before the end of the fixed IP header, which has 20 bytes in IPv4 and 40 in IPv6.
+        /// Missing options, extension headers and payload do not matter.
         CutHeader = "cut-header",
-        /// A header is invalid: a wrong IP version, an impossible IPv4 length, or a pcapng packet larger than its
+        /// A header is invalid: an unexpected IP version, an impossible IPv4 length, or a pcapng packet larger than its
         /// block.
         BadHeader = "bad-header",
         /// The record has no time stamp, such as a pcapng simple packet block or a row of a log without a time.
         NoTime = "no-time",
         /// The time stamp is impossible: a fraction of a second or more, or a time before 1970 or after 2554.
         BadTime = "bad-time",
-        /// A pcapng packet names an interface that its section has not described, or one beyond the first 65,536.
+        /// A pcapng packet names an interface that its section has not described, or that is not among the first 65,536
+        /// interfaces.
         NoInterface = "no-interface",
         /// A row cannot be parsed, or is longer than 1,024 bytes in CSV and 65,536 bytes in a log.
         BadRow = "bad-row",
-        /// The capture ends before the end of the headers of a tunnelled packet.
+        /// The captured bytes end before the end of the headers of a tunnelled packet.
         CutTunnel = "cut-tunnel",
         /// A fragment of a tunnel packet does not contain the inner headers.
         TunnelFragment = "tunnel-fragment",
@@ -57,13 +58,13 @@ reasons! {
         TunnelContent = "tunnel-content",
         /// The packet is in more than [`MOST_TUNNELS`] nested tunnels.
         DeepTunnel = "deep-tunnel",
-        /// The packet is not UDP, where datagrams are read.
+        /// Datagrams are read, and the packet is not UDP.
         NotUdp = "not-udp",
         /// The packet is a fragment of a datagram.
         Fragment = "fragment",
         /// Part of the datagram's payload was not captured.
         CutPayload = "cut-payload",
-        /// One direction of a logged conversation, or a flow, has no packets.
+        /// A flow, or one direction of a logged conversation, has no packets.
         NoPackets = "no-packets",
         /// A row of a log does not name two hosts.
         NoHosts = "no-hosts",

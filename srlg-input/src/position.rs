@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 /// A position in a Kafka topic or a NATS stream.
 ///
-/// It contains the offset of the next message of each partition; a stream counts as one partition. A position covers
-/// all contacts that an input yielded before it. If it is stored with them, [`Input::resume`](crate::Input::resume)
-/// continues without a gap.
+/// A position contains the offset of the next message in each partition. A stream counts as one partition. All contacts
+/// of earlier messages have been yielded. If a position is stored together with these contacts,
+/// [`Input::resume`](crate::Input::resume) continues without a gap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Position {
@@ -14,12 +14,12 @@ pub struct Position {
     pub topic: String,
     /// Offset of the next message, by partition.
     pub offsets: BTreeMap<i32, i64>,
-    /// Schema of the messages, if the topic is named after it. With it, a topic that another one has replaced can be
-    /// read to its end.
+    /// Schema of the messages, if the name of the topic contains a hash of it. With the schema, a topic that another
+    /// one has replaced can be read to its end.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub schema: Option<String>,
-    /// Time at which the stream was created, in nanoseconds since the Unix epoch; `None` for a topic. A stream with the
-    /// same name but another time has other messages.
+    /// Time at which the stream was created, in nanoseconds since the Unix epoch. It is `None` for a topic. A stream
+    /// with the same name but another creation time is a different stream.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub created_ns: Option<i64>,
 }
@@ -34,8 +34,8 @@ impl Position {
         }
     }
 
-    /// Returns the position before both: the earlier offset of each partition that both have. A partition that one of
-    /// them lacks is read from its start. If the topics differ, all partitions are.
+    /// Returns a position that is before both: the earlier offset of each partition that both contain. Partitions that
+    /// only one of them contains are read from the start. If the topics differ, all partitions are read from the start.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
         let is_same = self.is_in_same(other);
@@ -66,7 +66,7 @@ mod tests {
         let other = position("flows", &[(0, 11), (1, 19), (3, 1)]);
         assert_eq!(one.before(&other), position("flows", &[(0, 10), (1, 19)]));
         assert_eq!(one.before(&position("more", &[(0, 1)])), position("flows", &[]));
-        // The stream has the same name but was created later.
+        // This stream has the same name but was created later.
         let later = Position { created_ns: Some(7), ..other };
         assert_eq!(one.before(&later).offsets, [].into());
     }

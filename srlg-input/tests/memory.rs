@@ -1,5 +1,5 @@
-//! The memory of a decoder that hostile exporters fill. The test is alone in its process, because it measures the
-//! process.
+//! A test of the memory of a decoder that hostile exporters try to fill. The test has its own process, because it
+//! measures the memory of the process.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ fn resident() -> usize {
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
-/// Returns a template with `fields` relevant fields and the same number of irrelevant ones.
+/// Returns a template with `fields` fields that the decoder uses, and the same number of fields that it does not use.
 fn template(id: u16, fields: usize) -> Vec<u8> {
     template9(id, &[(1, 4), (5, 4)].repeat(fields))
 }
@@ -29,7 +29,7 @@ fn template(id: u16, fields: usize) -> Vec<u8> {
 fn memory_stays_within_what_the_decoder_says() {
     let mut decoder = Decoder::new(DecoderOptions::default()).unwrap();
     let large = v9(0, 0, &[set(300, &[1; 60_000])]);
-    // These sets take more memory than their contents.
+    // Held in memory, these sets take more space than their contents.
     let tiny = v9(0, 0, &(300..4_300).map(|id| set(id, &[1; 4])).collect::<Vec<_>>());
     let templates = v9(0, 0, &(256..264).map(|id| template(id, 500)).collect::<Vec<_>>());
     let template = v9(0, 0, &[template(256, 10)]);

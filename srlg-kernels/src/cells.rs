@@ -9,16 +9,16 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// Bit that marks an entry in a list of candidates as the number of a kept host. Other entries are the
+/// Bit that is set if an entry of a list of candidates is the number of a kept host. Other entries are the
 /// [key](Owner::key) of an owner.
 pub const KEPT: u64 = 1 << 63;
 
-/// A kept host, which is always a candidate.
+/// A host that is always a candidate.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct KeptHost {
-    /// [Key](Owner::key) of an IPv4 host. It is 0 for an IPv6 host, whose address only several cells together
-    /// determine.
+    /// [Key](Owner::key) of an IPv4 host. For an IPv6 host, the key is 0, because one cell does not determine an IPv6
+    /// address.
     pub key: u64,
     /// Id of the host.
     pub id: HostId,

@@ -1,4 +1,4 @@
-//! The kernels that change an array as a whole, by ageing and merging, and those that list or copy recorders.
+//! The kernels that age an array, merge words into it, or list and copy its recorders.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -1,12 +1,12 @@
 //! The entry points, which convert addresses to slices. They are the only unsafe code of this crate.
 //!
 //! # Contract of a launch
-//! Every buffer of the arguments is device memory that stays allocated while the kernel runs. It is aligned for its
-//! elements and contains the stated number of them. The elements may have any bits. `params` come from
-//! `Config::validate`. Data that are not atomics are not written meanwhile.
+//! Every buffer of the arguments is device memory that stays allocated while the kernel runs. The buffer is aligned for
+//! its elements and contains the stated number of them. The elements may have any bits. `params` come from
+//! `Config::validate`. Data that is not atomic is not written while the kernel runs.
 //!
-//! Concurrent kernels may access the recorders of an array by their own width and, packed, by 32 bits. Each such access
-//! is an atomic of the memory system, which works on aligned words of 32 bits. The crate srlg-host calls
+//! Concurrent kernels may access the recorders of an array both singly, at their own width, and packed in 32-bit words.
+//! The memory system performs each such access atomically on aligned 32-bit words. The crate srlg-host calls
 //! [`Kernel::check`] before every launch.
 #![allow(unsafe_code, reason = "a kernel gets its memory as pointers")]
 
@@ -53,7 +53,7 @@ impl<T> Length for Buffer<T> {
     }
 }
 
-/// The conversion of the buffers of a launch to slices. Only entry points have one.
+/// The conversion of the buffers of a launch to slices. Only entry points use this conversion.
 struct Launch;
 
 impl<'a> Carry<'a, DevicePointers, Slices<'a>> for Launch {

@@ -1,7 +1,7 @@
 //! [`Grid`]: the place of a thread in its launch.
 //!
-//! A launch has `blocks` blocks of `threads` threads, which are fewer than the units of work. Each thread therefore
-//! continues in strides until no work is left.
+//! A launch has `blocks` blocks of `threads` threads each, usually fewer threads than units of work. Each thread
+//! therefore processes every n-th unit, where n is the number of threads.
 
 /// Number of threads in a block of a launch on a GPU.
 pub const THREADS: u32 = 256;
@@ -9,13 +9,13 @@ pub const THREADS: u32 = 256;
 /// The place of one thread in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Number of the thread's block.
+    /// Number of the thread's block in the launch, from 0.
     pub block: u32,
     /// Number of blocks of the launch.
     pub blocks: u32,
-    /// Number of the thread in its block.
+    /// Number of the thread in its block, from 0.
     pub thread: u32,
-    /// Number of threads of a block.
+    /// Number of threads in each block.
     pub threads: u32,
 }
 
@@ -27,20 +27,20 @@ impl Grid {
         self.block as usize * self.threads as usize + self.thread as usize
     }
 
-    /// Returns the share of this thread of `0..len`, divided among all threads.
+    /// Returns the part of `0..len` that this thread processes if all threads divide the work.
     #[inline(always)]
     pub fn of_all(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.number(), self.blocks as usize * self.threads as usize, len)
     }
 
-    /// Returns the share of this block of `0..len`, divided among the blocks. All threads of a block get the same
-    /// share.
+    /// Returns the part of `0..len` that this block processes if all blocks divide the work. All threads of a block get
+    /// the same part.
     #[inline(always)]
     pub fn of_blocks(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.block as usize, self.blocks as usize, len)
     }
 
-    /// Returns the share of this thread of `0..len`, divided among the threads of its block.
+    /// Returns the part of `0..len` that this thread processes if the threads of its block divide the work.
     #[inline(always)]
     pub fn of_threads(self, len: usize) -> impl Iterator<Item = usize> {
         stride(self.thread as usize, self.threads as usize, len)

@@ -1,9 +1,9 @@
-//! [`Kernel`]: a row of the table, for buffers in any place.
+//! [`Kernel`]: a row of the table of kernels, generic over the place of its buffers.
 //!
-//! The arguments of a kernel are one structure, generic over a [`Place`], which defines the type of a buffer. Where a
-//! body runs, buffers are slices. Where a host launches a kernel and where an entry point starts, they are addresses
-//! and lengths. [`Kernel::carry`] converts the arguments from one place to another with a [`Carry`], which does not
-//! depend on the kernel.
+//! The arguments of a kernel are one structure, generic over a [`Place`], which defines the type of a buffer. For a
+//! body, buffers are slices. For the launch and for the entry point, buffers are addresses and lengths.
+//! [`Kernel::carry`] converts the arguments from one place to another with a [`Carry`], which does not depend on the
+//! kernel.
 
 use core::alloc::Layout;
 use core::convert::identity;
@@ -24,7 +24,8 @@ pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// Width in bits, as a suffix of the names of entry points.
     const NAME: &'static str;
 
-    /// Type that kernels compare and swap to change recorders. Below 32 bits, it is [`Packed`].
+    /// Type on which kernels perform compare-and-swap to change recorders. For recorders of fewer than 32 bits, it is
+    /// [`Packed`].
     type Swapped: Element;
 
     /// Returns the number of [`Swapped`](Self::Swapped) values for `recorders` recorders.
@@ -33,7 +34,7 @@ pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// Keeps the more recent of `word` and the word of recorder number `at` of `all`.
     ///
     /// # Panics
-    /// Panics if `all` do not contain that recorder.
+    /// Panics if `all` does not contain that recorder.
     fn fetch_min_at(all: &[Self::Swapped], at: usize, word: Self::Word);
 }
 
@@ -63,9 +64,9 @@ kernel_recorders! {
     Recorder64: "64", Self, identity, |all: &[Self], at: usize, word| all[at].fetch_min(word);
 }
 
-/// The place of the buffers of a kernel.
+/// A kind of memory access, which defines the type of a kernel's buffers.
 pub trait Place {
-    /// Type of a buffer.
+    /// Type of a buffer with elements of type `T`.
     type Buffer<T: Element>: Length + Send + Sync;
 }
 
@@ -76,7 +77,7 @@ pub trait Length {
     fn len(&self) -> usize;
 }
 
-/// The place where bodies run, in which buffers are slices.
+/// The place in which bodies run. Buffers are slices.
 #[derive(Debug)]
 pub struct Slices<'a>(PhantomData<&'a ()>);
 
@@ -99,7 +100,7 @@ pub trait Carry<'a, From: Place, To: Place> {
     fn writes<T: Element>(&mut self, buffer: &'a mut From::Buffer<T>) -> To::Buffer<T>;
 }
 
-/// A kernel with its arguments. Only rows of the table implement it.
+/// A kernel with its arguments. Only the table of kernels implements this trait.
 pub trait Kernel: Send + Sync {
     /// Place of the buffers.
     type Place: Place;
@@ -110,20 +111,19 @@ pub trait Kernel: Send + Sync {
     /// Name of the entry point, without the width.
     const NAME: &'static str;
 
-    /// Width of the recorders, which is the suffix of the entry point's name. It is empty if the kernel has no recorder
-    /// type.
+    /// Width of the recorders, as the suffix of the entry point's name. Empty if the kernel has no recorder type.
     const WIDTH: &'static str;
 
-    /// Checks all conditions of the row on lengths and arguments.
+    /// Checks all conditions on lengths and arguments that the kernel's row states.
     ///
     /// # Panics
     /// Panics if a condition does not hold, which is a bug of the caller.
     fn check(&self);
 
-    /// Returns the number of blocks of [`THREADS`](crate::THREADS) threads that there is work for.
+    /// Returns the number of blocks of [`THREADS`](crate::THREADS) threads that the work can occupy.
     fn blocks(&self) -> usize;
 
-    /// Returns the same arguments in another place. `by` converts all buffers.
+    /// Returns the same arguments in the place `To`, with all buffers converted by `by`.
     fn carry<'a, To: Place>(&'a mut self, by: &mut impl Carry<'a, Self::Place, To>)
     -> Self::In<To>;
 
@@ -140,9 +140,9 @@ pub trait Body {
 /// An entry point of the compiled kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryPoint {
-    /// Name of the kernel, [`Kernel::NAME`].
+    /// Name of the kernel: [`Kernel::NAME`].
     pub name: &'static str,
-    /// Width of the recorders, [`Kernel::WIDTH`].
+    /// Width of the recorders: [`Kernel::WIDTH`].
     pub width: &'static str,
     /// Size and alignment of the arguments.
     pub arguments: Layout,

@@ -1,20 +1,22 @@
-//! The GPU kernels of srlg. Each body consists of a few lines that call srlg-core, which contains all of the maths.
+//! The GPU kernels of srlg. The body of a kernel consists of a few lines that call srlg-core, which contains all the
+//! maths.
 //!
-//! A kernel is a row of the table below and a [`Body`]. Many threads call the body at the same time with the same
-//! arguments, except for the [`Grid`], which identifies the thread. Therefore the host can run it too, as the tests do.
+//! A kernel consists of a row in the table below and a [`Body`]. Many threads run the body at the same time, with the
+//! same arguments and a different [`Grid`], which identifies the thread. The tests run bodies on the CPU in the same
+//! way.
 //!
-//! A row lists the following parts, from which the table makes a [`Kernel`]:
+//! A row lists the following parts, from which the macro generates a [`Kernel`]:
 //!
 //! - the name of the entry point
-//! - the structure of the arguments, with the widths of recorders that it supports
+//! - the type of the arguments, with the widths of recorders that it supports
 //! - the arguments that are passed by value
-//! - the buffers that are read or written, with their elements and their length
+//! - the buffers that are read or written, with their element types and lengths
 //! - the conditions that must hold before a launch
-//! - the number of threads, or of blocks of threads, that there is work for
+//! - the number of threads, or of blocks, that the work can occupy
 //!
-//! All data that several threads may write are atomics, and all accesses are relaxed. The results are minima, sums, and
-//! lists in any order, so they are the same for every order of the threads. Kernels run one after the other, and no
-//! kernel waits for another thread.
+//! All data that several threads may write is atomic, and every access is relaxed. Results are minima, sums, and lists
+//! without a fixed order, so the order of the threads does not change them. Kernels run one after the other, and no
+//! thread waits for another.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 
@@ -52,34 +54,34 @@ use srlg_core::{ArrayParams, HostId, Packed, Recorder16, Recorder64, Span};
 use survey::{SUMS, WEIGHTS};
 
 kernels! {
-    /// Kernel that touches the cells of `pairs`, `cells_age` epochs ago, and their recorders in the lines of the tagged
-    /// counter, `lines_age` epochs ago.
+    /// Kernel that touches the cells of `pairs` and their recorders in the lines of the tagged counter. The contacts
+    /// were `cells_age` epochs of the cells and `lines_age` epochs of the counter ago.
     "touch": Touch(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair],
         writes cells: [Recorder64; finder.recorders()],
         writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Kernel that does what [`Touch`] does, for `pairs` of addresses of either family.
+    /// Kernel that touches the same recorders as [`Touch`], for `pairs` of IPv4 or IPv6 addresses.
     "touch_ip6": Touch6(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair6],
         writes cells: [Recorder64; finder.recorders()],
         writes lines: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Kernel that touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter, `age` slices
-    /// ago.
+    /// Kernel that touches the recorders of `pairs` in an RSRA and in the rows of the paper's counter, for contacts
+    /// `age` slices ago.
     "touch_paper": TouchPaper(finder: RsraParams, counter: RowsParams, age: u32) {
         reads pairs: [AlignedPair],
         writes rough: [Packed<Recorder16>; Packed::<Recorder16>::words(finder.recorders())],
         writes linear: [Packed<Recorder16>; Packed::<Recorder16>::words(counter.recorders())],
     } threads: pairs.len();
 
-    /// Kernel that counts the cells of the youngest ages.
+    /// Kernel that counts the cells of the youngest ages by age and by owner.
     ///
-    /// The first half of `ages` gets the number of cells of each age that IPv4 hosts hold, and the second half those of
-    /// IPv6 hosts. The [table](owners) of `keys` and `counts` gets the number of these cells of each owner. All of
-    /// these are 0 before.
+    /// The first half of `ages` receives the number of cells of each age that IPv4 hosts hold. The second half receives
+    /// the same numbers for IPv6 hosts. The [table](owners) of `keys` and `counts` receives the number of counted cells
+    /// of each owner. The caller must set all of these buffers to 0 first.
     "count_cells": CountCells(params: CellsParams) {
         reads cells: [Recorder64; params.recorders()],
         writes ages: [AtomicU32],
@@ -87,9 +89,9 @@ kernels! {
         writes counts: [AtomicU32; owners::entries(&params)],
     } threads: cells.len();
 
-    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. It writes the keys of their
-    /// owners to `entries` and their numbers of cells to `holds`. If there is room, it writes each id as two words to
-    /// `hosts`.
+    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. The kernel writes the keys of
+    /// their owners to `entries` and their numbers of cells to `holds`. If there is room, the kernel writes each id as
+    /// two words to `hosts`.
     "list_holders": ListHolders(params: CellsParams, least: u32) {
         reads keys: [u64; owners::entries(&params)],
         reads counts: [u32; owners::entries(&params)],
@@ -100,8 +102,8 @@ kernels! {
     } threads: keys.len(),
     where least > 0;
 
-    /// Kernel that adds to the list of [`ListHolders`] those `kept` hosts that are not in it, by their numbers with the
-    /// bit [`KEPT`](cells::KEPT).
+    /// Kernel that completes the list of [`ListHolders`] with the `kept` hosts that are missing from it. The entry of a
+    /// kept host is its number with the bit [`KEPT`](cells::KEPT) set.
     "list_kept": ListKept(params: CellsParams, least: u32) {
         reads kept: [KeptHost],
         reads keys: [u64; owners::entries(&params)],
@@ -112,8 +114,8 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: kept.len();
 
-    /// Kernel that lists the cells of IPv6 hosts of the `ages` youngest ages whose fingerprints have at least `least`
-    /// counted cells. It writes their numbers and their words.
+    /// Kernel that lists the numbers and words of cells that IPv6 hosts hold, within the `ages` youngest ages. It lists
+    /// a cell only if its fingerprint has at least `least` counted cells.
     "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
         reads keys: [u64; owners::entries(&params)],
@@ -123,7 +125,7 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: cells.len();
 
-    /// Kernel that writes the mask of every rough estimator over `span`, row after row. It counts the hot ones in
+    /// Kernel that writes the mask of every rough estimator over `span`, row after row. It counts the hot estimators in
     /// `weights`, with one entry for each row and weight.
     "survey": Survey(params: RsraParams, span: Span) {
         reads rough: [Recorder16; params.recorders()],
@@ -131,8 +133,8 @@ kernels! {
         writes weights: [AtomicU32; params.rows() as usize * WEIGHTS],
     } threads: params.estimators();
 
-    /// Kernel that counts, for each row of `row_len` recorders, those with a word below `limit`. The count is the sum
-    /// of [`SUMS`] entries of `sums`.
+    /// Kernel that counts the recorders with a word below `limit` in each row of `row_len` recorders. The count is the
+    /// sum of [`SUMS`] entries of `sums`.
     "count": Count<R: 16>(row_len: u32, limit: u32) {
         reads recorders: [R],
         writes sums: [AtomicU32; recorders.len() / row_len as usize * SUMS],
@@ -146,9 +148,9 @@ kernels! {
     } threads: params.columns() as usize,
     where row < params.rows();
 
-    /// Kernel that lists the hosts with columns of rows 0 and 1 in `bases` and `partners` and with a union estimator of
-    /// at least `weight`. It lists no host if the params do not accept the search, or if a list of columns was too
-    /// short.
+    /// Kernel that lists the hosts whose union estimator has a weight of at least `weight`. Their columns in rows 0 and
+    /// 1 are in `bases` and `partners`. The kernel lists no host if the params do not accept the search, or if a list
+    /// of columns was too short.
     "regain": Regain(params: RsraParams, weight: u32) {
         reads starts: [u32; high_table_lens(&params)[0]],
         reads highs: [u32; high_table_lens(&params)[1]],
@@ -162,10 +164,10 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Kernel that counts `positions` of linear estimators, from number `first` on, into `bins`.
+    /// Kernel that counts `positions` of linear estimators, from number `first` on, in `bins`.
     ///
-    /// The hosts are those `hosts` that the list `numbers` names, from entry `skip` on. The list has `count` entries.
-    /// Each host takes [`Grouping::bin_words`], and as many hosts are counted as `bins` has room for.
+    /// The list `numbers`, with `count` entries, contains indices into `hosts`. The kernel counts the listed hosts from
+    /// entry `skip` on, until `bins` is full. Each host takes [`Grouping::bin_words`] words.
     "tally": Tally(params: TaggedParams, grouping: Grouping, first: u32, positions: u32, skip: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -176,8 +178,8 @@ kernels! {
     where first <= params.positions() && positions <= params.positions() - first
         && numbers.len() <= hosts.len();
 
-    /// Kernel that lists those of `numbers` whose glimpse over `span` does not dismiss the host. The list has `count`
-    /// entries, and the glimpses are in `bins`, in [groups for a bound](Grouping::for_bound).
+    /// Kernel that lists the hosts of `numbers` that their glimpses over `span` do not dismiss. `numbers` has `count`
+    /// entries. The glimpses are in `bins`, in [groups for a bound](Grouping::for_bound).
     "glimpse": Glimpse(params: TaggedParams, span: Span) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -186,8 +188,8 @@ kernels! {
         writes left_count: [AtomicU32; 1],
     } threads: bins.len() / Grouping::for_bound(span).bin_words();
 
-    /// Kernel that adds up `bins` by [age](Grouping::of_ages) into `groups` [for a bound](Grouping::for_bound), for the
-    /// hosts of `numbers` from entry `skip` on.
+    /// Kernel that combines `bins` by [age](Grouping::of_ages) into `groups` [for a bound](Grouping::for_bound), for
+    /// the hosts of `numbers` from entry `skip` on.
     "regroup": Regroup(span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -196,8 +198,8 @@ kernels! {
             bins.len() / Grouping::of_ages(span).bin_words() * Grouping::for_bound(span).bin_words()],
     } threads: groups.len();
 
-    /// Kernel that lists the hosts of `numbers`, from entry `skip` on, that may reach the threshold. `bins` contain
-    /// their fine regions in [groups for a bound](Grouping::for_bound), and the list contains their positions in
+    /// Kernel that lists the hosts of `numbers`, from entry `skip` on, that may reach the threshold. `bins` contains
+    /// their fine regions in [groups for a bound](Grouping::for_bound). The list contains the index of each host in
     /// `bins`.
     "reach": Reach(params: TaggedParams, span: Span, skip: u32) {
         reads numbers: [u32],
@@ -207,9 +209,8 @@ kernels! {
         writes reached_count: [AtomicU32; 1],
     } threads: reached.len();
 
-    /// Kernel that records each host that `reached` lists, from entry `first` on, for as many hosts as there is room
-    /// for. It writes the number of the host, its `tallies` from `bins`, and the words of the cells of all of its
-    /// slots.
+    /// Kernel that records the hosts that `reached` lists, from entry `first` on, until the buffers are full. For each
+    /// host, it writes the number, the `tallies` from `bins`, and the words of the cells of all slots.
     "record": Record(params: CellsParams, span: Span, skip: u32, first: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -230,7 +231,7 @@ kernels! {
     } blocks: hosts.len() * tally::parts_of(positions),
     where positions <= params.width();
 
-    /// Kernel that ages all recorders by `step`. No other kernel may run meanwhile.
+    /// Kernel that ages all recorders by `step`. No other kernel may run at the same time.
     "age": Age<R: 16, 64>(step: u64) {
         writes recorders: [R],
     } threads: recorders.len();
@@ -242,8 +243,8 @@ kernels! {
     } threads: words.len(),
     where R::swapped(first as usize + words.len()) <= recorders.len();
 
-    /// Kernel that lists the numbers and words of recent recorders. These are the recorders with a word below `recent`.
-    /// In a line with such a recorder, they are also those with a word below `recent` after `echo` is subtracted.
+    /// Kernel that lists the numbers and words of recent recorders. A recorder is recent if its word is below `recent`.
+    /// In a line with such a recorder, a recorder is also recent if its word minus `echo` is below `recent`.
     "extract": Extract<R: 16, 64>(recent: u64, echo: u64) {
         reads recorders: [R],
         writes places: [AtomicU32],

@@ -2,13 +2,13 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// Takes the next entry of a list with room for `len` entries, if there is room. `count`, initially 0, is the number of
-/// entries taken.
+/// Takes the next entry of a list of `len` entries, and returns its index if the list is not full. `count`, initially
+/// 0, is the number of entries taken.
 ///
 /// If the count exceeds `len`, some entries are missing, but the count does not show how many.
 #[inline(always)]
 pub(crate) fn next(len: usize, count: &AtomicU32) -> Option<usize> {
-    // The count can exceed `len` at most by the number of threads that pass here at once, so it cannot wrap.
+    // The count can exceed `len` by at most the number of threads that pass this check at once, so it cannot wrap.
     if count.load(Relaxed) as usize > len {
         return None;
     }

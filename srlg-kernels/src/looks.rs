@@ -1,8 +1,8 @@
-//! The kernels that look at candidates in steps. A glimpse dismisses most hosts, the fine regions dismiss more, and the
-//! rest are recorded.
+//! The kernels that count candidates in steps. Glimpses dismiss most hosts, fine regions dismiss more, and the
+//! remaining hosts are recorded.
 //!
-//! Hosts are in one array and are identified by their index. One kernel writes a list of indices and its count, and the
-//! next one reads them. If a count exceeds the length of its list, the next kernel does nothing.
+//! All hosts are in one array. One kernel writes a list of indices into this array, with its count, and the next kernel
+//! reads the list. If a count exceeds the length of its list, the next kernel does nothing.
 
 use core::sync::atomic::Ordering::Relaxed;
 

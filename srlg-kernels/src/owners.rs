@@ -1,8 +1,9 @@
-//! A table with the number of cells of each owner, which all threads may use at the same time.
+//! A concurrent table of the number of cells of each owner.
 //!
-//! An entry is a key, or 0 if it is free, with a count. An owner takes the first free entry from the one that its key
-//! selects. The order of threads decides which of two owners comes first, but not their counts. The table has twice as
-//! many entries as there are cells. So an entry is always free, and most owners are where their keys point.
+//! An entry contains a key and a count. A free entry has the key 0. An owner takes the first free entry, starting with
+//! the one that its key selects. The order of the threads decides which of two owners comes first, but not their
+//! counts. The table has twice as many entries as the array has cells. A free entry therefore always exists, and most
+//! owners are in the entry that their key selects.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -10,7 +11,7 @@ use srlg_core::ArrayParams;
 use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::Owner;
 
-/// Returns the number of entries of a table of the owners of `params`, a power of 2.
+/// Returns the number of entries of an owner table for the array of `params`, a power of 2.
 #[inline(always)]
 #[must_use]
 pub fn entries(params: &CellsParams) -> usize {

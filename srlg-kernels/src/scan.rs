@@ -19,11 +19,11 @@ macro_rules! aligned {
 }
 
 aligned!(
-    /// A pair at an address that is a multiple of 8 bytes, which a thread loads with one access.
+    /// A pair of IPv4 addresses, aligned to 8 bytes, so that a thread loads it with one access.
     AlignedPair(IpPair) at 8
 );
 aligned!(
-    /// A pair of addresses of either family, at a multiple of 16 bytes, the most that a thread loads with one access.
+    /// A pair of IPv4 or IPv6 addresses, aligned to 16 bytes, the maximum that a thread loads with one access.
     AlignedPair6(Ip6Pair) at 16
 );
 

@@ -8,8 +8,8 @@ use srlg_core::finder::Rsra;
 /// Number of weights that a rough estimator can have: 0 to 8.
 pub const WEIGHTS: usize = 9;
 
-/// Number of sums per row that [`Count`] writes. A device adds to one word thread by thread, but to the words of
-/// neighbouring threads at once.
+/// Number of sums per row that [`Count`] writes. A device serialises the additions of threads to one word, but adds to
+/// neighbouring words in parallel.
 pub const SUMS: usize = 4096;
 
 impl Body for Survey<Slices<'_>> {

@@ -1,7 +1,7 @@
-//! `kernels!`: makes [`Kernel`](crate::Kernel)s from the rows of the table in `lib.rs`.
+//! `kernels!`: the macro that generates [`Kernel`](crate::Kernel)s from the rows of the table in `lib.rs`.
 //!
-//! A row becomes a structure, its `Kernel`, and a line of `for_each_entry_point`. For the GPU, it also becomes an entry
-//! point, which `entry.rs` makes from the names in `all_entry_points!`.
+//! A row generates a structure, its `Kernel` implementation, and a line of `for_each_entry_point`. For the GPU,
+//! `entry.rs` also generates an entry point from the names in `all_entry_points!`.
 
 /// Selects the recorder type with a number of bits.
 macro_rules! recorder {
@@ -20,7 +20,7 @@ macro_rules! recorder {
 }
 
 macro_rules! kernels {
-    // These arms handle parts that a kernel may have or not.
+    // These arms handle the optional parts of a kernel.
     (@width) => { "" };
     (@width $recorder:ident) => { <$recorder as KernelRecorder>::NAME };
     (@entry_points $each:ident $kernel:ident $place:ident) => {

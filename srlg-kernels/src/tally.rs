@@ -8,10 +8,11 @@ use crate::{Body, Grid, Slices, Tally, Union};
 use srlg_core::counter::tagged::bin_place;
 use srlg_core::counter::{Lines, Rows};
 
-/// Positions of one host that a block processes. A host is split because there are few hosts and many blocks.
+/// Number of positions of one host that a block processes. Positions are split because a launch has fewer hosts than
+/// blocks.
 const PART: usize = 4096;
 
-/// Returns the number of parts into which the `positions` of one host are split, each for a block.
+/// Returns the number of parts into which the `positions` of one host are split. One block processes each part.
 #[inline(always)]
 pub(crate) fn parts_of(positions: u32) -> usize {
     (positions as usize).div_ceil(PART)
@@ -50,8 +51,7 @@ impl Body for Union<Slices<'_>> {
     }
 }
 
-/// Returns the share of this block of the positions of all `hosts`: the number of a host, and a part of its
-/// `positions`.
+/// Returns the part of the work that this block does, as pairs of a host number and a range of its `positions`.
 #[inline(always)]
 fn parts(grid: Grid, hosts: usize, positions: u32) -> impl Iterator<Item = (usize, Range<usize>)> {
     let of_one = parts_of(positions);

@@ -1,7 +1,7 @@
-"""Compares the rates of Python and Rust in one run, in turn: `python benches/rates.py`.
+"""Compares the rates of Python and Rust in alternating runs. Start it with `python benches/rates.py`.
 
-Each line shows the smallest time of both in seconds, which other programs affect least, and the rate of Python
-relative to that of Rust.
+Each line shows the minimum time of both in seconds, which other programs affect least. It also shows the rate of
+Python relative to the rate of Rust.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-//! The reports of the library for the pairs of tests/pairs.py. The output has one line per super point, with floats as
-//! bits.
+//! Prints the reports of the library for the pairs of tests/pairs.py. The output has one line per super point, with the
+//! bits of floats.
 //!
-//! `cargo run --release --example reports`
+//! Run it with `cargo run --release --example reports`.
 
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, Device, Error, IpPair, SlidingDetector};
@@ -17,7 +17,7 @@ fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Returns pair `number`: one of 64 inside hosts, and one of up to 5,000 peers.
+/// Returns pair `number`: one of 64 inside hosts with one of up to 5,000 peers.
 fn pair(number: u64) -> IpPair {
     let bits = mix(number);
     let (host, peer) = ((bits >> 32) % 64, bits % (1 + (bits >> 32) % 64 * 80));

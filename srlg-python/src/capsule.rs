@@ -12,7 +12,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-/// The name of a capsule with a stream, as the interface defines it.
+/// Name of a capsule that contains a stream, as the interface defines it.
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Returns `reader` as a capsule. The capsule drops the reader unless a consumer takes it.
@@ -25,7 +25,7 @@ pub(crate) fn export(
 
 /// Takes the stream of `data`, an object with the method `__arrow_c_stream__`.
 ///
-/// The stream has arrays instead of batches, because an array of structs would lose its nulls as a batch.
+/// The stream yields arrays instead of batches, because an array of structs would lose its nulls as a batch.
 pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     let py = data.py();
     let Some(method) = data.getattr_opt(intern!(py, "__arrow_c_stream__"))? else {
@@ -42,7 +42,7 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     // one consumer of a capsule, and `capsule` keeps it alive until the end of this function. A released stream is left
     // in the capsule, so that nothing is released twice, and a later consumer gets an error.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    // Without this callback the reader would panic. A released stream has no callbacks and is rejected below.
+    // Without this callback, the reader would panic. A released stream has no callbacks and is rejected below.
     if stream.release().is_some() && stream.get_next().is_none() {
         return Err(PyValueError::new_err("cannot read data: its stream has no get_next callback"));
     }

@@ -14,7 +14,7 @@ use pyo3::PyResult;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use srlg_input::contact::Host;
 
-/// The columns of contacts in a table, with their positions and names.
+/// The columns of a table that contain contacts, with their positions and names.
 pub(crate) struct Columns {
     time: Column,
     source: Column,
@@ -29,14 +29,14 @@ struct Column {
 /// Contacts from some rows of a table.
 #[derive(Default)]
 pub(crate) struct Rows {
-    /// Nanoseconds since the Unix epoch.
+    /// Times, in nanoseconds since the Unix epoch.
     pub(crate) times: Vec<u64>,
     pub(crate) sources: Vec<Host>,
     pub(crate) destinations: Vec<Host>,
 }
 
 impl Columns {
-    /// Finds the columns in `fields`, the fields of a table, by name.
+    /// Finds the columns by name in `fields`, which are the fields of a table.
     pub(crate) fn new(
         fields: &Fields,
         time: &str,
@@ -60,7 +60,7 @@ impl Columns {
         })
     }
 
-    /// Reads all rows of `batch`. Its first row is row `first` of the table.
+    /// Reads all rows of `batch`. The first row of the batch is row `first` of the table.
     pub(crate) fn read(&self, batch: &RecordBatch, first: u64) -> PyResult<Rows> {
         let hosts = |column: &Column| column.hosts(batch, first);
         Ok(Rows {
@@ -72,7 +72,7 @@ impl Columns {
 }
 
 impl Column {
-    /// Returns the array of the column. An array with nulls is an error.
+    /// Returns the array of the column. Returns an error if it contains nulls.
     fn array<'a>(&self, batch: &'a RecordBatch, first: u64) -> PyResult<&'a dyn Array> {
         let array = batch.column(self.place);
         if array.null_count() == 0 {
@@ -108,7 +108,7 @@ impl Column {
 
     fn hosts(&self, batch: &RecordBatch, first: u64) -> PyResult<Vec<Host>> {
         let array = self.array(batch, first)?;
-        // There are no nulls. Text is read as bytes, because libraries do not check that text from a file is UTF-8.
+        // The array has no nulls. Text is read as bytes, because libraries do not check that text from a file is UTF-8.
         let text = |(row, text): (usize, Option<&[u8]>)| {
             let text = text.unwrap_or_default();
             let host = str::from_utf8(text).ok().and_then(|text| text.parse().ok());

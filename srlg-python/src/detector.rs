@@ -1,8 +1,8 @@
 //! The class `Detector`.
 //!
 //! A `RwLock` lets threads ingest and query at once. A call that changes the detector as a whole also takes the mutex
-//! `exclusive`. If another call of this kind is running, it raises `BusyError` instead of waiting. Both locks are only
-//! taken while Python is detached.
+//! `exclusive`. If another call of this kind is running, the second call raises `BusyError` instead of waiting. Both
+//! locks are taken only while Python is detached.
 
 use std::sync::{Mutex, RwLock, TryLockError};
 
@@ -17,18 +17,19 @@ use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};
 use crate::report::{Estimate, Health, Peer, Report};
 
-/// Number of pairs that are copied while Python waits, and then ingested without it.
+/// Number of pairs that are copied at once while Python waits. They are then ingested while Python is detached.
 const BLOCK: usize = 1 << 15;
 
 /// A detector of hosts in contact with at least `threshold` others within the last `window` slices.
 ///
-/// By default it takes 31.6 MB, enough for about 20 million distinct pairs per window. With `pairs`, the number of
-/// distinct pairs per window to plan for, it takes at most `memory` bytes, by default 31.6 MB.
+/// By default, a detector takes 31.6 MB, which is sufficient for about 20 million distinct pairs per window. To plan
+/// for another number of distinct pairs per window, give `pairs`. The detector then takes at most `memory` bytes, by
+/// default 31.6 MB.
 ///
-/// `seed` is a secret number below 2**64 that selects keyed hashes, for traffic that an attacker may choose. Detectors
-/// that are merged need the same sizes and the same seed. Pickles contain the seed.
+/// `seed` is a secret number below 2**64. It selects keyed hashes, which are safe for traffic that an attacker may
+/// choose. Detectors that are merged need the same sizes and the same seed. Pickles contain the seed.
 ///
-/// `device` is "auto" (the first NVIDIA GPU, or else the CPU), "cpu", "cuda" or "cuda:N".
+/// `device` is "auto" (the first NVIDIA GPU, or the CPU if there is none), "cpu", "cuda" or "cuda:N".
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Detector {
     arguments: Arguments,
@@ -36,7 +37,7 @@ pub(crate) struct Detector {
     detector: RwLock<SlidingDetector>,
 }
 
-/// The arguments that a detector was created with.
+/// The arguments with which a detector was created.
 #[derive(Clone, IntoPyObject)]
 struct Arguments(u32, u32, Option<usize>, Option<u64>, Option<u64>, String);
 
@@ -73,7 +74,7 @@ impl Detector {
         self.ask(py, |detector| Ok(detector.slice()))
     }
 
-    /// The smallest number of distinct peers of a reported host.
+    /// The minimum number of distinct peers of a reported host.
     #[getter]
     fn threshold(&self) -> u32 {
         self.arguments.0
@@ -85,13 +86,13 @@ impl Detector {
         self.arguments.1
     }
 
-    /// The size of the detector's state in bytes, fixed at creation.
+    /// The size of the detector's state in bytes, which never changes.
     #[getter]
     fn memory_bytes(&self, py: Python<'_>) -> PyResult<usize> {
         self.ask(py, |detector| Ok(detector.memory_bytes()))
     }
 
-    /// The device that the detector runs on: "cpu" or "cuda:N".
+    /// The device on which the detector runs: "cpu" or "cuda:N".
     #[getter]
     fn device(&self, py: Python<'_>) -> PyResult<String> {
         self.ask(py, |detector| Ok(detector.device().to_string()))
@@ -105,8 +106,9 @@ impl Detector {
 
     /// Records a contact of each host of `inside` with the host at the same index of `opposite`.
     ///
-    /// A column is one of three things. An array of uint32 has IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001. An
-    /// array of uint8[n, 16] has IPv6 addresses in network byte order. A list has str or addresses of ipaddress.
+    /// A column has one of three forms. An array of uint32 contains IPv4 addresses as numbers: 10.0.0.1 is 0x0a000001.
+    /// An array of uint8[n, 16] contains IPv6 addresses in network byte order. A list contains str or ipaddress
+    /// objects.
     ///
     /// Any number of threads may ingest at once. If another thread closes the slice during the call, the remaining
     /// pairs are counted in the next slice.
@@ -132,7 +134,7 @@ impl Detector {
         Ok(())
     }
 
-    /// Closes the running slice, and returns the super points of the window that ends with it.
+    /// Closes the running slice and returns the super points of the window that ends with it.
     ///
     /// Raises BusyError if another thread is closing a slice.
     fn close_slice(&self, py: Python<'_>) -> PyResult<Report> {
@@ -140,7 +142,7 @@ impl Detector {
         Ok(Report::new(report, None))
     }
 
-    /// Moves the window until `slice` is running, without a report.
+    /// Moves the window forward until `slice` is running, without a report.
     fn skip_to(&self, py: Python<'_>, slice: u64) -> PyResult<()> {
         self.change(py, |detector| detector.skip_to(slice))
     }
@@ -150,14 +152,15 @@ impl Detector {
         self.ask(py, |detector| detector.cardinality(host.0)).map(Estimate)
     }
 
-    /// Estimates the number of distinct peers of `host` in the last `slices` slices, which include the running one.
+    /// Estimates the number of distinct peers of `host` in the last `slices` slices, including the running one.
     ///
-    /// After a close the running slice is empty, so add one slice.
+    /// After a close, the running slice is empty. To count n closed slices, set `slices` to n + 1.
     fn within(&self, py: Python<'_>, host: HostArgument, slices: u32) -> PyResult<Estimate> {
         self.ask(py, |detector| detector.cardinality_within(host.0, slices)).map(Estimate)
     }
 
-    /// Returns up to 64 peers of `host` in the window, the most recent contacts first. An IPv6 host has an empty list.
+    /// Returns up to 64 peers of `host` in the window, with the most recent contacts first. For an IPv6 host, the list
+    /// is empty.
     fn sample_peers(&self, py: Python<'_>, host: HostArgument) -> PyResult<Vec<Peer>> {
         let peers = self.ask(py, |detector| detector.sample_peers(host.0))?;
         Ok(peers.into_iter().map(Peer).collect())
@@ -165,13 +168,14 @@ impl Detector {
 
     /// Returns the whole state of the detector as bytes.
     ///
-    /// They contain addresses, and a fingerprint of the seed. Anyone with the fingerprint can test a guess of the seed.
+    /// A snapshot contains addresses and a fingerprint of the seed. Anyone with the fingerprint can test guesses of the
+    /// seed.
     fn snapshot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.ask(py, |detector| detector.snapshot()?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Replaces the whole state of the detector, including its running slice, with a snapshot.
+    /// Replaces the whole state of the detector, including the number of the running slice, with a snapshot.
     fn restore(&self, py: Python<'_>, snapshot: &[u8]) -> PyResult<()> {
         self.change(py, |detector| {
             let snapshot = Snapshot::from_bytes(snapshot, detector.params())?;
@@ -179,15 +183,15 @@ impl Detector {
         })
     }
 
-    /// Returns the changes of the last `slices` slices, which include the running one, as bytes.
+    /// Returns the changes of the last `slices` slices, including the running one, as bytes.
     #[pyo3(signature = (slices=1))]
     fn delta<'py>(&self, py: Python<'py>, slices: u32) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.change(py, |detector| detector.delta(slices)?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Merges the state of another detector. `state` is a snapshot or a delta. Merges may be late, repeated and in any
-    /// order.
+    /// Merges the state of another detector. `state` is a snapshot or a delta. States may be merged late, repeatedly
+    /// and in any order.
     fn merge(&self, py: Python<'_>, state: &[u8]) -> PyResult<()> {
         self.change(py, |detector| match Delta::from_bytes(state, detector.params()) {
             Err(Error::Format(FormatError::Kind { .. })) => {
@@ -229,7 +233,7 @@ impl Detector {
         Self::new(py, threshold, window, None, None, None, "auto")
     }
 
-    /// Runs `work` with shared access to the detector, after calls that change it.
+    /// Runs `work` with shared access to the detector. Waits until no call changes the detector.
     fn ask<T: Send>(
         &self,
         py: Python<'_>,
@@ -250,7 +254,7 @@ impl Detector {
         py.detach(|| self.change_alone(|detector| work(detector).map_err(raised)))
     }
 
-    /// Does the same for a caller that has detached Python.
+    /// Runs `work` as [`change`](Self::change) does, for a caller that has already detached Python.
     pub(crate) fn change_alone<T>(
         &self,
         work: impl FnOnce(&mut SlidingDetector) -> PyResult<T>,
@@ -263,7 +267,7 @@ impl Detector {
     }
 }
 
-/// Returns the sizes for these arguments, with the default hashes.
+/// Returns the configuration for these arguments, with the default hashes.
 fn sizes(
     threshold: u32,
     window: u32,
@@ -274,7 +278,7 @@ fn sizes(
     let raised = |error: SizeError| ConfigError::new_err(error.to_string());
     match (pairs, memory) {
         (None, None) => {
-            // A very large threshold needs a longer linear estimator, made of whole lines.
+            // A very large threshold needs a longer linear estimator, which must consist of whole lines.
             let least = threshold.div_ceil(2).next_multiple_of(32);
             let linear_width = preset.linear_width.max(least);
             Ok(Config { threshold, window, linear_width, ..preset })

@@ -1,4 +1,4 @@
-//! The exceptions of the module, which have the error texts of the library.
+//! The exceptions of the module. Their texts are the error texts of the library.
 
 use std::fmt::Display;
 
@@ -19,7 +19,7 @@ create_exception!(
 create_exception!(srlg, InputError, Error, "A file or a table cannot be read.");
 create_exception!(srlg, BusyError, Error, "Another thread has exclusive use of the same object.");
 
-/// Returns the exception for `error`. Its class depends on what a caller can do about the error.
+/// Returns the exception for `error`. The class of the exception depends on how a caller can handle the error.
 #[expect(clippy::needless_pass_by_value, reason = "map_err needs a function of this type")]
 pub(crate) fn raised(error: LibraryError) -> PyErr {
     use LibraryError::*;
@@ -54,14 +54,14 @@ pub(crate) fn unreadable(error: impl Display) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// Returns the exception for `object` while another thread has exclusive use of it.
+/// Returns the exception that is raised while another thread has exclusive use of `object`.
 pub(crate) fn busy(object: &str) -> PyErr {
     BusyError::new_err(format!(
         "cannot use the {object}: another thread is changing it; wait for that call, or use one {object} per thread"
     ))
 }
 
-/// Returns the exception for `object` after a panic in an earlier call.
+/// Returns the exception that is raised after an earlier call with `object` panicked.
 pub(crate) fn broken(object: &str) -> PyErr {
     Error::new_err(format!(
         "cannot use the {object}: an earlier call panicked (this is a bug); make a new one"

@@ -1,7 +1,7 @@
 //! Arguments that are hosts: single hosts and columns of hosts.
 //!
-//! A column that is an array is copied block by block through `memoryview`. Strides therefore do not matter, and no
-//! Rust reference exists to memory that another thread may write to.
+//! If a column is an array, it is copied block by block through `memoryview`. Strides therefore do not matter. No Rust
+//! reference points to memory to which another thread may write.
 
 use std::fmt::Display;
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ impl<'py> FromPyObject<'_, 'py> for HostArgument {
 fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     if !host.is_instance_of::<PyString>() && !host.hasattr(intern!(host.py(), "packed"))? {
         let kind = host.get_type().name()?;
-        // Columns of polars and pandas are not arrays. Their elements are numbers, too.
+        // Columns of polars and pandas are not arrays, but their elements may also be numbers.
         let hint = match host.is_instance_of::<PyInt>() {
             true => "; give numbers as an array of uint32",
             false => "",
@@ -39,7 +39,7 @@ fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
             "{name}: must be a str or an address of ipaddress, got {kind}{hint}"
         )));
     }
-    // A zone names a link, not a host. Text with a zone is rejected as well.
+    // A zone names a link, not a host. An address object with a zone is therefore rejected, as text with a zone is.
     let zone = host.getattr_opt(intern!(host.py(), "scope_id"))?;
     let address = host.extract().ok().filter(|_| zone.is_none_or(|zone| zone.is_none()));
     address.ok_or_else(|| {
@@ -47,13 +47,13 @@ fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     })
 }
 
-/// A column of hosts, as the caller gave it.
+/// A column of hosts in the form in which the caller gave it.
 pub(crate) enum Column<'py> {
     /// An array of `uint32`: IPv4 addresses in host byte order.
     Words(Bound<'py, PyMemoryView>),
     /// An array of `uint8[n, 16]`: IPv6 addresses in network byte order.
     Octets(Bound<'py, PyMemoryView>),
-    /// A list, already converted.
+    /// A list that has already been converted.
     List(Block),
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Block {
 }
 
 impl<'py> Column<'py> {
-    /// Creates a column from the argument `hosts`, which is called `name`.
+    /// Creates a column from the argument `hosts`. `name` is the name of the argument.
     pub(crate) fn new(name: &str, hosts: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(buffer) = PyUntypedBuffer::get(hosts) {
             // The buffer of a masked numpy array still contains the masked elements.
@@ -77,7 +77,7 @@ impl<'py> Column<'py> {
                 )));
             }
             let view = PyMemoryView::from(hosts)?;
-            // PyO3 0.30 treats words in network byte order as words in host byte order.
+            // PyO3 0.30 treats words in network byte order as words in host byte order, so they are rejected here.
             let is_swapped = cfg!(target_endian = "little")
                 && matches!(buffer.format().to_bytes(), [b'>' | b'!', ..]);
             return match (buffer.as_typed::<u32>(), buffer.as_typed::<u8>(), buffer.shape()) {

@@ -10,9 +10,9 @@
 //! | `capsule` | Arrow streams from and to other libraries; the only unsafe code |
 //! | `error` | exceptions |
 //!
-//! No call waits for a lock while it is attached to Python. The reader of a file is an exception, because only detached
-//! threads hold its lock. No call waits for Python while it holds a lock that others wait for. A scan holds its own
-//! lock meanwhile, but no thread waits for that lock.
+//! No call waits for a lock while it is attached to Python. The lock of a file reader is an exception, because only
+//! detached threads hold it. No call waits for Python while it holds a lock for which others wait. A scan holds its own
+//! lock while it waits for Python, but no thread waits for that lock.
 
 mod capsule;
 mod columns;

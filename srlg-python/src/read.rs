@@ -20,7 +20,7 @@ use srlg_input::{Contact, Event, Input, InputOptions, LogLevel, LogLine};
 use crate::capsule;
 use crate::error::{InputError as Unreadable, unreadable};
 
-/// Smallest number of contacts in a batch. The last batch may have fewer.
+/// Minimum number of contacts in a batch. The last batch may have fewer.
 const BATCH: usize = 1 << 16;
 
 /// Returns the contacts of files, as an Arrow stream.
@@ -38,7 +38,7 @@ pub(crate) fn read(py: Python<'_>, paths: Vec<PathBuf>, exports: bool) -> PyResu
 
 /// The contacts of files, as an Arrow stream that can be read once.
 ///
-/// Pass it to `polars.DataFrame(contacts)`, `pyarrow.table(contacts)` or `srlg.scan(contacts, ...)`. A loop over it
+/// Pass the object to `polars.DataFrame(contacts)`, `pyarrow.table(contacts)` or `srlg.scan(contacts, ...)`. Iteration
 /// yields batches and needs pyarrow.
 #[pyclass(frozen, module = "srlg")]
 pub(crate) struct Contacts {
@@ -48,20 +48,20 @@ pub(crate) struct Contacts {
 
 #[pymethods]
 impl Contacts {
-    /// Counters of the input so far, as text.
+    /// The counters of the input so far, as text.
     #[getter]
     fn status(&self, py: Python<'_>) -> String {
         py.detach(|| self.input.lock().unwrap_or_else(PoisonError::into_inner).status().to_string())
     }
 
-    /// Returns the contacts as an Arrow stream. The second call raises an error.
+    /// Returns the contacts as an Arrow stream. A second call raises an error.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // A producer may ignore it.
+        drop(requested_schema); // A producer may ignore this argument.
         if self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(Unreadable::new_err(
                 "cannot read the contacts twice: a stream can be read once; call srlg.read again",
@@ -85,7 +85,7 @@ impl Contacts {
     }
 }
 
-/// Returns the columns of contacts.
+/// Returns the schema of the contacts.
 fn schema() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
     let fields = vec![
@@ -106,7 +106,7 @@ fn schema() -> SchemaRef {
 struct Batches {
     input: Arc<Mutex<Input>>,
     schema: SchemaRef,
-    /// An error that came after the contacts of the last batch.
+    /// An error that occurred after the contacts of the last batch were read.
     failure: Option<ArrowError>,
     is_at_end: bool,
 }
@@ -128,7 +128,7 @@ impl Iterator for Batches {
             return None;
         }
         let mut builders = Builders::default();
-        // A warning is logged after the input is unlocked, because logging waits for Python.
+        // Warnings are logged after the input is unlocked, because logging waits for Python.
         let filled = loop {
             match builders.fill(&mut self.input.lock().unwrap_or_else(PoisonError::into_inner)) {
                 Ok(Step::Log(line)) => {
@@ -181,7 +181,7 @@ impl Builders {
         self.count == 0
     }
 
-    /// Reads contacts of `input` until the batch is full, the input ends, or there is a warning to log.
+    /// Reads contacts from `input` until the batch is full, the input ends, or a warning must be logged.
     fn fill(&mut self, input: &mut Input) -> Result<Step, String> {
         while self.count < BATCH {
             match input.next_event().map_err(|error| error.to_string())? {
@@ -255,7 +255,7 @@ fn log(py: Python<'_>, line: &LogLine) -> PyResult<()> {
     logger.call_method1(method, ("%s", &line.text)).map(drop)
 }
 
-/// Returns an error with this text. The stream passes the text on as a C string, which cannot contain a zero byte.
+/// Returns an error with this text. Zero bytes are replaced, because the stream passes the text on as a C string.
 fn failed(text: &str) -> ArrowError {
     ArrowError::ExternalError(text.replace('\0', "\\0").into())
 }

@@ -10,10 +10,10 @@ use srlg::report::{self, FinderFill};
 use crate::capsule;
 use crate::table;
 
-/// Standard errors on each side of an estimate that make a 95 % band.
+/// Number of standard errors between an estimate and each end of the 95 % band.
 pub(crate) const SIGMAS: f64 = 1.96;
 
-/// Number of rows of a report that a notebook shows.
+/// Maximum number of rows that a notebook shows of a report.
 const SHOWN: usize = 50;
 
 /// An estimated number of distinct peers.
@@ -23,7 +23,7 @@ pub(crate) struct Estimate(pub(crate) report::Estimate);
 
 #[pymethods]
 impl Estimate {
-    /// The number of distinct peers. Its meaning depends on `range`.
+    /// The number of distinct peers. The meaning of this number depends on `range`.
     #[getter]
     fn cardinality(&self) -> f64 {
         self.0.cardinality
@@ -35,20 +35,20 @@ impl Estimate {
         self.0.std_error
     }
 
-    /// "within" (an estimate), "clamped-to-zero" (peers cannot be distinguished from noise) or "beyond" (a lower
-    /// bound).
+    /// The kind of the cardinality: "within" (an estimate), "clamped-to-zero" (peers cannot be distinguished from
+    /// noise) or "beyond" (a lower bound).
     #[getter]
     fn range(&self) -> String {
         kebab_case(self.0.range)
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors, by default the lower end of the 95 % band.
+    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors, by default the upper end of the 95 % band.
+    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -109,25 +109,25 @@ impl SuperPoint {
         self.0.std_error
     }
 
-    /// "within" (an estimate) or "beyond" (a lower bound).
+    /// The kind of the cardinality: "within" (an estimate) or "beyond" (a lower bound).
     #[getter]
     fn range(&self) -> String {
         kebab_case(self.0.range)
     }
 
-    /// Up to 64 peers, the most recent contacts first. An IPv6 host has an empty list.
+    /// Up to 64 peers, with the most recent contacts first. For an IPv6 host, the list is empty.
     #[getter]
     fn peers(&self) -> Vec<Peer> {
         self.0.peers.iter().copied().map(Peer).collect()
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors, by default the lower end of the 95 % band.
+    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors, by default the upper end of the 95 % band.
+    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % band.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -143,25 +143,26 @@ impl SuperPoint {
 #[pyclass(frozen, eq, get_all, module = "srlg")]
 #[derive(PartialEq)]
 pub(crate) struct Health {
-    /// Distinct pairs of the window per recorder of the counter. Errors grow with the load.
+    /// The number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
     load: f64,
-    /// Whether 95 % bands hold the true value in 88 to 97 % of cases.
+    /// Whether 95 % bands cover the true value in 88 to 97 % of cases.
     errors_hold: bool,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers.
     miss_probability: f64,
-    /// The same probability for an IPv6 host.
+    /// The probability as in `miss_probability`, but for an IPv6 host.
     miss_probability_v6: Option<f64>,
-    /// The probability of missing such an IPv4 host if all its contacts were in the oldest part of the window.
+    /// The probability of missing an IPv4 host with exactly `threshold` peers if all its contacts were in the oldest
+    /// part of the window.
     burst_miss_probability: f64,
-    /// The same probability for an IPv6 host.
+    /// The probability as in `burst_miss_probability`, but for an IPv6 host.
     burst_miss_probability_v6: Option<f64>,
     /// The number of peers from which 99 % of IPv4 hosts are found.
     found_from: f64,
-    /// The same number for IPv6 hosts.
+    /// The number of peers from which 99 % of IPv6 hosts are found.
     found_from_v6: Option<f64>,
-    /// "crowded", "raised" or "saturated" if there were too many pairs for the finder, otherwise None.
+    /// The overload if there were too many pairs for the finder: "crowded", "raised" or "saturated". None otherwise.
     overload: Option<String>,
 }
 
@@ -196,14 +197,14 @@ impl Health {
     }
 }
 
-/// The super points of the window that ends with one slice, the largest first.
+/// The super points of the window that ends with one slice, with the largest first.
 ///
 /// A report is also an Arrow table: `polars.DataFrame(report)`, `pyarrow.table(report)`, `duckdb.sql("from report")`.
 /// Two reports are equal if they have the same slice and the same contents.
 #[pyclass(frozen, eq, module = "srlg")]
 pub(crate) struct Report {
     report: SliceReport,
-    /// The start of the slice in nanoseconds since the Unix epoch, if timestamps closed it.
+    /// The start of the slice in nanoseconds since the Unix epoch, if the slice was closed by timestamps.
     start_ns: Option<i64>,
 }
 
@@ -227,7 +228,7 @@ impl Report {
         self.report.slice
     }
 
-    /// The start of the slice as a datetime in UTC, if timestamps closed it, otherwise None.
+    /// The start of the slice as a datetime in UTC, or None if the slice was not closed by timestamps.
     #[getter]
     fn start<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.start_ns.map(|start_ns| datetime(py, start_ns)).transpose()
@@ -245,13 +246,13 @@ impl Report {
         Health::from(&self.report.health)
     }
 
-    /// The super points, the largest first.
+    /// The super points, with the largest first.
     #[getter]
     fn super_points(&self) -> Vec<SuperPoint> {
         self.report.super_points.iter().cloned().map(SuperPoint).collect()
     }
 
-    /// Returns one dict per super point. Its keys are the columns of `to_arrow`.
+    /// Returns one dict per super point. The keys are the column names of `to_arrow`.
     fn to_dicts<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let start = self.start(py)?;
         let dict = |point: &srlg::SuperPoint| {
@@ -277,19 +278,19 @@ impl Report {
         self.report.super_points.iter().map(dict).collect()
     }
 
-    /// Returns the super points as a `pyarrow.Table` with one row each.
+    /// Returns the super points as a `pyarrow.Table` with one row per super point.
     fn to_arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("pyarrow")?.call_method1("table", (slf,))
     }
 
-    /// Returns the super points as an Arrow stream of one batch.
+    /// Returns the super points as an Arrow stream with one batch.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema); // A producer may ignore it.
+        drop(requested_schema); // A producer may ignore this argument.
         capsule::export(py, table::reader(&self.report, self.start_ns)?)
     }
 
@@ -329,7 +330,7 @@ impl Report {
     }
 }
 
-/// Converts `ns` nanoseconds since the Unix epoch to a datetime in UTC, in whole microseconds.
+/// Converts `ns` nanoseconds since the Unix epoch to a datetime in UTC with whole microseconds.
 fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
     let module = py.import("datetime")?;
     let utc = module.getattr("timezone")?.getattr("utc")?;
@@ -337,7 +338,7 @@ fn datetime(py: Python<'_>, ns: i64) -> PyResult<Bound<'_, PyAny>> {
     epoch.add(module.getattr("timedelta")?.call1((0, 0, ns.div_euclid(1000)))?)
 }
 
-/// Returns the name of a variant without fields in `kebab-case`.
+/// Returns the name of an enum variant without fields, in `kebab-case`.
 pub(crate) fn kebab_case(variant: impl Debug) -> String {
     let mut name = String::new();
     for letter in format!("{variant:?}").chars() {

@@ -1,7 +1,7 @@
-//! The function `scan`, which returns the reports of an Arrow table by its time column.
+//! The function `scan`, which detects super points in an Arrow table. The time column of the table sets the slices.
 //!
-//! A step reads a block of rows, or feeds rows of the block to the detector until there is a report. A scan therefore
-//! has one block in memory, and the reports of one move of its clock, whatever the size of the table.
+//! A step reads a block of rows, or feeds rows of the block to the detector until there is a report. Whatever the size
+//! of the table, a scan therefore holds only one block in memory, and the reports of one move of its clock.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -33,14 +33,15 @@ const BLOCK: usize = 1 << 12;
 ///
 /// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`,
 /// `source` and `destination` name its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows
-/// should be in order of time. A row that is late by less than the window is counted in its own slice, from the next
-/// report on.
+/// should be in time order. If a row is late by less than the window, it is counted in its own slice, and appears from
+/// the next report on.
 ///
-/// Every host in one of the networks `inside` is counted, by default every host. A slice has the length `slice`, such
-/// as "500ms", "1s" or "5m". Slice n starts n lengths after the Unix epoch. A long silence has no reports.
+/// The hosts in the networks `inside` are counted; by default, all hosts are counted. A slice has the length `slice`,
+/// such as "500ms", "1s" or "5m". Slice n starts n lengths after the Unix epoch. During a long silence, there are no
+/// reports.
 ///
 /// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices.
-/// `progress` shows a progress bar, which needs tqdm. By default, notebooks with tqdm show one.
+/// `progress` shows a progress bar, which needs tqdm. By default, the bar is shown in notebooks with tqdm.
 #[pyfunction]
 #[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
@@ -92,7 +93,7 @@ pub(crate) fn scan(
     Ok(Scan { detector, state: Mutex::new(state), bar })
 }
 
-/// Reads the argument `inside`. A single str is an error, because it would be a list of letters.
+/// Reads the argument `inside`. A single str is an error, because Python would treat it as a list of letters.
 fn networks(inside: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let kind = inside.get_type().name()?;
     let rule = || format!("inside: must be a list of networks as str, got {kind}");
@@ -144,7 +145,7 @@ impl Scan {
         Ok(self.lock()?.rows)
     }
 
-    /// The number of ignored rows, which were late by a whole window or more.
+    /// The number of rows that were ignored because they were late by a whole window or more.
     #[getter]
     fn too_late(&self) -> PyResult<u64> {
         Ok(self.lock()?.slicer.clock().too_late())
@@ -173,7 +174,7 @@ impl Scan {
                 py.detach(|| state.advance(detector))
             };
             if let Err(error) = advanced {
-                // If its detector was busy, a scan continues with the next call.
+                // If the detector was busy, the scan continues with the next call.
                 if !error.is_instance_of::<BusyError>(py) {
                     state.end();
                 }
@@ -197,14 +198,14 @@ impl Scan {
 }
 
 impl State {
-    /// Ends the scan, and drops all unread rows.
+    /// Ends the scan and drops all unread rows.
     fn end(&mut self) {
         self.table = None;
         self.block = Rows::default();
         self.is_finished = true;
     }
 
-    /// Takes a step, which feeds rows of the block, reads another block, or closes the last slice.
+    /// Takes one step: feeds rows of the block, reads another block, or closes the last slice.
     fn advance(&mut self, detector: &Detector) -> PyResult<()> {
         if self.next < self.block.times.len() {
             return self.change(detector, Self::feed);
@@ -222,8 +223,8 @@ impl State {
         Ok(())
     }
 
-    /// Runs `work` with exclusive access to the detector. Fails if another caller has moved its slices, because rows
-    /// would be counted in other slices.
+    /// Runs `work` with exclusive access to the detector. Returns an error if another caller has closed slices of the
+    /// detector, because rows would be counted in the wrong slices.
     fn change(
         &mut self,
         detector: &Detector,
@@ -290,7 +291,7 @@ impl Table {
         }
     }
 
-    /// Returns `structs` as a batch. A row that is null as a whole is an error.
+    /// Returns `structs` as a batch. Returns an error if a whole row is null.
     fn whole(&self, structs: &dyn Array) -> PyResult<RecordBatch> {
         if structs.null_count() > 0 {
             let row = (0..structs.len()).find(|&row| structs.is_null(row)).unwrap_or_default();
@@ -301,7 +302,7 @@ impl Table {
     }
 }
 
-/// A detector whose reports are stored.
+/// A detector that stores its reports in a list.
 struct Reports<'a> {
     detector: &'a mut SlidingDetector,
     reports: &'a mut VecDeque<SliceReport>,
@@ -326,7 +327,7 @@ impl SliceSink for Reports<'_> {
     }
 }
 
-/// Returns the progress bar of `data`, if one is requested. By default, that is in a notebook with tqdm.
+/// Returns the progress bar of `data`, if one is requested. By default, a bar is shown in a notebook with tqdm.
 fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Option<Py<PyAny>>> {
     let py = data.py();
     let is_notebook = py.import("sys")?.getattr("modules")?.contains("ipykernel")?;
@@ -345,7 +346,7 @@ fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Opt
     Ok(Some(module.getattr("tqdm")?.call((), Some(&options))?.unbind()))
 }
 
-/// Reads a duration such as "500ms".
+/// Parses a duration such as "500ms".
 fn length(text: &str) -> PyResult<Duration> {
     let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
     let unit_ns = match unit {

@@ -1,4 +1,4 @@
-"""The pairs of examples/reports.rs, and exact answers."""
+"""The pairs of examples/reports.rs and the exact answers for them."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -23,7 +23,7 @@ def mixed(numbers: numpy.typing.NDArray[numpy.uint64]) -> numpy.typing.NDArray[n
 
 
 def pairs(numbers: range) -> tuple[Words, Words]:
-    """Returns the pairs of these numbers: 64 inside hosts with up to 5,000 peers."""
+    """Returns the pairs with these numbers: 64 inside hosts with up to 5,000 peers."""
     bits = mixed(numpy.arange(numbers.start, numbers.stop, dtype=numpy.uint64))
     host = (bits >> numpy.uint64(32)) % numpy.uint64(64)
     peer = bits % (numpy.uint64(1) + host * numpy.uint64(80))
@@ -59,7 +59,7 @@ def address(word: int) -> str:
 
 
 def assert_close(points: Iterable[srlg.SuperPoint], truth: dict[str, int], threshold: int) -> None:
-    """Compares a report with the truth.
+    """Compares a report with the exact answer.
 
     An error above five standard errors occurs once in two million times. The stated error is relative to the estimate,
     so a host is compared within its own band.

@@ -84,7 +84,7 @@ def test_nothing_is_ingested_of_empty_columns() -> None:
 
 
 def test_huge_arrays_take_no_more_memory_than_a_block() -> None:
-    # A stride of 0 makes many rows from four bytes. As pairs they would take 512 MB.
+    # With a stride of 0, four bytes give many rows. As pairs, the rows would take 512 MB.
     many = numpy.lib.stride_tricks.as_strided(
         numpy.array([HOST], dtype=numpy.uint32), shape=(1 << 26,), strides=(0,)
     )
@@ -147,7 +147,7 @@ def test_other_texts_are_rejected(text: str) -> None:
 
 
 def test_words_of_other_orders_are_rejected() -> None:
-    # numpy writes the order of words as "<" or ">" alone; other libraries may write "!".
+    # For the byte order, numpy writes only "<" or ">". Other libraries may write "!".
     buffers = pytest.importorskip("_testbuffer")
     for form in (">I", ">L", "!I", "!L"):
         column = buffers.ndarray([1, 2], shape=[2], format=form)

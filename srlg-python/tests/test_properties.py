@@ -1,4 +1,4 @@
-"""Tests of properties of any pairs."""
+"""Tests of properties that hold for arbitrary pairs."""
 
 import ipaddress
 import pickle
@@ -60,7 +60,7 @@ def test_a_host_of_any_family_has_its_peers(pairs: list[tuple[Address, Address]]
     one = detector()
     one.ingest([host] * len(pairs), [peer for _, peer in pairs])
     estimate = one.cardinality(host)
-    # Few peers share a recorder. Five standard errors of the estimate and one peer more cover this.
+    # Few peers share a recorder. The bound is five standard errors of the estimate and one peer.
     assert estimate.lower(5) - 1 <= len(peers) <= estimate.upper(5) + 1
 
 
@@ -89,7 +89,7 @@ def test_any_bytes_are_no_state(state: bytes) -> None:
     assert one.snapshot() == before
 
 
-# A few letters make many addresses, and many texts that are almost addresses.
+# Texts of these few characters are often addresses or almost addresses.
 @given(st.text(max_size=20) | st.text("01f:.", max_size=16) | ADDRESSES.map(str))
 def test_any_text_is_an_address_as_it_is_for_ipaddress(text: str) -> None:
     try:

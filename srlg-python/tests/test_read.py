@@ -1,4 +1,4 @@
-"""Tests of contacts from files."""
+"""Tests of reading contacts from files."""
 
 import gzip
 import logging

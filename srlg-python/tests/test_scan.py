@@ -187,7 +187,8 @@ def test_a_long_silence_has_no_reports() -> None:
         {"t": pyarrow.array(times, pyarrow.timestamp("ns")), "src": inside, "dst": opposite}
     )
     reports = list(scan(data))
-    # The window of 10 slices, one slice with a last look at its host, a silent slice, and the last slice.
+    # The reports are for the window of 10 slices, one slice in which the host is estimated once more, a silent slice,
+    # and the last slice.
     assert [report.slice for report in reports] == [*range(12), 10**9]
     assert [len(report.super_points) for report in reports] == [1] * 10 + [0, 0, 0]
 

@@ -25,7 +25,7 @@ def test_threads_ingest_at_once() -> None:
 
 
 def test_python_runs_while_pairs_are_ingested() -> None:
-    # One thread counts while another one ingests. If ingest kept Python attached, the first thread could not count.
+    # One thread counts while another one ingests. If ingesting kept Python attached, the first thread could not count.
     detector = srlg.Detector(device="cpu")
     columns = one_host(2_000_000)
     counted, done = 0, threading.Event()
@@ -47,7 +47,7 @@ def test_python_runs_while_pairs_are_ingested() -> None:
 
 def test_pairs_ingested_during_closes_are_all_counted() -> None:
     # Each pair is ingested once, so a lost pair is missing at the end. A block of 32,768 pairs has 328 peers of each of
-    # the 100 hosts, which is more than five standard errors. The closed slices are at most those of the window.
+    # the 100 hosts, which is more than five standard errors. No more slices are closed than the window has.
     detector = srlg.Detector(threshold=512, window=2000, device="cpu")
     inside, opposite = one_host(600_000)
     inside += numpy.arange(600_000, dtype=numpy.uint32) % numpy.uint32(100)

@@ -1,7 +1,8 @@
-//! Tests with traffic that is chosen for the hashes.
+//! Tests with traffic that is chosen to attack the hash functions.
 //!
-//! Anyone who knows the seed can hide a host. In the paper's scheme they can also frame another host, and make columns
-//! hot with very little traffic. Against HalfSipHash with an unknown seed, the same traffic has no special effect.
+//! Anyone who knows the seed can hide a host. In the paper's scheme, they can also make another host look like a super
+//! point, and make columns hot with very little traffic. Against HalfSipHash with an unknown seed, the same traffic has
+//! no special effect.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::ip;
@@ -13,17 +14,17 @@ use srlg_reference::TaggedModel;
 
 use crate::fixture::{detector, hosts};
 
-/// A host with many peers, and one without peers.
+/// A host with many peers. In contrast, `INNOCENT` is a host without peers.
 const ATTACKER: u32 = 0x0a00_0001;
 const INNOCENT: u32 = 0x0a00_0002;
 
-/// Hashes that the sender of the traffic knows. A public seed helps the sender in every hash family.
+/// Hashes whose seed the sender of the traffic knows. A public seed helps the sender in every hash family.
 const KNOWN: [Hashes; 2] = [
     Hashes { family: HashFamily::Murmur, seed: 0 },
     Hashes { family: HashFamily::HalfSip13, seed: 0 },
 ];
 
-/// Hashes that the sender does not know. The seed is a constant, so that the tests are deterministic.
+/// Hashes whose seed the sender does not know. The seed is a constant, so that the tests are deterministic.
 const UNKNOWN: Hashes = Hashes { family: HashFamily::HalfSip13, seed: 0x1405_0b5e_1bad_5eed };
 
 #[derive(Clone, Copy)]
@@ -50,7 +51,7 @@ fn contacts(mut chosen: impl FnMut(u32) -> bool) -> Vec<IpPair> {
     peers.map(|opposite| IpPair { inside: ATTACKER, opposite }).collect()
 }
 
-/// Asserts that `pairs`, 20,000 contacts of `ATTACKER`, are counted as such.
+/// Asserts that `pairs`, which are 20,000 contacts of `ATTACKER`, are reported with a correct estimate.
 fn assert_counted(config: Config, pairs: &[IpPair]) {
     let (report, _) = report(config, pairs);
     assert_eq!(hosts(&report), [ip(ATTACKER)]);
@@ -58,7 +59,7 @@ fn assert_counted(config: Config, pairs: &[IpPair]) {
     assert_abs_diff_eq!(point.cardinality, 20_000.0, epsilon = 5.0 * point.std_error);
 }
 
-/// A model of the cells that pairs touch, which the sender of the traffic can compute as well.
+/// A model of the cells that pairs touch. A sender who knows the seed can compute it too.
 struct Cells {
     params: Params,
     model: TaggedModel,
@@ -87,7 +88,7 @@ impl Cells {
         Some(place)
     }
 
-    /// Returns a pair of `host` that touches cell number `place`, which is one of its own.
+    /// Returns a pair of `host` that touches cell number `place`. The cell must belong to the host.
     fn pair(&mut self, host: u32, place: u32) -> IpPair {
         let mut pairs = (0xd000_0000..).map(|opposite| IpPair { inside: host, opposite });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
@@ -110,7 +111,7 @@ fn peers_that_nobody_samples_hide_a_host_only_where_the_seed_is_known() {
     }
 }
 
-// 512 of 32,768 positions are all that is left of 20,000 peers.
+// All 20,000 peers share only 512 of 32,768 positions.
 #[test]
 fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     for known in KNOWN {
@@ -146,7 +147,7 @@ fn companions<const ROWS: usize>(
     companions
 }
 
-/// Returns contacts of other hosts, one for each cell of `ATTACKER`, which it touches.
+/// Returns contacts of other hosts. For each cell of `ATTACKER`, one contact touches it.
 fn takers(config: Config) -> Vec<IpPair> {
     let mut cells = Cells::new(config);
     let mut wanted: Vec<u32> = cells.of(ATTACKER);
@@ -165,7 +166,7 @@ fn takers(config: Config) -> Vec<IpPair> {
     takers
 }
 
-// 64 contacts, a slice later, hide a host of 20,000 peers, but not one that was reported before.
+// A slice later, 64 contacts hide a host with 20,000 peers, but not one that was reported before.
 #[test]
 fn others_take_all_cells_of_a_host_only_where_the_seed_is_known() {
     let pairs = contacts(|_| true);
@@ -219,7 +220,8 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
         let (one_row, _) = report(config, &rows[0]);
         assert_eq!(hot_columns(&one_row)[0], 1.0);
         assert_eq!(one_row.candidates, 0, "a single row makes no candidate");
-        // 2000 hosts of one contact make a host without contacts a candidate. Its linear estimator rejects it.
+        // Because of 2000 hosts with one contact each, a host without contacts is a candidate. Its linear estimator
+        // rejects it.
         let (all_rows, _) = report(config, &rows.concat());
         assert!(hot_columns(&all_rows).iter().all(|&hot| hot >= 1.0));
         assert_eq!((all_rows.candidates, all_rows.super_points.len()), (1, 0));
@@ -229,8 +231,8 @@ fn hosts_of_one_column_make_it_hot_only_where_the_seed_is_known() {
     }
 }
 
-/// Returns contacts of 100 hosts, with 75 peers each, that fill the paper's union estimator of `INNOCENT`. The 20 hosts
-/// of a row divide the same 1500 peers among them.
+/// Returns contacts of 100 hosts with 75 peers each, which fill the paper's union estimator of `INNOCENT`. For each
+/// row, 20 hosts divide the same 1500 peers among them.
 fn linear_companions(params: &Params) -> Vec<IpPair> {
     let columns =
         |host| std::array::from_fn(|row| params.counter().rows().unwrap().column(row as u32, host));

@@ -1,4 +1,4 @@
-//! Tests of a close in two steps. Queries between the steps are about the window of the report.
+//! Tests that close a slice in two steps. Queries between the steps refer to the window of the report.
 
 use std::panic::AssertUnwindSafe;
 use std::thread;
@@ -10,8 +10,8 @@ use srlg::{Config, Error, IpPair, SuperPoint};
 use crate::fixture::{contacts, detector};
 use crate::small;
 
-/// Returns pairs of 20 hosts. The first has 40 peers in this slice, the last 420, and half of them are from the slice
-/// before.
+/// Returns pairs of 20 hosts. The first host has 40 peers in this slice and the last one has 420. Half of these peers
+/// also occur in the previous slice.
 fn pairs(slice: u32) -> Vec<IpPair> {
     let of = |inside: u32| {
         (0..40 + inside * 20).map(move |peer| (inside, slice * (20 + inside * 10) + peer))
@@ -22,7 +22,7 @@ fn pairs(slice: u32) -> Vec<IpPair> {
         .collect()
 }
 
-/// Returns windows with epochs of one slice and of two slices, and the paper's scheme.
+/// Returns configurations with epochs of one slice and of two slices, and one with the paper's scheme.
 fn configs() -> [Config; 3] {
     let tagged = Config { threshold: 64, ..Config::default() };
     [tagged, Config { window: 600, ..tagged }, Config { threshold: 64, ..small::paper() }]
@@ -41,7 +41,7 @@ fn answers_are_those_of_the_report_and_of_the_running_slice() {
                 for host in (0..20).map(small::host) {
                     let asked = closing.cardinality_within(host, window);
                     let expected = plain.cardinality_within(host, window);
-                    // The paper's scheme has no IPv6.
+                    // The paper's scheme does not support IPv6.
                     assert_eq!(asked.is_ok(), expected.is_ok());
                     if let (Ok(asked), Ok(expected)) = (asked, expected) {
                         assert_eq!(asked, expected, "{host} in {window}");
@@ -102,7 +102,7 @@ fn a_close_that_does_not_end_changes_nothing() {
     feed.ingest(&pairs(0)).unwrap();
     let before = detector.snapshot().unwrap();
     let closing = detector.begin_close().unwrap();
-    // The feed keeps the pairs for the next slice, which does not come.
+    // The feed keeps these pairs for the next slice, which never starts.
     assert_eq!(feed.try_ingest(&pairs(1)[..500]).unwrap(), 500);
     drop(closing);
     assert_eq!(detector.slice(), 0);
@@ -113,7 +113,7 @@ fn a_close_that_does_not_end_changes_nothing() {
     assert_eq!(detector.close_slice().unwrap(), expected.close_slice().unwrap());
 }
 
-// There are 3,000 peers in slice 0, and 3,000 others in slice 4.
+// The host has 3,000 peers in slice 0 and 3,000 other peers in slice 4.
 #[test]
 fn sample_peers_of_a_shorter_window_were_seen_in_it() {
     let mut detector = detector(Config { threshold: 1000, ..Config::default() });
@@ -147,7 +147,7 @@ fn a_close_of_the_last_slice_fails_and_leaves_detector_and_feeds_as_they_were() 
     assert_eq!(asked[0], asked[1]);
 }
 
-// The loop is the one in the documentation of `advance_to`, for callers with queries.
+// The loop is the same as in the documentation of `advance_to` for callers with queries.
 #[test]
 fn closes_in_a_loop_are_those_of_advancing() {
     // The arrays are small, because there are many closes.
@@ -199,7 +199,7 @@ fn a_feed_without_room_waits_until_the_closing_is_gone() {
     }
 }
 
-// A thread that panics between the steps of a close must not stop the feeds for ever.
+// If a thread panics between the steps of a close, the feeds must not wait forever.
 #[test]
 fn a_closing_that_is_leaked_or_panics_ends_with_the_next_close() {
     let mut detector = detector(configs()[0]);

@@ -1,6 +1,6 @@
-//! Tests of every super point in every window of real traffic, against the exact answer.
+//! Tests that compare every super point in every window of real traffic with the exact answer.
 //!
-//! They read the traces of the folder in SRLG_DATA, and print a message if there is none.
+//! The tests read the traces in the folder that `SRLG_DATA` names. If there are no traces, they print a message.
 
 use approx::abs_diff_eq;
 use srlg_traffic::family::number;
@@ -15,21 +15,22 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, dev_traces};
 
-/// Length of a slice, and configuration of a detector. The threshold is set separately.
+/// The length of a slice and the configuration of a detector, without its threshold.
 struct Cut {
     seconds: u64,
     config: Config,
 }
 
 impl Cut {
-    /// Returns slices of minutes. The arrays are small, because days have thousands of closes.
+    /// Returns a cut with slices of `minutes` minutes. The arrays are small, because days of traffic have thousands of
+    /// closes.
     fn minutes(minutes: u64, window: u32) -> Self {
         let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 15, tags: 64 };
         Self { seconds: 60 * minutes, config: Config { window, scheme, ..Config::default() } }
     }
 }
 
-/// A detector, compared with the exact answer.
+/// A detector that is compared with the exact answer.
 struct Comparison {
     detector: SlidingDetector,
     threshold: f64,
@@ -48,7 +49,7 @@ impl Comparison {
         }
     }
 
-    /// Closes the running slice. Returns whether no candidate was left.
+    /// Closes the running slice. Returns whether the report had no candidates.
     fn close(&mut self, exact: &ExactWindow) -> bool {
         let report = self.detector.close_slice().unwrap();
         for (host, truth) in exact.super_points((self.threshold * 0.9) as u32) {
@@ -77,14 +78,14 @@ impl Comparison {
     }
 }
 
-/// Detectors with several thresholds and the exact answer, slice by slice over the same trace.
+/// Detectors with several thresholds and the exact answer, which process the same trace slice by slice.
 struct Replay {
     exact: ExactWindow,
     comparisons: Vec<Comparison>,
 }
 
 impl Replay {
-    /// Closes the running slice. Returns whether no candidate was left.
+    /// Closes the running slice. Returns whether the report had no candidates.
     fn close(&mut self) -> bool {
         let mut is_silent = true;
         for comparison in &mut self.comparisons {
@@ -142,7 +143,7 @@ fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) 
     compared
 }
 
-/// Returns whether a trace has many thousand windows of a minute. A month takes minutes to test.
+/// Returns whether a trace has many thousands of one-minute windows. The test of a month takes minutes.
 fn is_long(trace: &Path) -> bool {
     trace.to_string_lossy().contains("darpa98")
 }

@@ -21,8 +21,8 @@ fn plan() -> Plan {
     plan
 }
 
-/// Returns an estimate if everything happens in one slice of a window of 300. Every word then has the age 0 and one of
-/// only 109 tags.
+/// Returns an estimate for contacts that all occur in one slice of a window of 300. Every word then has age 0 and one
+/// of only 109 tags.
 fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let config = Config { seed, window: 300, ..plan().config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
@@ -38,7 +38,8 @@ fn own_pairs(seed: u64, peers: impl IntoIterator<Item = u32>) -> Vec<IpPair> {
     peers.into_iter().map(pair).collect()
 }
 
-/// Returns the estimate of a host with `peers` peers, spread over the window, or all in its last slice.
+/// Returns the estimate for a host with `peers` peers. Its contacts are spread over the window, or all in its last
+/// slice.
 fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
     let mut detector = SlidingDetector::new(Config { seed, ..plan().config }, Device::Cpu).unwrap();
     let foreign: Vec<IpPair> = distinct_pairs(seed, 3000, FOREIGN.into()).collect();
@@ -52,8 +53,8 @@ fn trial(seed: u64, peers: u32, spread: bool) -> Estimate {
 }
 
 /// Asserts that the estimates of `trial` are unbiased, and that their errors and intervals are as stated. The bounds
-/// are four standard deviations: sd/sqrt(N) of a mean, 1/sqrt(2N) relative to a root mean square, and sqrt(p(1-p)/N) of
-/// a share p.
+/// are four standard deviations. The standard deviation is sd/sqrt(N) for a mean, 1/sqrt(2N) for a relative root mean
+/// square, and sqrt(p(1-p)/N) for a share p.
 ///
 /// Returns the standard deviation of the estimates.
 fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
@@ -71,7 +72,7 @@ fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
         covered += f64::from(u8::from(is_covered));
     }
     let (mean, deviation) = (sum / trials, (squares / trials).sqrt());
-    // The estimates are unbiased, their errors are as stated, and their intervals contain the true value.
+    // The estimates are unbiased, their errors are as stated, and their intervals cover the true value.
     assert_abs_diff_eq!(mean, 0.0, epsilon = 4.0 * deviation / trials.sqrt());
     let ratio = deviation / (stated / trials).sqrt();
     assert_abs_diff_eq!(ratio, 1.0, epsilon = 4.0 / (2.0 * trials).sqrt());
@@ -84,8 +85,8 @@ fn assert_honest(peers: u32, trial: impl Fn(u64) -> Estimate) -> f64 {
 #[test]
 fn estimates_of_steady_hosts_err_as_planned_are_unbiased_and_their_intervals_hold() {
     let ratio = assert_honest(500, |seed| trial(seed, 500, true)) / plan().std_error;
-    // The bound is four deviations, as above. Nothing was touched before the window, which would have hidden a few more
-    // touches.
+    // The bound is four standard deviations, as above. In this test, nothing was touched before the window. Earlier
+    // touches would hide a few more touches.
     let bound = 4.0 / f64::from(2 * TRIALS).sqrt();
     assert_abs_diff_eq!(ratio, 1.0, epsilon = bound);
 }

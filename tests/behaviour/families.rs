@@ -1,5 +1,5 @@
-//! Tests of IPv4 and IPv6 in one detector. An IPv4 host is the same in every notation, every host counts all its peers
-//! of both families, and the paper's scheme has no IPv6.
+//! Tests of IPv4 and IPv6 in one detector. An IPv4 host is the same host in every notation. All peers of a host count,
+//! whatever their family. The paper's scheme does not support IPv6.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -48,7 +48,8 @@ fn hosts_count_opposite_hosts_of_both_families() {
             assert_abs_diff_eq!(point.cardinality, 3000.0, epsilon = 5.0 * point.std_error);
             let asked = detector.cardinality_within(host, WINDOW - 1).unwrap();
             assert_abs_diff_eq!(asked.cardinality, 3000.0, epsilon = 5.0 * asked.std_error);
-            // One pair in 8 is sampled, and half of them are IPv4. Most of the 64 slots show one of either family.
+            // One pair in 8 is sampled, and half of the sampled pairs are IPv4. Most of the 64 slots show a peer of
+            // either family.
             let is_true = |peer: &srlg::report::SamplePeer| (0..1500).any(|it| v4(it) == peer.host);
             assert!(point.peers.iter().all(is_true), "{:?}", point.peers);
             assert_eq!(point.peers.len() > 10, host == V4, "{:?}", point.peers);
@@ -73,7 +74,7 @@ fn hashes_of_anything_count_as_opposite_hosts_and_are_not_shown() {
     }
 }
 
-// For a θ below 64, every pair is sampled. A single contact would fill one cell in 64 and show an arbitrary address.
+// With a θ below 64, every pair is sampled. A single contact would fill one cell in 64 and show an arbitrary address.
 #[test]
 fn peers_of_ipv4_hosts_are_true_ones_of_ipv4() {
     for (threshold, hash) in [8, 40, 256, 4096]
@@ -119,7 +120,7 @@ fn ipv6_host_is_found_counted_and_forgotten_after_its_window() {
     }
 }
 
-// Later its cells belong to a crowd. The host is reported because it was reported before.
+// Later, the cells of the host belong to a crowd. The host is still reported, because it was reported before.
 #[test]
 fn super_points_of_both_families_are_kept_and_travel_with_snapshots() {
     let mut first = detector(Config { scheme: with_cells(12), ..config() });
@@ -163,8 +164,8 @@ fn queries_of_a_mapped_address_are_those_of_the_ipv4_host() {
     assert_eq!(detector.sample_peers(mapped).unwrap(), peers);
 }
 
-// 100 hosts of each family have all cells that a host may have, and a quarter of all hosts is accepted. By chance 25 ±
-// 3.1 of these are IPv6. Less than 8 or more than 42 occur once in 10^8 seeds.
+// 100 hosts of each family have the maximum number of cells, and a quarter of all hosts is accepted. The expected
+// number of accepted IPv6 hosts is 25 ± 3.1. Fewer than 8 or more than 42 occur with one seed in 10^8.
 #[test]
 fn the_limit_of_candidates_takes_hosts_of_both_families_alike() {
     let scheme = Scheme::Tagged { cell_bits: 24, lines: 400_000, tags: 64 };
@@ -207,7 +208,7 @@ fn assert_refused(came: &Result<(), Error>) {
     assert!(matches!(came, Err(Error::Ip6InPaper)), "{came:?}");
 }
 
-/// Asserts that `detector` accepts an empty list of IPv6 pairs in all ways.
+/// Asserts that `detector` accepts an empty list of IPv6 pairs in all ways of ingesting.
 fn take_none_of_ipv6(detector: &SlidingDetector, feed: &mut Feed) {
     let none: [Ip6Pair; 0] = [];
     detector.ingest(&none).unwrap();
@@ -223,7 +224,7 @@ fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
     let (mut asked, mut plain) = (detector(small::paper()), detector(small::paper()));
     let pairs: Vec<IpPair> = (0..300).map(|opposite| IpPair { inside: 7, opposite }).collect();
     let v6 = contacts(V6, 300);
-    // One pair of each family.
+    // The batch has one pair of each family.
     let mut batch = PairBatch::new();
     batch.extend([(V4, v4(1)), (V6, v4(1))]);
     let mut feed = asked.feed(1000).unwrap();
@@ -249,7 +250,7 @@ fn the_paper_s_scheme_refuses_pairs_of_ipv6_and_goes_on() {
         plain.ingest(&pairs).unwrap();
         assert!(asked.snapshot().unwrap() == plain.snapshot().unwrap());
         let expected = plain.close_slice().unwrap();
-        // While slices close, the feed buffers pairs, but none that could never be ingested.
+        // While slices close, the feed buffers pairs, but rejects pairs that could never be ingested.
         let during = |report: SliceReport| {
             assert_eq!(report, expected);
             assert_refused(&feed.ingest(&v6));

@@ -1,4 +1,4 @@
-//! Tests that pairs of both types count equally in all ways of ingest, in any mixture.
+//! Tests that pairs of both types are counted equally, in all ways of ingesting and in any mixture.
 
 use proptest::prelude::*;
 use srlg::config::HashFamily;
@@ -15,7 +15,7 @@ enum Way {
     Late(u32),
     Pinned,
     Feed,
-    /// Through a feed, while a slice is being closed.
+    /// Ingested through a feed while a slice is being closed.
     FeedMeanwhile,
 }
 
@@ -62,7 +62,7 @@ fn pinned<P: srlg::ingest::Pair>(detector: &SlidingDetector, pairs: &[P]) {
     detector.ingest_pinned(&pinned).unwrap();
 }
 
-/// Closes a slice of both detectors. Pairs that arrive meanwhile belong to the next slice.
+/// Closes a slice of both detectors. Pairs that `meanwhile` ingests belong to the next slice.
 fn close(tested: &mut SlidingDetector, one: &mut SlidingDetector, mut meanwhile: impl FnMut()) {
     let (slice, expected) = (one.slice() + 1, one.close_slice().unwrap());
     let check = |report| {
@@ -75,7 +75,7 @@ fn close(tested: &mut SlidingDetector, one: &mut SlidingDetector, mut meanwhile:
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    // The other detector ingests all pairs one by one, in the longer form.
+    // The reference detector ingests all pairs one by one, in the longer form.
     #[test]
     fn pairs_of_both_types_count_alike_by_all_ways(
         slices in prop::collection::vec(ways(), 1..5),

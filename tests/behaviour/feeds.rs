@@ -1,4 +1,5 @@
-//! Tests of feeds that know the slice of their pairs. Pairs must land in that slice, whatever closes meanwhile.
+//! Tests of feeds that state the slice of their pairs. Pairs must be counted in that slice, even if slices close at the
+//! same time.
 
 mod in_turn;
 
@@ -32,7 +33,7 @@ fn long(pairs: &[IpPair]) -> Vec<Ip6Pair> {
         .collect()
 }
 
-/// Returns windows with epochs of one slice and of two slices, and the paper's scheme.
+/// Returns configurations with epochs of one slice and of two slices, and one with the paper's scheme.
 fn configs() -> [Config; 3] {
     [small::tagged(), Config { window: 600, ..small::tagged() }, small::paper()]
 }
@@ -66,7 +67,7 @@ fn during_a_close_the_next_slice_counts_as_running_and_pairs_keep_theirs() {
             }
             Err(Error::DetectorDropped)
         };
-        // Time stops at the first report.
+        // If the callback fails, time stops at the first report.
         assert!(fed.advance_to(1503, during).is_err());
         let oldest = Arrival::Late { slices: config.window - 1 };
         let expected = [
@@ -78,7 +79,7 @@ fn during_a_close_the_next_slice_counts_as_running_and_pairs_keep_theirs() {
         ];
         assert_eq!(at, expected);
         one.close_slice().unwrap();
-        // Pairs of a slice that did not come belong to the running slice.
+        // Pairs of a slice that never started belong to the running slice.
         for (pairs, slice) in [(pairs(1503, 100), 1501), (pairs(1500, 100), 1500)] {
             one.ingest_late(&pairs, (1501 - slice) as u32).unwrap();
         }
@@ -147,7 +148,7 @@ fn a_batch_of_both_types_goes_to_its_slice() {
     assert!(fed.snapshot().unwrap() == one.snapshot().unwrap());
 }
 
-/// Ingests pairs of slices around the running one. Returns the pairs with their slices.
+/// Ingests pairs of slices close to the running one. Returns the pairs with their slices.
 fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     let mut given = Vec::new();
     for call in 0..2_000 {
@@ -163,7 +164,8 @@ fn receive(mut feed: Feed, number: u32) -> Vec<(u64, Vec<IpPair>)> {
     given
 }
 
-// In the end each pair is in its slice, whenever it arrived. No host is reported, because reported hosts would be kept.
+// At the end, each pair is in its slice, whenever it arrived. The test avoids reports of hosts, because reported hosts
+// would be kept.
 #[test]
 fn pairs_that_threads_feed_beside_closes_land_in_their_slices() {
     let scheme = Scheme::Tagged { cell_bits: 14, lines: 4096, tags: 64 };

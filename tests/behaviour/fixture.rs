@@ -1,4 +1,4 @@
-//! Detectors for tests, and queries of reports.
+//! Detectors and other helpers for tests.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -11,7 +11,7 @@ pub(crate) fn detector(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-/// Detectors for consecutive cases, because creating a detector takes longer than using it.
+/// Detectors that consecutive test cases reuse, because creating a detector takes longer than using it.
 pub(crate) struct Detectors<const N: usize> {
     all: [SlidingDetector; N],
     untouched: Snapshot,
@@ -37,7 +37,7 @@ pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
     }
 }
 
-/// Returns pairs of `host` with the peers of these numbers.
+/// Returns the pairs of `host` with `peers`, given by number.
 pub(crate) fn contacts(host: Ipv4Addr, peers: Range<u32>) -> Vec<IpPair> {
     peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
 }

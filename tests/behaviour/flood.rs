@@ -1,6 +1,6 @@
-//! Tests of a flood of hosts with one contact each, the traffic that fills cells fastest. Cells, lines and pairs are a
-//! 64th of 20 million and 60 million pairs per window in the default's sizes, which have 2^18 cells. The sender does
-//! not know the hashes.
+//! Tests of a flood of hosts with one contact each, which is the traffic that fills cells fastest. The traffic
+//! represents 20 million and 60 million pairs per window with the default sizes, which have 2^18 cells. The numbers of
+//! cells, lines and pairs are divided by 64. The sender does not know the seed of the hashes.
 
 use srlg::config::{HashFamily, Scheme};
 use srlg::report::Overload;
@@ -9,7 +9,7 @@ use srlg_traffic::family::number;
 use srlg_traffic::synthetic::mix;
 
 const WINDOW: u32 = 30;
-/// Number of hosts in addition to the flood, and number of their contacts.
+/// Number of hosts in addition to the flood.
 const HOSTS: u32 = 60;
 const CONTACTS: u32 = 2500;
 
@@ -36,7 +36,7 @@ fn pairs(slice: u32, flood: u32) -> Vec<IpPair> {
     hosts.chain((0..flood / WINDOW).map(one)).collect()
 }
 
-/// Returns the reports of two windows. All but the last of the first window are skipped.
+/// Returns the reports of two windows. From the first window, only the last report is returned.
 fn reports(flood: u32) -> Vec<SliceReport> {
     let mut detector = SlidingDetector::new(config(), Device::Cpu).unwrap();
     let mut reports = Vec::new();
@@ -51,13 +51,14 @@ fn reports(flood: u32) -> Vec<SliceReport> {
     reports
 }
 
-/// Returns how many hosts in addition to the flood are missing in a report, and how many others it has.
+/// Returns how many of the additional hosts are missing in a report, and how many other hosts it contains.
 fn errors(report: &SliceReport) -> (u32, usize) {
     let found = report.super_points.iter().filter(|point| number(point.host) < HOSTS).count();
     (HOSTS - found as u32, report.super_points.len() - found)
 }
 
-// With 20 million pairs, the finder finds 99 % of hosts of less than half this size, and therefore all of these.
+// With 20 million pairs, the finder finds 99 % of hosts of less than half this size. It therefore finds all hosts of
+// this size.
 #[test]
 fn a_flood_of_20_million_pairs_hides_no_host() {
     let reports = reports(20_000_000 / 64);
@@ -67,7 +68,7 @@ fn a_flood_of_20_million_pairs_hides_no_host() {
     }
 }
 
-// With 60 million pairs, hosts of θ are missed, which the report states. Hosts of 2.5 θ are found.
+// With 60 million pairs, hosts with θ peers are missed, which the report states. Hosts with 2.5 θ peers are found.
 #[test]
 fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told() {
     let reports = reports(60_000_000 / 64);
@@ -75,8 +76,8 @@ fn a_flood_of_60_million_pairs_is_told_and_hides_hosts_no_more_than_it_is_told()
     assert_eq!(first.health.finder.overload, Some(Overload::Crowded));
     assert!((0.01..0.2).contains(&first.health.finder.miss_probability), "{:?}", first.health);
     assert!(first.health.finder.found_from < f64::from(CONTACTS), "{:?}", first.health);
-    // At most 1 % of hosts of this size are missed. Four of 60 would be beyond five standard deviations.
+    // At most 1 % of hosts of this size are missed. Four of 60 would exceed five standard deviations.
     assert!(errors(first).0 <= 3, "{:?}", errors(first));
-    // Found hosts stay, and missed hosts are found later, because contacts come in new slots.
+    // Found hosts stay candidates. Missed hosts are found later, because their contacts touch new slots.
     assert!(reports[5..].iter().all(|report| errors(report).0 <= errors(first).0));
 }

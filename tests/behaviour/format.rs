@@ -1,4 +1,4 @@
-//! Tests that every later version reads bytes of version 2. docs/format.md describes them.
+//! Tests that every later version reads bytes of format version 2, which docs/format.md describes.
 
 mod golden;
 
@@ -29,8 +29,8 @@ fn files_of_version_2_hold_what_equal_detectors_hold() {
     }
 }
 
-/// Writes missing golden files: `cargo test --test behaviour format -- --ignored`. An existing file stays, because it
-/// defines version 2.
+/// Writes missing golden files. Run it with `cargo test --test behaviour format -- --ignored`. An existing file is not
+/// changed, because it defines version 2.
 #[test]
 #[ignore = "writes the files that the other tests read"]
 fn write_golden_files() {
@@ -45,14 +45,14 @@ fn number(bytes: &[u8], offset: usize, len: usize) -> u64 {
     (0..len).rev().fold(0, |sum, byte| sum << 8 | u64::from(bytes[offset + byte]))
 }
 
-/// Returns the CRC-32 of Ethernet, computed bit by bit.
+/// Returns the CRC-32 checksum with Ethernet's polynomial, computed bit by bit.
 fn crc(bytes: &[u8]) -> u64 {
     let step = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), step);
     (!bytes.iter().fold(u32::MAX, byte)).into()
 }
 
-// The offsets are those of docs/format.md.
+// The offsets come from docs/format.md.
 #[test]
 fn headers_are_as_they_are_documented() {
     assert_eq!(crc(b"123456789"), 0xcbf4_3926, "the check value of CRC-32");
@@ -113,7 +113,8 @@ fn other_versions_are_told_apart_from_a_damaged_number() {
     }
 }
 
-/// Returns the recorders of a section with their words, and the bytes after it, as described in docs/format.md.
+/// Returns the recorders of a section with their words, and the bytes after the section, as described in
+/// docs/format.md.
 fn section(bytes: &[u8]) -> (Vec<(u64, u64)>, &[u8]) {
     let of = |offset, len| number(bytes, offset, len);
     let (n, first, p) = (of(0, 4) as usize, of(4, 4), of(8, 4) as usize);
@@ -150,7 +151,7 @@ fn hosts(bytes: &[u8]) -> Vec<Ipv6Addr> {
     bytes[4..].chunks(16).map(host).collect()
 }
 
-/// Returns the super points in the last report of the detector of a file, in ascending order.
+/// Returns the super points in the last report of the detector that a golden file contains, in ascending order.
 fn reported_hosts(name: &str) -> Vec<Ipv6Addr> {
     if !name.ends_with("reported") {
         return Vec::new();
@@ -185,7 +186,7 @@ fn bodies_are_as_they_are_documented() {
             }
             layouts[usize::from(body[16])] += rough.len();
             layouts[usize::from(rest[16])] += linear.len();
-            // Slices 2 to 6 were touched, and a delta has the last ones.
+            // Slices 2 to 6 were touched, and a delta contains the last ones.
             let rough: Vec<u64> =
                 rough.iter().map(|&(_, word)| word / params.finder().age_step()).collect();
             let least = detector.slice() - 6;

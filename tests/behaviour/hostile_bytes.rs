@@ -1,5 +1,5 @@
 //! Tests that read arbitrary bytes as a snapshot or a delta and merge them. The result must be an error or the encoded
-//! state, within the memory that docs/format.md states.
+//! state, and memory must stay below the bound in docs/format.md.
 
 use proptest::prelude::*;
 use srlg::config::MOST_CANDIDATES;
@@ -10,7 +10,7 @@ use crate::small;
 
 fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     let config = if is_tagged { small::tagged() } else { small::paper() };
-    // The limit is small, so that the hosts of a report are a small part of the allowed memory.
+    // The candidate limit is small, so that the hosts of a report take only a small part of the allowed memory.
     let config = Config { candidate_limit: 100, ..config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     let pairs: Vec<IpPair> =
@@ -23,7 +23,7 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
 #[derive(Clone, Debug)]
 enum Damage {
     Set(prop::sample::Index, u8),
-    /// Overwrites a number of some bytes, at a place that has numbers.
+    /// Overwrites a number of this many bytes, at an offset that contains numbers.
     Number(usize, u64, usize),
     Cut(prop::sample::Index),
     Repeat(prop::sample::Index),
@@ -70,7 +70,7 @@ pub(crate) fn fix_up(bytes: &mut [u8]) {
     }
 }
 
-/// Puts a changed body into an envelope that is correct.
+/// Changes the body and wraps it in a valid envelope.
 pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let compress = |body: &mut Vec<u8>| {
         change(body);
@@ -79,7 +79,7 @@ pub(crate) fn with_body(bytes: &[u8], start: usize, change: impl FnOnce(&mut Vec
     with_frame(bytes, start, compress)
 }
 
-/// Puts the frame that `compress` makes of the body into an envelope that is correct. It may change the body.
+/// Compresses the body with `compress`, which may change it, and wraps the frame in a valid envelope.
 fn with_frame(
     bytes: &[u8],
     start: usize,
@@ -96,7 +96,7 @@ fn with_frame(
     forged
 }
 
-/// Returns the largest memory that docs/format.md allows, without the words and the attachment of a snapshot.
+/// Returns the maximum memory that docs/format.md allows, without the words and the attachment of a snapshot.
 fn most(detector: &SlidingDetector) -> u64 {
     let params = detector.params();
     let [rough, linear] = params.arrays().map(|shape| shape.recorders as u64);
@@ -108,7 +108,8 @@ fn word_bytes(detector: &SlidingDetector) -> u64 {
     params.recorder_bytes() as u64
 }
 
-/// Reads `bytes` as a delta and as a snapshot, and merges and restores the result. Returns whether either is valid.
+/// Reads `bytes` as a delta and as a snapshot. Merges or restores the result if it is valid. Returns whether either is
+/// valid.
 fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     let (params, most) = (*detector.params(), most(detector));
     let mut said = false;
@@ -124,8 +125,8 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
         assert!(allocated.bytes_total < 64 << 10);
         assert!(delta.into_parts(200).is_ok_and(|parts| !parts.is_empty()));
     }
-    // Each host of a report takes 16 bytes of the body, and 4 in a list.
-    let kept = 4 + (16 + 4) * u64::from(MOST_CANDIDATES);
+    // Each host of a report takes 16 bytes in the body and up to 17 in memory.
+    let kept = 4 + (16 + 17) * u64::from(MOST_CANDIDATES);
     let most = most + word_bytes(detector) + bytes.len() as u64 + kept;
     let mut snapshot = None;
     let read = || snapshot = Some(Snapshot::from_bytes(bytes, &params));
@@ -144,7 +145,7 @@ fn take(detector: &mut SlidingDetector, bytes: &[u8]) -> bool {
     said
 }
 
-/// Returns the bytes of a delta and of a snapshot, with the start of their frames.
+/// Returns the bytes of a delta and of a snapshot, each with the offset of its frame.
 fn originals(is_tagged: bool, contacts: u32) -> [(Vec<u8>, usize); 2] {
     let mut detector = filled(is_tagged, contacts);
     let delta = detector.delta(1).unwrap();
@@ -206,7 +207,7 @@ fn detector_that_is_restored_at_the_end_of_time_stays_there() {
     assert_eq!(detector.slice(), u64::MAX);
 }
 
-// Decoders of zstd treat several frames differently.
+// Decoders of zstd differ in how they treat several frames.
 #[test]
 fn body_of_two_frames_is_refused() {
     let mut detector = filled(true, 10);
@@ -233,7 +234,7 @@ fn bombs_are_refused_before_memory_is_asked_for() {
             fix_up(&mut bomb);
             assert!(!take(&mut detector, &bomb));
         }
-        // 64 MiB of zeros compress to a few kilobytes, and the written length is wrong.
+        // 64 MiB of zeros compress to a few kilobytes, and the length in the header is wrong.
         let mut bomb = with_body(&bytes, start, |body| *body = vec![0; 64 << 20]);
         assert!(bomb.len() < 16 << 10);
         assert!(!take(&mut detector, &bomb));

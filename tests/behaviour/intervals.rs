@@ -1,5 +1,5 @@
-//! Tests that stated intervals are correct up to the load at which reports say so, whenever a host had its contacts.
-//! Beyond this load, lower bounds are correct.
+//! Tests that stated intervals are correct up to the maximum load for which reports state them, whenever a host had its
+//! contacts. Above this load, the lower bounds are still correct.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::AddAssign;
@@ -14,7 +14,7 @@ const LINES: u32 = 3_200;
 const RECORDERS: f64 = 102_400.0;
 const TRIALS: u64 = 8;
 
-/// Numbers of peers of a host, and the number of such hosts in a trial.
+/// Numbers of peers, each with the number of hosts that have them in a trial.
 const HOSTS: [(u32, u32); 3] = [(100, 50), (400, 50), (2_000, 10)];
 
 /// Times of the contacts of a host.
@@ -42,7 +42,7 @@ impl Contacts {
     }
 }
 
-/// Positions of the true value in a number of 95 % intervals.
+/// Positions of true values relative to 95 % intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct IntervalCounts {
     /// Number of true values below their intervals.
@@ -60,8 +60,8 @@ impl AddAssign for IntervalCounts {
     }
 }
 
-/// Fills a window with `load` pairs per recorder, after one without the hosts. Counts the intervals of each size of
-/// hosts.
+/// Fills a window with `load` pairs per recorder, after a window without the hosts. Returns the interval counts for
+/// each size of hosts.
 fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOSTS.len()] {
     let own: u32 = HOSTS.iter().map(|(peers, hosts)| peers * hosts).sum();
     let mut counts = [IntervalCounts::default(); HOSTS.len()];
@@ -89,12 +89,12 @@ fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOS
     counts
 }
 
-/// Returns the address of a host with this number of peers.
+/// Returns the address of host `number` with `peers` peers.
 fn host(peers: u32, number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(peers << 16 | number)
 }
 
-/// Returns the contacts of all hosts in the current slice.
+/// Returns the contacts that all hosts have in the current slice.
 fn own_pairs(seed: u64, is_now: impl Fn(u32) -> bool) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     for (peers, hosts) in HOSTS {
@@ -122,8 +122,8 @@ fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len
     }
 }
 
-/// Calls `assert` with the intervals of each size of hosts. It is called for each window and kind of contacts, then
-/// pooled over windows, and then pooled over contacts. Prints the shares.
+/// Calls `assert` with the interval counts for each size of hosts. The counts are passed for each window and kind of
+/// contacts, then summed over windows, and finally summed over contacts. Prints the shares.
 fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
     let judge = |counts: [IntervalCounts; HOSTS.len()], what: &str| {
         for (counts, (peers, _)) in counts.into_iter().zip(HOSTS) {
@@ -146,7 +146,7 @@ fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
         judge(of_contacts, &format!("{contacts:?}"));
         add(&mut all, of_contacts);
     }
-    // With fewer intervals, 97 % could not be distinguished from all.
+    // With fewer intervals, a share of 97 % could not be distinguished from 100 %.
     assert!(all.iter().all(|counts| counts.all >= 1_600.0));
     judge(all, "all contacts");
 }
@@ -157,7 +157,7 @@ fn add(sums: &mut [IntervalCounts; HOSTS.len()], counts: [IntervalCounts; HOSTS.
     }
 }
 
-/// Returns four deviations of a share `p` of `all`.
+/// Returns four standard deviations of a share `p` of `all`.
 fn noise(p: f64, all: f64) -> f64 {
     4.0 * (p * (1.0 - p) / all).sqrt()
 }
@@ -171,7 +171,7 @@ fn intervals_hold_the_truth_in_88_to_97_percent_up_to_three_pairs_per_recorder()
     });
 }
 
-// Upper bounds are not correct at this load. docs/tagged-recorders.md has the shares that this test prints.
+// Upper bounds are not correct at this load. docs/tagged-recorders.md contains the shares that this test prints.
 #[test]
 fn lower_bounds_hold_up_to_five_pairs_per_recorder() {
     for_each_size(4.95, |IntervalCounts { below, all, .. }, what| {

@@ -1,4 +1,4 @@
-//! Tests that super points of the last report stay candidates, so that hosts in crowded cells are still reported.
+//! Tests that the super points of the last report stay candidates, so that hosts in crowded cells are still reported.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -24,7 +24,7 @@ fn crowd(slice: u64) -> Vec<IpPair> {
     distinct_pairs(slice, 50_000, 100_000).collect()
 }
 
-// All contacts of the host are in slice 0. Later the crowd takes its cells, but its recorders of the counter stay.
+// All contacts of the host are in slice 0. Later, the crowd takes its cells, but its recorders in the counter stay.
 #[test]
 fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
     let (mut reports_always, mut never_reported) = (detector(config()), detector(config()));
@@ -47,7 +47,7 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
             "slice {slice}: {:?}",
             hosts(&report)
         );
-        // The cells alone forget it once all of them were touched again.
+        // Without a report, the host is forgotten once all its cells have been touched by others.
         assert_eq!(hosts(&forgetful) == [IpAddr::from(HOST)], slice == 0, "slice {slice}");
         assert_eq!(report.health, forgetful.health);
         if slice > 1 {
@@ -58,7 +58,7 @@ fn super_point_of_a_flash_crowd_is_reported_on_when_its_cells_are_gone() {
             let point = &report.super_points[0];
             assert_eq!((point.cardinality, point.range), (asked.cardinality, asked.range));
         }
-        // The host is estimated once more after it has left.
+        // The host is estimated once more after it has left the window.
         let kept = usize::from((1..=WINDOW.into()).contains(&slice));
         assert_eq!(report.candidates, forgetful.candidates + kept, "slice {slice}");
         never_reported.skip_to(slice + 1).unwrap();
@@ -74,7 +74,7 @@ fn reported(host: Ipv4Addr) -> SlidingDetector {
     detector
 }
 
-// A delta has touched recorders, and a node that follows another one reports by itself.
+// A delta contains only touched recorders, because a node that follows another one makes its own reports.
 #[test]
 fn kept_hosts_do_not_travel_with_deltas() {
     let (mut first, mut follower) = (reported(HOST), detector(config()));
@@ -95,7 +95,7 @@ fn merges_unite_kept_hosts_in_any_order() {
     left.merge_snapshot(&of_right).unwrap();
     right.merge_snapshot(&of_left).unwrap();
     assert!(left.snapshot().unwrap() == right.snapshot().unwrap());
-    right.merge_snapshot(&of_left).unwrap(); // twice: idempotent
+    right.merge_snapshot(&of_left).unwrap(); // Merging is idempotent.
     assert!(left.snapshot().unwrap() == right.snapshot().unwrap());
     let report = left.close_slice().unwrap();
     assert_eq!(report, right.close_slice().unwrap());
@@ -104,7 +104,7 @@ fn merges_unite_kept_hosts_in_any_order() {
     assert_eq!(found, [HOST, other].map(IpAddr::from));
 }
 
-// Four nodes keep three hosts each, but at most three of all are kept.
+// Four nodes keep three hosts each. After the merge, at most three hosts are kept.
 #[test]
 fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
     let config = Config { candidate_limit: 3, ..small::tagged() };
@@ -134,13 +134,13 @@ fn of_more_hosts_than_the_limit_the_same_stay_in_any_order() {
     all.restore(&merged([0, 1, 0, 1])).unwrap();
     all.merge_snapshot(&of_two.snapshot().unwrap()).unwrap();
     assert!(all.snapshot().unwrap() == expected, "however they are grouped");
-    // Kept hosts are added to the candidates of the finder, up to the limit.
+    // Kept hosts are added to the candidates of the finder, and their number is limited too.
     assert!((3..=6).contains(&all.close_slice().unwrap().candidates));
 }
 
-/// Returns the bytes of a snapshot with these bytes after both sections.
+/// Returns the bytes of a snapshot in which `kept` replaces the bytes after both sections.
 fn with_kept(snapshot: &[u8], kept: &[u8]) -> Vec<u8> {
-    // Two hosts are kept.
+    // The original snapshot contains two kept hosts.
     with_body(snapshot, 140, |body| {
         body.truncate(body.len() - 4 - 2 * 16);
         body.extend_from_slice(kept);
@@ -170,7 +170,8 @@ fn bytes_with_bad_kept_hosts_are_refused() {
     for good in [list(0, &[]), list(1, &[two]), list(3, &[one, two, three])] {
         assert!(read(&good).unwrap() != expected);
     }
-    // Another detector may have kept more hosts than the limit of this one, which keeps only as many as its own limit.
+    // Another detector may have kept more hosts than this one accepts. This detector keeps only as many as its own
+    // limit allows.
     let many = read(&list(4, &[mapped(0), one, two, three])).unwrap();
     let mut fewer = self::detector(config);
     fewer.restore(&many).unwrap();
@@ -199,8 +200,8 @@ fn bytes_with_bad_kept_hosts_are_refused() {
     insta::assert_debug_snapshot!((cut, miscounted, unsorted));
 }
 
-// A body of the tagged scheme may have IPv6 hosts. A body of the paper's scheme must not, because none of its pairs has
-// them.
+// A body of the tagged scheme may contain IPv6 hosts. A body of the paper's scheme must not, because this scheme does
+// not support IPv6.
 #[test]
 fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     let mut detector = detector(small::paper());
@@ -218,8 +219,8 @@ fn kept_hosts_of_ipv6_are_refused_in_the_paper_s_scheme() {
     }
 }
 
-// A crowd gathers within seconds, and later traffic takes its cells. The sizes are a 64th of 2^18 cells, as with 64
-// million pairs per window.
+// A crowd gathers within seconds, and later traffic takes its cells. The test represents 64 million pairs per window
+// with 2^18 cells. All sizes are divided by 64.
 #[test]
 fn reports_of_every_slice_find_what_crowded_cells_alone_lose() {
     let config = Config { scheme: with_cells(12), ..Config::default() };
@@ -231,7 +232,7 @@ fn reports_of_every_slice_find_what_crowded_cells_alone_lose() {
         silent.ingest(&packets).unwrap();
         let report = reporting.close_slice().unwrap();
         if slice >= config.window && slice % 10 == 0 {
-            // The same recorders without an earlier report.
+            // The second detector has the same recorders, but no earlier report.
             alone.restore(&silent.snapshot().unwrap()).unwrap();
             let reports = [report, alone.close_slice().unwrap()];
             let [found, by_cells] = reports.map(|it| HashSet::<_>::from_iter(hosts(&it)));
@@ -243,5 +244,5 @@ fn reports_of_every_slice_find_what_crowded_cells_alone_lose() {
     }
     assert!(all > 300, "{all}");
     assert!(lost_by_cells * 10 > all, "{lost_by_cells} of {all}");
-    assert_eq!(lost_by_reports, 0, "whatever the cells show is reported as well");
+    assert_eq!(lost_by_reports, 0, "all hosts that the cells show are also reported");
 }

@@ -1,4 +1,5 @@
-//! Tests of the behaviour of a detector on the CPU. There is a file per promise, and the names of tests are sentences.
+//! Tests of the behaviour of a detector on the CPU. Each file tests one guarantee, and the names of tests are
+//! sentences.
 
 mod adversary;
 mod closing;

@@ -1,5 +1,5 @@
-//! Tests that many nodes give one answer. Merged in any order, they have the bits of one node that saw everything, with
-//! hosts of both families.
+//! Tests that nodes merged in any order equal one node that saw everything, bit for bit. The hosts are of both
+//! families.
 
 use std::cell::RefCell;
 
@@ -14,12 +14,11 @@ use crate::small::{host, ingest_any, tagged};
 
 const NODES: usize = 3;
 
-/// A contact, the node that sees it, the number of slices that it is late, and whether to use the shorter form if
-/// possible.
+/// A contact, the node that sees it, its delay in slices, and whether to use the shorter form if possible.
 type Contact = (Ip6Pair, usize, u32, bool);
 
-/// Returns the contacts per slice. Many hosts share cells, some have many peers, and all have the same ages, which
-/// makes ties.
+/// Generates the contacts of each slice. Many hosts share cells and some have many peers. All contacts of a slice have
+/// the same age, which causes ties.
 fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let pair = prop_oneof![(0u32..40, 0u32..400), (0u32..4, 0u32..400)];
     let pair = pair.prop_map(|(inside, opposite)| Ip6Pair::new(host(inside), host(opposite)));
@@ -28,7 +27,8 @@ fn seen_by_nodes() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     prop::collection::vec(prop::collection::vec(contact, 0..200), 1..14)
 }
 
-/// Lets the single detector ingest all contacts, and each node its own. If required, the nodes report.
+/// Ingests all contacts into the single detector `one`, and the contacts of each node into that node. If `nodes_report`
+/// is set, the nodes make reports.
 fn see(
     one: &mut SlidingDetector,
     nodes: &mut [SlidingDetector; NODES],
@@ -75,13 +75,13 @@ proptest! {
             let first = &mut nodes[order[0]];
             first.merge_snapshot(&Snapshot::from_bytes(&bytes, one.params()).unwrap()).unwrap();
             first.merge_snapshot(&snapshots[order[2]]).unwrap();
-            first.merge_snapshot(&snapshots[again]).unwrap(); // twice: idempotent
-            // Deltas have only recorders, here those of all slices.
+            first.merge_snapshot(&snapshots[again]).unwrap(); // Merging is idempotent.
+            // Deltas contain only recorders. These deltas cover all slices.
             let [merged, expected] = [&mut *first, &mut *one].map(|d| d.delta(tagged().window).unwrap());
             prop_assert!(merged == expected);
             if nodes_report {
-                // The hosts that nodes reported are not in the traffic. The single detector merges them, in another
-                // order.
+                // The single detector does not know which hosts the nodes reported. It merges them from the snapshots,
+                // in a different order.
                 snapshots.iter().for_each(|snapshot| one.merge_snapshot(snapshot).unwrap());
             }
             prop_assert!(first.snapshot().unwrap() == one.snapshot().unwrap());

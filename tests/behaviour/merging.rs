@@ -1,5 +1,5 @@
-//! Tests that many writers give one answer. Several threads produce the same bits as one, and so does a detector that
-//! merges their state.
+//! Tests that several threads produce the same bits as one thread. A detector that merges the states of several
+//! detectors also has the same bits.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ proptest! {
         prop_assert_eq!(&Delta::from_bytes(&bytes, leader.params()).unwrap(), &delta);
         whole.merge_delta(&delta).unwrap();
         let parts = match delta.into_parts(max_bytes) {
-            // An envelope, two sections, a place and a word of 8 bytes each need less than 128 bytes in all.
+            // Together, an envelope, two sections, and a place and a word of 8 bytes each need less than 128 bytes.
             Err(Error::PartSize { least, .. }) => {
                 prop_assert!((max_bytes + 1..128).contains(&least), "{max_bytes} {least}");
                 return Ok(());
@@ -45,7 +45,7 @@ proptest! {
     }
 }
 
-// In the paper, Alg. 2 and Alg. 7 merge by the maximum.
+// In the paper, algorithms 2 and 7 merge by taking the maximum.
 #[test]
 fn merging_by_the_maximum_would_forget_what_only_one_node_saw() {
     let model = || PaperModel::new(paper()).unwrap();
@@ -154,7 +154,7 @@ fn delta_is_merged_while_its_slice_is_in_the_window_and_refused_afterwards() {
     assert!(matches!(error, Error::OlderThanWindow { ours: 8, theirs: 0, window: 8 }), "{error}");
 }
 
-/// A touch in the window before this one hides echoes that an estimate reads. Older touches hide none of them.
+/// A touch in the previous window can hide echoes that an estimate reads. Older touches cannot hide them.
 #[test]
 fn a_node_that_begins_later_estimates_alike_from_its_second_window_on() {
     let window = u64::from(tagged().window);
@@ -194,7 +194,7 @@ fn ingest_from_4_threads_equals_ingest_from_1() {
         for chunk in pairs.chunks(pairs.len() / 4) {
             scope.spawn(|| chunk.chunks(777).for_each(|batch| many.ingest(batch).unwrap()));
         }
-        // Late touches race with touches of the running slice, which must win.
+        // Late touches race with touches of the running slice, and the latter must win.
         scope.spawn(|| many.ingest_late(&pairs[..1000], 2).unwrap());
     });
     assert_eq!(one.snapshot().unwrap(), many.snapshot().unwrap());

@@ -1,5 +1,5 @@
-//! Tests of nodes that send bytes to a collector late, repeatedly, in any order and in parts. The collector ends with
-//! the bits of one node that saw everything.
+//! Tests of nodes that send bytes to a collector: late, repeatedly, in any order and in parts. At the end, the
+//! collector equals one node that saw everything, bit for bit.
 
 use std::cell::RefCell;
 
@@ -13,13 +13,13 @@ use crate::small;
 
 const WINDOW: u32 = 8;
 
-/// Largest number of slices that a pair may be late.
+/// Maximum delay of a pair, in slices.
 const LATE: u32 = 2;
 
 const NODES: usize = 3;
 
-/// Returns configurations with small arrays, so that contacts collide: both schemes, epochs of two slices, and another
-/// hash.
+/// Returns configurations with both schemes, with epochs of two slices, and with another hash. The arrays are small, so
+/// that contacts collide.
 fn kinds() -> [Config; 4] {
     let tagged = Config { window: WINDOW, ..small::tagged() };
     let epochs = Scheme::Tagged { cell_bits: 12, lines: 24, tags: 5000 };
@@ -31,10 +31,10 @@ fn kinds() -> [Config; 4] {
     ]
 }
 
-/// First slices: within an epoch, and near the last possible number.
+/// Numbers of the first slice, including numbers within an epoch and close to the maximum.
 const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 
-/// A contact, the node that sees it, and the number of slices that it is late.
+/// A contact, the node that sees it, and its delay in slices.
 type Contact = (IpPair, usize, u32);
 
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
@@ -42,7 +42,7 @@ fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let contact = (pair, 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     let contacts = |most| prop::collection::vec(contact.clone(), 0..most);
     let few = prop::collection::vec(contacts(120), 1..7);
-    // In the second window, touches of the first one are as old as those that echoes consider.
+    // In the second window, touches of the first window have the ages that matter for echoes.
     let windows = prop::collection::vec(contacts(20), 7..3 * WINDOW as usize);
     prop_oneof![4 => few, 1 => windows]
 }
@@ -63,7 +63,7 @@ fn telling() -> impl Strategy<Value = Telling> {
     ]
 }
 
-/// Bytes in transit, with the slice of arrival and their place among other bytes of that slice.
+/// Bytes in transit, with the slice in which they arrive and their position among the other messages of that slice.
 #[derive(Clone, Debug)]
 struct Message {
     bytes: Vec<u8>,
@@ -99,7 +99,8 @@ fn deliver(collector: &mut SlidingDetector, messages: &mut Vec<Message>, slice: 
     }
 }
 
-/// The single detector that sees everything, collectors that receive its data in time and late, and nodes.
+/// Number of detectors per configuration: one that sees everything, one collector with prompt messages, one with late
+/// messages, and the nodes.
 const DETECTORS_PER_KIND: usize = 3 + NODES;
 
 thread_local! {
@@ -131,7 +132,8 @@ proptest! {
     }
 }
 
-/// Lets nodes and the single detector ingest `slices`, and the nodes send their messages.
+/// Ingests `slices` into the nodes and the single detector, sends the messages of the nodes to the collectors, and
+/// compares the results.
 fn all_tell(
     detectors: &mut [SlidingDetector; DETECTORS_PER_KIND],
     slices: &[Vec<Contact>],
@@ -160,8 +162,8 @@ fn all_tell(
             }
             node.skip_to(slice + 1).unwrap();
         }
-        // If all messages are in time, the reports are equal. If some are late, the recorders are equal once all have
-        // arrived.
+        // If all messages are in time, the reports are equal. If some messages are late, the recorders are equal once
+        // all of them have arrived.
         deliver(prompt, &mut now, slice);
         deliver(late, &mut on_their_way, slice);
         prop_assert_eq!(prompt.close_slice().unwrap(), one.close_slice().unwrap());
@@ -175,7 +177,8 @@ fn all_tell(
         deliver(late, &mut on_their_way, slice);
     }
     prop_assert!(on_their_way.is_empty());
-    // Only a detector that reported estimates the super points of its last report once more. Both find nothing left.
+    // A detector that made reports estimates the super points of its last report once more. Both reports must
+    // nevertheless be equal.
     let reports = [&mut *one, late].map(|detector| detector.close_slice().unwrap());
     prop_assert_eq!(&reports[0].super_points, &reports[1].super_points);
     prop_assert!(late.snapshot().unwrap() == one.snapshot().unwrap());

@@ -1,5 +1,5 @@
-//! Tests of nodes that merge each other's deltas, slice by slice, window after window. All end with the bits of one
-//! node that saw everything, and no delta is much larger than the touched recorders of its own node.
+//! Tests of nodes that merge each other's deltas slice by slice, over several windows. At the end, all nodes equal one
+//! node that saw everything, bit for bit. No delta is much larger than the touched recorders of its node.
 
 use std::cell::RefCell;
 
@@ -15,31 +15,32 @@ use crate::small;
 
 const NODES: usize = 3;
 
-/// Largest number of slices that a pair, or a part of a delta, may be late.
+/// Maximum delay of a pair or of a part of a delta, in slices.
 const LATE: u32 = 2;
 
-/// Returns configurations with small arrays, in which contacts collide and a slice touches a part. They have epochs of
-/// one slice, epochs of two slices, and the paper's scheme.
+/// Returns configurations with epochs of one slice, with epochs of two slices, and with the paper's scheme. The arrays
+/// are small, so that contacts collide, but a slice touches only a part of them.
 fn kinds() -> [Config; 3] {
     let lines = |tags| Scheme::Tagged { cell_bits: 12, lines: 40, tags };
     let tagged = Config { scheme: lines(64), ..small::tagged() };
     [tagged, Config { scheme: lines(5000), ..tagged }, small::paper()]
 }
 
-/// A contact, the node that sees it, and the number of slices that it is late.
+/// A contact, the node that sees it, and its delay in slices.
 type Contact = ((u32, u32), usize, u32);
 
-/// Returns contacts of about four windows.
+/// Generates contacts for about four windows.
 fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
     let contact = ((0u32..20, 0u32..300), 0..NODES, prop_oneof![4 => Just(0), 1 => 1..=LATE]);
     prop::collection::vec(prop::collection::vec(contact, 0..30), 1..33)
 }
 
-/// The detector that sees everything, a relay, the root of the relay, and the mesh. The relay receives the deltas of
-/// the mesh late and in parts.
+/// The detector that sees everything, a relay, the root that the relay sends to, and the mesh. The relay receives the
+/// deltas of the mesh late and in parts.
 type All = [SlidingDetector; 3 + NODES];
 
-/// Adds `contacts` to the running slice, and ends it. `delays` are the delays of the parts of deltas to the relay.
+/// Adds `contacts` to the running slice and closes it. `delays` are the delays of the parts of deltas on their way to
+/// the relay.
 fn see(
     all: &mut All,
     contacts: &[Contact],
@@ -68,7 +69,7 @@ fn see(
     for (_, part) in on_their_way.extract_if(.., |(arrives, _)| *arrives <= slice) {
         relay.merge_delta(&Delta::from_bytes(&part, one.params()).unwrap()).unwrap();
     }
-    // A pair arrives late at a node, whose delta arrives late at the relay.
+    // A pair may arrive late at a node, and the node's delta may arrive late at the relay.
     root.merge_delta(&relay.delta(1 + 2 * LATE).unwrap()).unwrap();
     all.iter_mut().for_each(|detector| detector.skip_to(slice + 1).unwrap());
 }
@@ -97,7 +98,7 @@ proptest! {
                     prop_assert!(node.snapshot().unwrap() == one);
                 }
             }
-            // The rest of the messages arrives.
+            // The remaining messages arrive.
             for _ in 0..LATE {
                 see(all, &[], &mut delays, &mut on_their_way);
             }
@@ -109,7 +110,7 @@ proptest! {
     }
 }
 
-/// Deltas of the first node of a mesh.
+/// Two deltas of the first node of a mesh.
 struct Growth {
     /// The delta of its first slice.
     first: Delta,
@@ -118,12 +119,12 @@ struct Growth {
 }
 
 impl Growth {
-    /// Measures a mesh of `nodes`, each of which sees `pairs` of its own in every slice.
+    /// Measures a mesh of `nodes` nodes. In every slice, each node sees `pairs` different pairs.
     fn of(config: Config, nodes: usize, pairs: usize) -> Self {
         let mut mesh: Vec<SlidingDetector> = (0..nodes).map(|_| detector(config)).collect();
         let mut traffic: Vec<_> =
             (0..nodes).map(|node| distinct_pairs(node as u64, 200_000, 1 << 32)).collect();
-        // Each node takes its own delta before it merges those of the others.
+        // Each node creates its own delta before it merges the deltas of the others.
         let mut delta_of_a_slice = || {
             for (node, traffic) in mesh.iter_mut().zip(&mut traffic) {
                 node.ingest(&traffic.by_ref().take(pairs).collect::<Vec<_>>()).unwrap();
@@ -132,7 +133,7 @@ impl Growth {
             for (number, node) in mesh.iter_mut().enumerate() {
                 let others = deltas.iter().enumerate().filter(|&(other, _)| other != number);
                 others.for_each(|(_, delta)| node.merge_delta(delta).unwrap());
-                // This is the end of a close without the report, which would take longest.
+                // The slice is closed without a report, because a report would take most of the time.
                 node.skip_to(node.slice() + 1).unwrap();
             }
             deltas.into_iter().next().unwrap()

@@ -1,4 +1,4 @@
-//! Tests that a load beyond the limits of the search is reported and bounded.
+//! Tests that a load above the limits of the search is reported, and that the time of the search stays bounded.
 
 use srlg_traffic::family::{ip, v6_pairs};
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use crate::fixture::{self, detector, hosts};
 
 const SCANNER: u32 = 0x0a00_0001;
 
-/// Returns the report on a scanner of 4000 targets, 50 hosts of 300 peers, and `load` random pairs.
+/// Returns the report on a scanner with 4000 targets, 50 hosts with 300 peers each, and `load` random pairs.
 fn report(config: Config, load: u64) -> SliceReport {
     let mut detector = detector(config);
     let noise = distinct_pairs(1, 200_000, load);
@@ -26,7 +26,7 @@ fn report(config: Config, load: u64) -> SliceReport {
     report
 }
 
-/// Returns the smallest number of cells of a candidate, and the share of all cells in use.
+/// Returns the minimum number of cells of a candidate, and the share of all cells that are in use.
 fn cells(health: &Health) -> (u32, f64) {
     match health.finder.fill {
         FinderFill::Cells { c_min, in_use, .. } => (c_min, in_use),
@@ -34,7 +34,7 @@ fn cells(health: &Health) -> (u32, f64) {
     }
 }
 
-/// Returns the hot weight, and the largest hot share of a row.
+/// Returns the hot weight, and the maximum over all rows of the share of hot columns.
 fn hot(health: &Health) -> (u32, f64) {
     match &health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => {
@@ -52,8 +52,8 @@ fn has_scanner(report: &SliceReport) -> bool {
     hosts(report).contains(&ip(SCANNER))
 }
 
-// A host of θ = 1024 has 32 samples in 64 slots, which fill 64 (1 - e^-1/2) = 25 of them, with a deviation of 3.9. 11
-// is 3.65 deviations below.
+// A host with θ = 1024 peers has 32 samples. They fill 64 (1 - e^-1/2) = 25 of 64 slots, with a standard deviation of
+// 3.9. The number 11 is 3.65 standard deviations below this.
 #[test]
 fn light_load_is_no_overload() {
     let health = report(Config::default(), 100_000).health;
@@ -63,7 +63,8 @@ fn light_load_is_no_overload() {
     // One in 32 of 119,000 pairs touches a cell, and the scanner touches at most 64.
     assert!((0.01..0.015).contains(&in_use), "{in_use}");
     assert!(health.finder.miss_probability <= 1.3e-4);
-    // All contacts are in the oldest slice, so other hosts that touch the same cell have touched it later.
+    // All contacts are in the oldest slice. Therefore, if two hosts touched the same cell, the other host was always
+    // later.
     assert!(
         (1.0..1.5)
             .contains(&(health.finder.burst_miss_probability / health.finder.miss_probability))
@@ -75,7 +76,7 @@ fn light_load_is_no_overload() {
     );
 }
 
-// 62,500 touches of 4,096 cells.
+// In this test, 4,096 cells are touched 62,500 times.
 #[test]
 fn crowded_cells_are_an_overload_and_keep_the_large_super_points() {
     let report = report(with_cells(12), 2_000_000);
@@ -92,8 +93,8 @@ fn crowded_cells_are_an_overload_and_keep_the_large_super_points() {
     assert!(has_scanner(&report));
 }
 
-// There are 12,500 touches of 4,096 cells, 10 for every θ of the pairs. Two of them are few enough for an IPv4 host of
-// θ, and four are too many for an IPv6 host.
+// In this test, 4,096 cells are touched 12,500 times. An IPv4 host with θ peers is still found, because it needs only
+// two cells. An IPv6 host needs four cells and is often missed.
 #[test]
 fn cells_that_are_too_full_for_ipv6_hosts_are_an_overload_once_there_are_some() {
     for has_v6 in [false, true] {
@@ -144,8 +145,8 @@ fn too_many_candidates_ask_more_of_each() {
         let few = limited(one_less);
         assert!(few.health.finder.miss_probability > calm.health.finder.miss_probability);
         assert!(few.candidates <= one_less as usize && has_scanner(&few));
-        // In cells, leaving out one host with the fewest cells is not an overload, because a probability of 0.00013 is
-        // accepted.
+        // With cells, it is not an overload if one host with the fewest cells is left out, because a miss probability
+        // of 0.00013 is accepted.
         let is_accepted = few.health.finder.miss_probability <= 1.3e-4;
         let expected = (!is_accepted).then_some(Overload::Raised);
         assert_eq!(few.health.finder.overload, expected, "{:?}", few.health);
@@ -156,7 +157,7 @@ fn too_many_candidates_ask_more_of_each() {
     assert!(one.health.finder.miss_probability > 1.3e-4, "{:?}", one.health);
 }
 
-// With θ = 8 every peer is sampled. 12 million of them fill nearly every recorder, and 2^34 tuples of hot columns make
+// With θ = 8, every peer is sampled. 12 million peers fill nearly every recorder, and 2^34 tuples of hot columns give
 // about 2^32 addresses.
 #[test]
 fn saturated_arrays_are_reported_and_do_not_hang() {
@@ -165,12 +166,12 @@ fn saturated_arrays_are_reported_and_do_not_hang() {
     let report = report(config, 12_000_000);
     assert_eq!(report.health.finder.overload, Some(Overload::Saturated));
     assert_eq!((report.super_points.len(), report.health.finder.miss_probability), (0, 1.0));
-    // 200,000 hosts leave a share e^(-200000/131072) = 0.22 of the columns of row 0 empty.
+    // After 200,000 hosts, a share of e^(-200000/131072) = 0.22 of the columns in row 0 is still empty.
     assert!(hot(&report.health).1 > 0.75);
     assert!(start.elapsed().as_secs() < 60);
 }
 
-// Each cell is touched 46 times in one slice by 200,000 hosts. A third of them have two cells or more, which are more
+// In one slice, 200,000 hosts touch each cell 46 times. A third of the hosts have two cells or more, which are more
 // candidates than the limit accepts.
 #[test]
 fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
@@ -183,8 +184,8 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     assert!(start.elapsed().as_secs() < 60);
 }
 
-/// Returns the scanner, and hosts of three contacts each, chosen for the seed. Each makes its columns hot, and the
-/// fullest row has `columns` of them.
+/// Returns pairs of the scanner, and of hosts with three contacts each, which are chosen for the seed. Each of these
+/// hosts makes its columns hot. The fullest row has `columns` hot columns.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();
@@ -213,8 +214,8 @@ fn timed_report(config: Config, pairs: &[IpPair]) -> (SliceReport, Duration) {
     (detector.close_slice().unwrap(), start.elapsed())
 }
 
-// Of 2^17 columns, 16,384 may be hot. If all of them have the same mask, 2^32 / 8^5 = 131,072 addresses agree with hot
-// columns in five rows. These are too many candidates, so the weight is raised as well.
+// Of 2^17 columns, 16,384 may be hot. If all of them have the same mask, 2^32 / 8^5 = 131,072 addresses match hot
+// columns in five rows. These are too many candidates, so the hot weight is also raised.
 #[test]
 fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
     let config = Config::paper();
@@ -231,7 +232,7 @@ fn crowd_of_three_contacts_each_is_reported_and_keeps_the_large_super_points() {
     }
 }
 
-// One contact in 128 is sampled. By chance, no host of the crowd has three of three.
+// One contact in 128 is sampled. With this seed, no host of the crowd has all three contacts sampled.
 #[test]
 fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     let pairs = crowd(Config::paper(), 16_384);
@@ -241,7 +242,7 @@ fn crowd_that_was_chosen_for_another_seed_makes_nothing_hot() {
     assert_eq!(hosts(&report), [ip(SCANNER)]);
 }
 
-// 60,000 pairs in 9,600 recorders, and in the number of recorders of the default.
+// The 60,000 pairs are counted with 9,600 recorders, and with the default number of recorders.
 #[test]
 fn a_counter_that_others_cover_says_that_its_errors_no_longer_hold() {
     let scheme = Scheme::Tagged { cell_bits: 18, lines: 300, tags: 64 };

@@ -1,10 +1,10 @@
-//! Tests that show how the paper's own choices bias the estimate. Their figures are in docs/paper-notes.md.
+//! Tests that show how choices in the paper bias the estimate. The numbers are explained in docs/paper-notes.md.
 
 use srlg::config::{RsraSizes, Scheme};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::ip;
 
-/// Returns the paper's scheme and memory, with linear estimators that start at any recorder.
+/// Returns the paper's scheme with the same memory, but with linear estimators that may start at any recorder.
 fn fine_stride() -> Config {
     let finder = RsraSizes::PAPER;
     let scheme = Scheme::Paper { finder, rows: 5, columns: 16 << 17, stride: 1 };
@@ -17,34 +17,34 @@ fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetecto
     detector
 }
 
-/// Returns estimates of hosts without any peer, so that only bias remains.
+/// Returns estimates for hosts without peers, so that the estimates show only the bias.
 fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
     let stranger = |i: u32| ip(0xdead_0000 + i);
     (0..50).map(|i| detector.cardinality(stranger(i)).unwrap().cardinality).collect()
 }
 
-// There is one popular server with 500,000 clients. With δ' = 16 its position mod 16 is the same in every run of every
-// row. 1/16 of all positions is almost full in all rows, and the union has about η'/16 = 1024 positions that the
-// product of the rows' factors does not expect. With δ' = 1 the starts differ, and the touches are spread over all
+// A popular server has 500,000 clients. With δ' = 16, its position modulo 16 is the same in every run of every row. In
+// all rows, 1/16 of all positions is almost full. The union therefore has about η'/16 = 1024 set positions that the
+// product of the rows' factors does not predict. With δ' = 1, the starts differ, and the touches are spread over all
 // positions.
 #[test]
 fn stride_16_correlates_the_rows_and_stride_1_does_not() {
     let popular = || (0..500_000).map(|inside| IpPair { inside, opposite: 0x0808_0808 });
     let coarse = loaded(Config::paper(), popular());
     let fine = loaded(fine_stride(), popular());
-    // A share 1 - e^(-500000/131072) = 0.978 of those positions is set. The union has 1024·0.978^5 = 916, with a
-    // standard deviation below sqrt(1024·0.978^5·0.11) = 10. The median is used, because the first runs of a row have
-    // positions that no touch can reach.
+    // In each row, a share of 1 - e^(-500000/131072) = 0.978 of these positions is set. The union therefore has
+    // 1024·0.978^5 = 916 of them, with a standard deviation below sqrt(1024·0.978^5·0.11) = 10. The median is used,
+    // because the first runs of a row have positions that no touch can reach.
     let mut biased = of_strangers(&coarse);
     biased.sort_by(f64::total_cmp);
     assert!(biased[25] > 916.0 - 6.0 * 10.0, "{biased:?}");
-    // A share 1 - e^(-500000/2113535) = 0.21 of a row is set. 16384·0.21^5 = 7 positions are expected and subtracted,
-    // and a Poisson count stays within 6·sqrt(7) = 16 of that.
+    // A share of 1 - e^(-500000/2113535) = 0.21 of a row is set. The expected number of positions, 16384·0.21^5 = 7, is
+    // subtracted. A Poisson count differs from it by less than 6·sqrt(7) = 16.
     assert!(of_strangers(&fine).iter().all(|&estimate| estimate < 16.0));
 }
 
-// The run of a giant is full, far above the mean of its row. The paper's row-wide setting factor overestimates other
-// hosts whose run overlaps it. This is most visible with one row.
+// The run of a host with very many peers is full, far above the mean of its row. With the paper's row-wide setting
+// factor, other hosts whose runs overlap it are overestimated. The effect is largest with one row.
 #[test]
 fn row_wide_setting_factor_misjudges_the_neighbourhood_of_a_giant() {
     let finder = RsraSizes::PAPER;

@@ -1,4 +1,4 @@
-//! Tests of sample peers: true peers of a host, each with the slice of its last contact.
+//! Tests that sample peers are true peers of a host, each with the slice of its last contact.
 
 use approx::assert_abs_diff_eq;
 use srlg_traffic::family::{ip, number};
@@ -12,7 +12,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 use crate::fixture::{self, detector, with_cells};
 use crate::small;
 
-/// Slice of the last contact, by host and peer.
+/// The slice of the last contact for each pair of host and peer.
 type Truth = HashMap<(IpAddr, IpAddr), u64>;
 
 fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {
@@ -24,7 +24,7 @@ fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut T
     }
 }
 
-/// Returns some contacts of 12 hosts. A host with a larger number has more of them, and each slice has other peers.
+/// Returns some contacts of 12 hosts. Hosts with larger numbers have more contacts, and the peers differ in each slice.
 fn contacts(slice: u32) -> Vec<IpPair> {
     let host = |number: u32| 0x0a00_0000 + number.pow(2);
     let peers =
@@ -36,7 +36,7 @@ fn contacts(slice: u32) -> Vec<IpPair> {
         .collect()
 }
 
-/// The slices in which sample peers were seen.
+/// The slices in which sample peers may have been seen.
 struct Window {
     running: u64,
     slices: u64,
@@ -44,7 +44,7 @@ struct Window {
     epoch: u64,
 }
 
-/// Asserts that all `peers` of `host` are true, in order, and within the window.
+/// Asserts that all `peers` of `host` are true peers, in order and seen within the window.
 fn assert_true(host: IpAddr, peers: &[SamplePeer], truth: &Truth, window: &Window) {
     let Window { running, slices, epoch } = *window;
     assert!(peers.len() <= 64, "{} peers", peers.len());
@@ -58,8 +58,8 @@ fn assert_true(host: IpAddr, peers: &[SamplePeer], truth: &Truth, window: &Windo
     }
 }
 
-/// Asserts that the peers of all super points are true, slice by slice. Returns the mean number of peers per super
-/// point.
+/// Asserts in each slice that the sample peers of all super points are true peers. Returns the mean number of sample
+/// peers per super point.
 fn check(config: Config, slices: u32) -> f64 {
     let (mut detector, mut truth) = (detector(config), Truth::new());
     let epoch = detector.params().finder().epoch_slices().into();
@@ -88,10 +88,10 @@ fn check(config: Config, slices: u32) -> f64 {
 #[test]
 fn sample_peers_of_super_points_are_opposite_hosts_with_their_last_slice() {
     let config = Config { threshold: 512, window: 6, ..Config::default() };
-    // A host of θ leaves 32 samples in 64 slots, which fill 25. These hosts are larger.
+    // A host with θ peers has 32 samples, which fill 25 of 64 slots. The hosts of this test are larger.
     let shown = check(config, 10);
     assert!((25.0..60.0).contains(&shown), "{shown}");
-    // A queried host need not be a super point.
+    // Peers can be queried for a host that is not a super point.
     check(Config { hash: srlg::config::HashFamily::HalfSip13, seed: 7, window: 1, ..config }, 3);
 }
 
@@ -111,7 +111,7 @@ fn few_cells_show_fewer_peers_and_no_wrong_ones() {
     assert!(check(few, 8) < check(full, 8));
 }
 
-// At θ = 32 every pair is sampled. A peer that is not shown shares its slot or its cell with another one.
+// With θ = 32, every pair is sampled. A peer is missing only if it shares its slot or its cell with another one.
 #[test]
 fn few_peers_of_a_small_host_are_nearly_all_shown() {
     let config = Config { threshold: 32, window: 4, ..Config::default() };
@@ -132,11 +132,11 @@ fn few_peers_of_a_small_host_are_nearly_all_shown() {
         assert_true(host, &peers, &truth, &Window { running: 1, slices: 4, epoch: 1 });
         shown += peers.len();
     }
-    // Two of three share one of 64 slots in 3 / 64 of the hosts, which are 9 of 200. The bound has five more
-    // deviations.
+    // In 3 / 64 of the hosts, two of three peers share one of 64 slots. This affects 9 of 200 hosts. The bound allows
+    // five standard deviations more.
     assert!(shown >= 600 - 9 - 15, "{shown}");
     assert_eq!(detector.sample_peers([10, 0, 1, 0].into()).unwrap(), []);
-    // The peers leave with their slice.
+    // The peers disappear when their slice leaves the window.
     detector.skip_to(3).unwrap();
     assert!(!detector.sample_peers([10, 0, 0, 1].into()).unwrap().is_empty());
     detector.skip_to(4).unwrap();
@@ -155,12 +155,12 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     };
     detector.ingest_late(&contact(7), 2).unwrap();
     assert_eq!(shown(&detector), [(7, 8)]);
-    // An earlier contact of the pair changes nothing, but a later one does.
+    // An earlier contact of the pair does not change the sample, but a later one does.
     detector.ingest_late(&contact(7), 3).unwrap();
     assert_eq!(shown(&detector), [(7, 8)]);
     detector.ingest_late(&contact(7), 1).unwrap();
     assert_eq!(shown(&detector), [(7, 9)]);
-    // The contacts are before the window, before slice 0, and later than any age.
+    // These contacts are before the window, before slice 0, or later than the largest age.
     for late in [4, 11, u32::MAX] {
         detector.ingest_late(&contact(9), late).unwrap();
     }
@@ -171,7 +171,7 @@ fn late_contacts_are_shown_with_the_slice_that_they_were_in() {
     assert_eq!(shown(&detector), []);
 }
 
-// 300 hosts have the same 1024 peers. The addresses of peers do not affect which of them are shown.
+// All 300 hosts have the same 1024 peers. The addresses of peers must not affect which of them are shown.
 #[test]
 fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
     let detector = detector(Config { threshold: 1024, window: 4, ..Config::default() });
@@ -182,7 +182,7 @@ fn opposite_hosts_of_one_slice_are_shown_with_equal_probability() {
     }
     let peers = (0..300).flat_map(|host: u32| detector.sample_peers(ip(host)).unwrap());
     let peers: Vec<u32> = peers.map(|peer| number(peer.host)).collect();
-    // 32 samples fill 25 of 64 slots.
+    // Each host has 32 samples, which fill 25 of 64 slots.
     assert!((300 * 22..300 * 28).contains(&peers.len()), "{}", peers.len());
     let deviation = (peers.len() as f64).sqrt() / 2.0;
     for bit in 0..10 {

@@ -1,4 +1,4 @@
-//! Tests of the sliding window: its contents, the time that they stay, and jumps in time.
+//! Tests of the sliding window: its contents, how long they stay, and jumps in time.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -14,8 +14,8 @@ fn detector(window: u32) -> SlidingDetector {
     fixture::detector(Config { threshold: 256, window, ..Config::default() })
 }
 
-// At least 200 tags leave 163 ages for 300 slices, so epochs have 2 slices. A window that starts within an epoch counts
-// half of it, whichever of its two slices a host was seen in.
+// With at least 200 tags, only 163 ages are left for 300 slices, so epochs have 2 slices. If a window starts within an
+// epoch, half of the epoch is counted, whichever of its two slices contained the contacts.
 #[test]
 fn host_leaves_the_window_after_exactly_k_slices() {
     for window in [1, 2, 7] {
@@ -60,7 +60,7 @@ fn peers_of_several_slices_add_up_and_repeats_do_not() {
         }
         last = detector.close_slice().unwrap().super_points[0].cardinality;
     }
-    // Linear counting of 1200 with 32768 recorders has the standard error sqrt(η'(e^t - t - 1)) = 4.7.
+    // Linear counting of 1200 peers with 32768 recorders has a standard error of sqrt(η'(e^t - t - 1)) = 4.7.
     assert_abs_diff_eq!(last, 1200.0, epsilon = 5.0 * 4.7);
 }
 
@@ -94,7 +94,7 @@ fn shorter_windows_are_answered_from_the_same_recorders() {
     for window in 1..=5 {
         let estimate = detector.cardinality_within(HOST.into(), window).unwrap().cardinality;
         let expected = f64::from(300 * window);
-        // As above, the standard error at 1500 is below 8.5.
+        // By the same formula, the standard error for 1500 peers is below 8.5.
         assert_abs_diff_eq!(estimate, expected, epsilon = 5.0 * 8.5);
     }
     assert_eq!(
@@ -143,8 +143,8 @@ fn gap_longer_than_the_window_forgets_everything_without_a_loop() {
         Ok::<(), Error>(())
     };
     detector.advance_to(u64::MAX - 1, count).unwrap();
-    // The oldest epoch leaves with its last slice. The former super point is estimated once more, and the next report
-    // is empty.
+    // The oldest epoch leaves the window with its last slice. The former super point is estimated once more, and the
+    // next report is empty.
     assert!(reports <= 301 + detector.params().finder().epoch_slices(), "{reports}");
     assert_eq!(detector.close_slice().unwrap().candidates, 0);
     assert!(matches!(detector.skip_to(5), Err(Error::SliceInPast { .. })));

@@ -1,5 +1,5 @@
-//! Sizes that are small enough for collisions of contacts, and for many detectors in a test. The golden files have
-//! these sizes, so they stay when the defaults change.
+//! Configurations with arrays so small that contacts collide and that a test can have many detectors. The golden files
+//! have these sizes, so the sizes must stay the same when the defaults change.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use srlg::config::{HashFamily, RsraSizes, Scheme};
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, IpPair, SlidingDetector};
 
-/// Returns small arrays in the tagged scheme.
+/// Returns a configuration of the tagged scheme with small arrays.
 pub(crate) fn tagged() -> Config {
     Config {
         threshold: 32,
@@ -20,14 +20,14 @@ pub(crate) fn tagged() -> Config {
     }
 }
 
-/// Returns small arrays in the paper's scheme.
+/// Returns a configuration of the paper's scheme with small arrays.
 pub(crate) fn paper() -> Config {
     let finder =
         RsraSizes { rows: 4, column_bits: 12, width: 8, bit_stride: 10, hot_limit: 1 << 14 };
     Config { scheme: Scheme::Paper { finder, rows: 2, columns: 500, stride: 1 }, ..tagged() }
 }
 
-/// Returns a host by its number: an IPv4 host, an IPv4 host in the longer form, or an IPv6 host.
+/// Returns the host with this number: an IPv4 host, an IPv4 host in the longer form, or an IPv6 host.
 pub(crate) fn host(number: u32) -> IpAddr {
     match number % 3 {
         0 => Ipv4Addr::from_bits(number.wrapping_mul(0x0101_3501)).into(),
@@ -36,7 +36,8 @@ pub(crate) fn host(number: u32) -> IpAddr {
     }
 }
 
-/// Ingests a pair of any two hosts. If `is_short` and both are IPv4, the pair is an [`IpPair`].
+/// Ingests a pair of any two hosts. If `is_short` is set and both hosts are IPv4, the pair is ingested as an
+/// [`IpPair`].
 pub(crate) fn ingest_any(detector: &SlidingDetector, pair: Ip6Pair, is_short: bool, late: u32) {
     let ingested = match [pair.inside, pair.opposite] {
         [[0, 0, 0xffff, inside], [0, 0, 0xffff, opposite]] if is_short => {

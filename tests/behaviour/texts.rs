@@ -1,4 +1,4 @@
-//! The text of every error of the library. `snapshots` has the list.
+//! A test that compares the texts of all errors of the library with the list in `snapshots`.
 
 use std::collections::HashSet;
 use std::fmt::{Debug, Display};
@@ -11,7 +11,8 @@ use srlg::config::ConfigError;
 use srlg::state::FormatError;
 use srlg::state::StateKind::{Delta, Snapshot};
 
-/// Returns every variant of the error enum `name` of srlg-host with its fields, and its text below.
+/// Returns each of `errors` with its fields and its text. Asserts that the list contains all variants of the error enum
+/// `name` of srlg-host.
 fn texts<E: Debug + Display>(errors: &[E], name: &str) -> String {
     let source = include_str!("../../srlg-host/src/error.rs");
     let (_, variants_of) = source.split_once(&format!("pub enum {name} {{")).expect("the enum");

@@ -1,4 +1,4 @@
-//! Tests of arbitrary events on a detector, in any order, at any limits.
+//! Tests of arbitrary operations on a detector, in any order and with any limits.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -15,10 +15,10 @@ use crate::traffic::{limited, small, small_odd, small_paper};
 
 on_every_device!(anything_in_any_order);
 
-/// Neighbours, extremes, and hosts that differ only in high bits.
+/// Hosts: neighbours, extremes, and hosts that differ only in high bits.
 const HOSTS: [u32; 8] = [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0x8000_0000, 7];
 
-/// The way in which pairs get into the detector under test. The reference ingests them one by one.
+/// The way in which pairs are ingested into the detector under test. The reference ingests them one by one.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Batch,
@@ -27,7 +27,8 @@ enum Way {
     Delta,
 }
 
-/// Hosts by their place in [`HOSTS`], with peers, and whether to use pairs of any two hosts, some of which are IPv6.
+/// Contacts of hosts, given by their index in [`HOSTS`], with peers. The flag selects pairs of any two hosts, some of
+/// which are IPv6.
 type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ fn contacts() -> impl Strategy<Value = Contacts> {
     (prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260), any::<bool>())
 }
 
-/// Returns the host at this place. Every other one is IPv6.
+/// Returns the host with this index. Every other host is IPv6.
 fn any_host(place: usize) -> IpAddr {
     match place % 2 {
         0 => ip(HOSTS[place]),
@@ -64,7 +65,7 @@ fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
     contacts.iter().map(|&(host, opposite)| Ip6Pair::new(any_host(host), peer(opposite))).collect()
 }
 
-/// Runs `$work` with the pairs of `$contacts`, in the required type that the scheme supports.
+/// Runs `$work` with the pairs of `$contacts`, in the type that is requested and that the scheme supports.
 macro_rules! of_type {
     (($config:expr, $contacts:expr), |$pairs:ident| $work:expr) => {
         match $contacts {
@@ -116,7 +117,7 @@ fn ingest<P: Pair>(tested: &mut SlidingDetector, config: Config, pairs: &[P], wa
     match way {
         Way::Batch => tested.ingest(pairs).unwrap(),
         Way::Pinned => {
-            // The buffer may be filled again or dropped at once.
+            // After the call, the buffer may be filled again or dropped at once.
             pinned(tested, pairs).fill(|buffer| buffer.fill(P::default())).unwrap();
         }
         Way::Snapshot => {

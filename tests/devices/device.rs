@@ -1,8 +1,8 @@
-//! The device of a test.
+//! Macros and functions that run a test on each device.
 
 use srlg::{Config, Device, Error, SlidingDetector};
 
-/// Runs functions of a [`Device`] as tests on each device.
+/// Turns functions of a [`Device`] into tests for each device.
 macro_rules! on_every_device {
     ($($name:ident),+ $(,)?) => { $(
         mod $name {
@@ -22,7 +22,7 @@ macro_rules! on_every_device {
 /// The GPU under test.
 const GPU: Device = Device::Cuda(0);
 
-/// Runs `test` on the GPU. Without a GPU it prints a message, or fails if a GPU is required.
+/// Runs `test` on the GPU. Without a GPU, prints a message, or fails if a GPU is required.
 pub(crate) fn on_gpu(test: impl Fn(Device)) {
     match absence() {
         None => test(GPU),
@@ -31,8 +31,8 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     }
 }
 
-/// Returns the reason why there is no GPU to test. Any other error of a GPU panics, so that it is not mistaken for
-/// absence.
+/// Returns the reason why there is no GPU to test, if there is none. Panics on any other error of a GPU, so that the
+/// error is not mistaken for a missing GPU.
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {
         Ok(_) => None,
@@ -51,7 +51,7 @@ fn is_required() -> bool {
     std::env::var_os("SRLG_REQUIRE_CUDA").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Returns a detector that is on `device` and nowhere else.
+/// Creates a detector and asserts that it is on `device`.
 pub(crate) fn detector(device: Device, config: Config) -> SlidingDetector {
     let detector = SlidingDetector::new(config, device).unwrap();
     assert_eq!(detector.device(), device);

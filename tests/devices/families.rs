@@ -1,4 +1,4 @@
-//! Tests of hosts of both families on any device. Half of the hosts of the same traffic are IPv6.
+//! Tests of hosts of both families on any device. Half of the hosts in the traffic are IPv6.
 
 use srlg::ingest::Ip6Pair;
 use srlg::{Config, Device, SlidingDetector};
@@ -15,10 +15,10 @@ on_every_device!(
     no_pair_of_ipv6_in_the_paper_s_scheme,
 );
 
-/// A function that ingests the pairs of a slice into a detector, this number of slices late.
+/// A function that ingests the pairs of a slice into a detector, late by this number of slices.
 type Feed = fn(&SlidingDetector, &FamilyPairs, u32);
 
-/// The reference for all others: one thread and one pair at a time, the IPv6 pairs first.
+/// Ingests one pair at a time from one thread, IPv6 pairs first. All other ways are compared with this one.
 fn one_at_a_time(detector: &SlidingDetector, pairs: &FamilyPairs, late: u32) {
     pairs.v6.iter().for_each(|&pair| detector.ingest_late(&[pair], late).unwrap());
     pairs.v4.iter().for_each(|&pair| detector.ingest_late(&[pair], late).unwrap());
@@ -44,7 +44,7 @@ fn in_turn(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs, lat
             });
         }
     });
-    // The rest of the longer list.
+    // The rest of the longer list is ingested at the end.
     let turns = v4.len().div_ceil(97).min(v6.len().div_ceil(61));
     let rest = FamilyPairs {
         v4: v4.iter().skip(97 * turns).copied().collect(),

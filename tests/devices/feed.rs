@@ -9,7 +9,7 @@ use crate::traffic::Slice;
 /// A function that ingests the pairs of a slice into a detector.
 pub(crate) type Feed = fn(&SlidingDetector, &Slice);
 
-/// The reference for all others: one thread and one pair at a time, the late pairs first.
+/// Ingests one pair at a time from one thread, late pairs first. All other feeds are compared with this one.
 pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     for (slices_late, pairs) in &slice.late {
         pairs.iter().for_each(|&pair| detector.ingest_late(&[pair], *slices_late).unwrap());
@@ -17,7 +17,7 @@ pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     slice.pairs.iter().for_each(|&pair| detector.ingest(&[pair]).unwrap());
 }
 
-/// Ingests all pairs at once, the late ones last.
+/// Ingests all pairs at once, late pairs last.
 pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     detector.ingest(&slice.pairs).unwrap();
     for (slices_late, pairs) in &slice.late {
@@ -25,7 +25,7 @@ pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     }
 }
 
-/// Ingests pairs from pinned memory. Returns the buffer, which may be filled again at once.
+/// Ingests pairs from pinned memory and returns the buffer, which may be filled again at once.
 pub(crate) fn pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> PinnedPairs<P> {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
@@ -45,15 +45,15 @@ pub(crate) fn reports(
     traffic.iter().map(&mut report).collect()
 }
 
-/// Returns the reports of the detector that `device` must equal.
+/// Returns the reference detector and its reports, which the detector under test must equal.
 pub(crate) fn expected(config: Config, traffic: &[Slice]) -> (SlidingDetector, Vec<SliceReport>) {
     let mut reference = detector(Device::Cpu, config);
     let reports = reports(&mut reference, traffic, one_at_a_time);
     (reference, reports)
 }
 
-/// Asserts that a detector on `device` that ingests with `feed` has the reference's reports and recorders. The
-/// reference is on the CPU and ingests one pair at a time. The reports must not be empty.
+/// Asserts that a detector on `device` that ingests with `feed` produces the same reports and recorders as the
+/// reference. The reference is on the CPU and ingests one pair at a time. The reports must not be empty.
 pub(crate) fn assert_equals_one_at_a_time(
     device: Device,
     config: Config,
@@ -67,12 +67,12 @@ pub(crate) fn assert_equals_one_at_a_time(
     assert_equal_recorders(&mut tested, &mut reference);
 }
 
-/// Asserts that both detectors have the same recorders, as a snapshot and as a delta.
+/// Asserts that both detectors have the same recorders, by comparing snapshots and deltas.
 pub(crate) fn assert_equal_recorders(
     tested: &mut SlidingDetector,
     reference: &mut SlidingDetector,
 ) {
-    // The test does not use assert_eq, because a failure would print 31.6 MB.
+    // `assert_eq` is not used, because a failure would print 31.6 MB.
     assert!(tested.snapshot().unwrap() == reference.snapshot().unwrap(), "the snapshots differ");
     let window = reference.params().window();
     assert!(tested.delta(window).unwrap() == reference.delta(window).unwrap(), "the deltas differ");

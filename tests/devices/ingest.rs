@@ -1,4 +1,5 @@
-//! Tests that pairs in batches, from threads and from pinned memory count like pairs one at a time.
+//! Tests that pairs in batches, from several threads and from pinned memory are counted in the same way as single
+//! pairs.
 
 use srlg::{Device, IpPair, SlidingDetector};
 
@@ -33,8 +34,8 @@ fn floods(device: Device) {
     }
 }
 
-/// Calls `ingest` with consecutive batches of many lengths. They are empty, one pair, a line of recorders and a pair
-/// less or more, a block of a GPU and a pair more, and lengths that fill its buffers.
+/// Calls `ingest` with consecutive batches of many lengths: 0, 1, a line of recorders and one pair less or more, a
+/// block of a GPU and one pair more, and lengths that fill a GPU's buffers.
 fn batches(pairs: &[IpPair], mut ingest: impl FnMut(&[IpPair])) {
     let mut rest = pairs;
     for length in [0, 1, 2, 31, 32, 33, 257, 1023, 1025, 4099, 16_385].into_iter().cycle() {
@@ -83,7 +84,7 @@ fn from_two_buffers(detector: &SlidingDetector, slice: &Slice) {
     let mut buffers = [buffer(), buffer()];
     for (number, batch) in slice.pairs.chunks(LENGTH).enumerate() {
         let buffer = &mut buffers[number % 2];
-        // A short batch repeats its last pair in the rest of the buffer, which changes nothing.
+        // If a batch is short, its last pair is repeated in the rest of the buffer, which has no effect.
         let pair = |index: usize| batch[index.min(batch.len() - 1)];
         let fill = |pairs: &mut [IpPair]| {
             (0..).zip(pairs).for_each(|(index, place)| *place = pair(index));
@@ -117,7 +118,7 @@ fn no_pairs_at_all(device: Device) {
         tested.skip_to(u64::MAX / 2).unwrap();
         let mut other = detector(device, config);
         other.skip_to(1).unwrap();
-        // Untouched recorders are as old as possible, and stay so.
+        // Untouched recorders have the maximum age and keep it.
         other.merge_snapshot(&untouched).unwrap();
         assert_eq!(other.close_slice().unwrap().candidates, 0);
     }

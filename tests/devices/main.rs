@@ -1,8 +1,8 @@
-//! One test suite for every device. A detector on the device has the same bits as one on the CPU that ingests one pair
-//! at a time from one thread. Its reports are near the exact answer.
+//! A test suite for every device. A detector on the device must equal, bit for bit, a detector on the CPU that ingests
+//! one pair at a time from one thread. Its reports must be close to the exact answer.
 //!
-//! Tests are functions of a device, and run as `NAME::cpu` and `NAME::cuda`. On the CPU, too, the two sides ingest in
-//! different ways, so that every test can fail. Without a GPU, `NAME::cuda` prints `skipped`, unless
+//! Tests are functions of a device, and run as `NAME::cpu` and `NAME::cuda`. On the CPU, the two detectors also ingest
+//! in different ways, so that every test can fail. Without a GPU, `NAME::cuda` prints `skipped`, unless
 //! `SRLG_REQUIRE_CUDA=1` is set.
 
 #[macro_use]

@@ -1,4 +1,4 @@
-//! Tests that nodes on any device merge into the node that saw everything.
+//! Tests that nodes on any device can be merged, and that the result equals one node that saw everything.
 
 use srlg::{Config, Device, SlidingDetector};
 
@@ -18,7 +18,7 @@ fn traffic(seed: u64) -> Vec<Slice> {
     with_late(backbone(seed, 7, 100_000))
 }
 
-/// Returns a slice with only the pairs of one node.
+/// Returns a slice with only the pairs that belong to node `node` of `nodes`.
 fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
     let mine = |pairs: &[_]| pairs.iter().copied().skip(node).step_by(nodes).collect();
     Slice {
@@ -33,8 +33,8 @@ fn snapshots_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
         let traffic = traffic(21);
         let mut one = detector(Device::Cpu, config);
         let mut nodes = [detector(device, config), detector(Device::Cpu, config)];
-        // No node reports yet. Snapshots also have the super points of the last report of a node, which depend on its
-        // part of the traffic.
+        // The nodes do not report before the merge. Snapshots also contain the super points of a node's last report,
+        // which depend on its part of the traffic.
         for (number, slice) in (0..).zip(&traffic) {
             one.skip_to(number).unwrap();
             one_at_a_time(&one, slice);
@@ -69,7 +69,7 @@ fn snapshots_of_an_earlier_slice_age(device: Device) {
     }
 }
 
-/// Merges the recent delta of `leader` into `follower`. Pairs are up to four slices late.
+/// Merges a delta of the recent slices of `leader` into `follower`. Pairs are up to four slices late.
 fn follow(follower: &mut SlidingDetector, leader: &mut SlidingDetector) {
     let delta = leader.delta(5).unwrap();
     assert!(delta.recorders() > 1000);
@@ -114,7 +114,8 @@ fn merging_twice_is_merging_once(device: Device) {
     }
 }
 
-// The last of 129 recorders is half of a word, whose other half is unused. 2,000 peers touch all recorders.
+// The last of 129 recorders occupies half of a word, and the other half is unused. With 2,000 peers, all recorders are
+// touched.
 fn last_recorder_of_an_odd_array(device: Device) {
     let config = small_odd();
     let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));

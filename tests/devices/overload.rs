@@ -1,4 +1,4 @@
-//! Tests of more hot columns or candidates than the limits accept, and of more pairs than cells, on any device.
+//! Tests on any device with more hot columns or candidates than the limits accept, and with more pairs than cells.
 
 use srlg::config::Scheme;
 use srlg::report::{FinderFill, Overload};
@@ -17,7 +17,8 @@ on_every_device!(
     as_many_candidates_as_the_limit,
 );
 
-/// Returns the report on one slice. Asserts that it equals that of the CPU, which ingests one pair at a time.
+/// Returns the report on one slice. Asserts that it equals the report of a detector on the CPU that ingests one pair at
+/// a time.
 fn report(device: Device, config: Config, slice: &Slice) -> SliceReport {
     let (mut tested, mut reference) = (detector(device, config), detector(Device::Cpu, config));
     whole(&tested, slice);
@@ -34,7 +35,7 @@ fn slice() -> Slice {
     Slice { pairs, late: Vec::new() }
 }
 
-/// Returns the hot weight, and the hot share of row 0.
+/// Returns the hot weight, and the share of hot columns in row 0.
 fn hot(report: &SliceReport) -> (u32, f64) {
     match &report.health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => (*hot_weight, hot_shares[0]),
@@ -74,7 +75,8 @@ fn too_many_candidates(device: Device) {
             let report = report(device, config, &slice());
             assert!(report.health.finder.miss_probability > calm.health.finder.miss_probability);
             assert!(report.candidates <= limit as usize);
-            // Without one host, less than 0.00013 of the hosts of θ may be missed, which is not an overload.
+            // If only one host is left out, less than 0.00013 of the hosts with θ peers may be missed, which is not an
+            // overload.
             assert!(report.health.finder.overload.is_some() || limit > 1);
         }
     }
@@ -98,7 +100,7 @@ fn saturated_arrays(device: Device) {
     }
 }
 
-// 4096 cells for 64 touches of each of 4000 hosts.
+// Each of 4000 hosts touches 64 of only 4096 cells.
 fn tiny_cells_of_many_super_points(device: Device) {
     let config = Config { threshold: 16, candidate_limit: 2, ..small() };
     let slice = Slice { pairs: contacts(4000, 60), late: Vec::new() };

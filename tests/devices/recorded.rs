@@ -1,6 +1,6 @@
 //! Tests with recorded traffic: attacks, testbeds and background radiation.
 //!
-//! They read the traces of the folder in SRLG_DATA, and print a message if there is none.
+//! The tests read the traces in the folder that `SRLG_DATA` names. If there are no traces, they print a message.
 
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,15 @@ use crate::traffic::{Slice, presets};
 
 on_every_device!(every_trace_in_eight_slices);
 
-/// Number of slices per trace. A slice is this part of the length of the trace.
+/// Number of slices per trace. All slices have the same length.
 const SLICES: u64 = 8;
-/// Largest number of records from the start of a trace, because a call for every pair is slow.
+/// Maximum number of records that are read from the start of a trace. It is limited because a call for every pair is
+/// slow.
 const MOST_RECORDS: usize = 100_000;
 
 fn traces() -> Vec<PathBuf> {
     let mut traces = dev_traces();
-    // A month of a network takes too long with one pair at a time.
+    // The month of traffic in this trace takes too long with one pair at a time.
     traces.retain(|trace| !trace.to_string_lossy().contains("darpa98"));
     traces
 }

@@ -7,13 +7,13 @@ use crate::traffic::{contacts, small};
 
 on_every_device!(pinned_memory_that_is_refused);
 
-// 2^50 bytes are more than any machine has, or any process can address.
+// No machine has 2^50 bytes of memory, and no process can address them.
 fn pinned_memory_that_is_refused(device: Device) {
     let mut tested = detector(device, small());
     tested.ingest(&contacts(3, 200)).unwrap();
     let error = tested.pinned_pairs::<IpPair>(1 << 47).unwrap_err();
     assert!(matches!(error, Error::PinnedMemory { bytes } if bytes == 1 << 50), "{error}");
-    // This is more than a number of bytes can represent.
+    // The size of this buffer in bytes exceeds the range of `usize`.
     assert!(matches!(tested.pinned_pairs::<IpPair>(usize::MAX), Err(Error::PinnedMemory { .. })));
     assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);
 }
@@ -27,7 +27,8 @@ mod memory_of_the_device_that_is_refused {
     use crate::device::detector;
     use crate::traffic::{contacts, small};
 
-    /// Memory that stays free for tests that run at the same time. It is less than the 8.6 GB of the largest lines.
+    /// Memory in bytes that stays free for tests that run at the same time. It is less than the 8.6 GB of the largest
+    /// array of lines.
     const LEFT: usize = 7 << 30;
 
     #[test]
@@ -38,7 +39,7 @@ mod memory_of_the_device_that_is_refused {
     fn check(device: Device) {
         let context = CudaContext::new(0).unwrap();
         if context.name().unwrap() == "ptxrun" {
-            eprintln!("skipped: the memory of an interpreter is that of the host");
+            eprintln!("skipped: an interpreter reports the memory of the host");
             return;
         }
         let (free, _) = context.mem_get_info().unwrap();
@@ -49,13 +50,13 @@ mod memory_of_the_device_that_is_refused {
         let stream = context.default_stream();
         let held = stream.alloc_zeros::<u8>(free - LEFT).unwrap();
         stream.synchronize().unwrap();
-        // 2^32 - 32 recorders of 2 bytes each.
+        // The lines have 2^32 - 32 recorders of 2 bytes each.
         let scheme = Scheme::Tagged { cell_bits: 18, lines: (1 << 27) - 1, tags: 64 };
         let error = SlidingDetector::new(Config { scheme, ..Config::default() }, device).err();
         let Some(Error::DeviceMemory { bytes, free }) = error else { panic!("{error:?}") };
         assert_eq!(bytes, ((1 << 32) - 32) * 2);
         assert!(free < bytes, "{free}");
-        // An allocation below the free memory succeeds and works.
+        // A detector that fits into the remaining memory still works.
         let mut tested = detector(device, small());
         tested.ingest(&contacts(3, 200)).unwrap();
         assert_eq!(tested.close_slice().unwrap().super_points.len(), 3);

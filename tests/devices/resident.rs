@@ -1,4 +1,4 @@
-//! Tests of pairs that are already in the memory of a GPU.
+//! Tests that ingest pairs that are already in the memory of a GPU.
 
 use srlg::gpu::cudarc::driver::CudaContext;
 use srlg::ingest::Ip6Pair;
@@ -7,7 +7,7 @@ use srlg::{Device, IpPair, SlidingDetector};
 use crate::feed::assert_equals_one_at_a_time;
 use crate::traffic::{Slice, backbone, presets, with_late};
 
-/// Number of pairs in a piece, which is freed when the call returns.
+/// Number of pairs in a piece. The memory of a piece is freed when the call returns.
 const PIECE: usize = 10_007;
 
 /// Ingests `pairs` of IPv4 hosts from the memory of the GPU.

@@ -1,7 +1,7 @@
-//! Tests of several detectors in one process that share the traffic and merge into one that saw everything. They run
-//! from one thread that uses them in turn, and from one thread per detector.
+//! Tests of several detectors in one process, which divide the traffic. After a merge, they must equal one detector
+//! that saw everything. They are used in turn from one thread, or each from a separate thread.
 //!
-//! If there is a second GPU, the second detector is there. A call in the context of the other GPU would fail.
+//! If there is a second GPU, the second detector is on it. A call in the context of the wrong GPU would then fail.
 
 use std::net::Ipv4Addr;
 use std::thread;
@@ -36,8 +36,8 @@ fn second(device: Device, config: Config) -> SlidingDetector {
     }
 }
 
-/// Passes every slice to both detectors with `share`, merges the second into the first, and compares it with one that
-/// saw everything.
+/// Passes every slice to both detectors with `share`, merges the second detector into the first, and compares the first
+/// with a detector that saw everything.
 fn assert_both_see_everything(
     device: Device,
     seed: u64,
@@ -84,13 +84,13 @@ fn two_threads_with_a_detector_each(device: Device) {
     });
 }
 
-// A buffer is filled again at once, as soon as both have read it.
+// A buffer is filled again as soon as both detectors have read it.
 fn pinned_pairs_of_one_detector_that_both_ingest(device: Device) {
     assert_both_see_everything(device, 53, |first, other, pairs| {
         const LENGTH: usize = 1000;
         let mut buffer = first.pinned_pairs(LENGTH).unwrap();
         for (number, batch) in pairs.chunks(LENGTH).enumerate() {
-            // A short batch repeats its last pair in the rest of the buffer, which changes nothing.
+            // If a batch is short, its last pair is repeated in the rest of the buffer, which has no effect.
             let pair = |index: usize| batch[index.min(batch.len() - 1)];
             let fill = |places: &mut [IpPair]| {
                 (0..).zip(places).for_each(|(index, place)| *place = pair(index));
@@ -108,7 +108,7 @@ fn pinned_pairs_of_one_detector_that_both_ingest(device: Device) {
     });
 }
 
-// Memory, streams and kernels of one detector are freed while the other one works.
+// The memory, streams and kernels of one detector are freed while the other detector works.
 fn detectors_go_and_the_other_one_stays(device: Device) {
     let [config, _] = presets(WINDOW);
     let (mut tested, mut one) = (detector(device, config), detector(Device::Cpu, config));

@@ -1,5 +1,5 @@
-//! Tests of sizes at the limits of a configuration. They use both hash families, hosts of both families, and every way
-//! in which pairs of either type get to a device.
+//! Tests of sizes at the limits of a configuration. They use both hash families, IPv4 and IPv6 hosts, and every way to
+//! ingest pairs of either type on a device.
 
 use approx::assert_abs_diff_eq;
 use srlg::config::{HashFamily, Scheme};
@@ -20,7 +20,8 @@ on_every_device!(
     windows_of_more_than_511_slices,
 );
 
-/// A prime length, so that each piece has another number of pairs modulo the threads of a block.
+/// Number of pairs in a piece. It is prime, so that the pieces start at different positions modulo the threads of a
+/// block.
 const PIECE: usize = 337;
 
 /// Ingests `pairs` into `detector` in pieces: from ordinary memory, from pinned memory, and with `resident`.
@@ -38,7 +39,7 @@ fn every_way<P: Pair>(
     }
 }
 
-/// Ingests pairs in memory of the device, if it has any.
+/// Ingests pairs from the memory of the device, if the device has its own memory.
 fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     #[cfg(feature = "cuda")]
     if detector.device() != Device::Cpu {
@@ -49,8 +50,8 @@ fn take(detector: &SlidingDetector, FamilyPairs { v4, v6 }: &FamilyPairs) {
     every_way(detector, v6, |detector, piece| detector.ingest(piece).unwrap());
 }
 
-/// Asserts that `device` has the same reports as the CPU that ingests one pair at a time, with both hash families.
-/// Slices between those of `jump` are skipped. Returns the number of super points.
+/// Asserts, for both hash families, that `device` produces the same reports as a detector on the CPU that ingests one
+/// pair at a time. The detectors advance by `jump` slices after each slice. Returns the number of super points.
 fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> usize {
     let (mut super_points, mut pairs) = (0, FamilyPairs::default());
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {
@@ -72,7 +73,7 @@ fn check(device: Device, config: Config, slices: &[Vec<IpPair>], jump: u64) -> u
     super_points
 }
 
-/// Returns eight hosts, four of each family, with `peers` peers each, in three slices.
+/// Returns the pairs of eight hosts in three slices. Four hosts are IPv4 and four are IPv6, and each has `peers` peers.
 fn slices(peers: u32) -> Vec<Vec<IpPair>> {
     let pairs = contacts(8, peers);
     pairs.chunks(pairs.len().div_ceil(3)).map(<[_]>::to_vec).collect()
@@ -82,8 +83,8 @@ fn sized(config: Config, cell_bits: u32, lines: u32) -> Config {
     Config { scheme: Scheme::Tagged { cell_bits, lines, tags: 64 }, ..config }
 }
 
-// A host has 32 lines, including coarse ones. The numbers are one more, and two larger odd numbers, of which one is a
-// prime.
+// A host has 32 lines, including coarse ones. The tested numbers of lines are one more than that, and two larger odd
+// numbers, one of which is prime.
 fn odd_numbers_of_lines(device: Device) {
     for lines in [33, 121, 4099] {
         let found = check(device, sized(small(), 12, lines), &slices(300), 1);
@@ -91,7 +92,7 @@ fn odd_numbers_of_lines(device: Device) {
     }
 }
 
-// The numbers of bits are the smallest, an odd one, and one above the default.
+// The tested numbers of bits are the minimum, an odd number, and one more than the default.
 fn few_cells_and_many(device: Device) {
     for cell_bits in [12, 13, 19] {
         let found = check(device, sized(small(), cell_bits, 1201), &slices(200), 1);
@@ -109,8 +110,8 @@ fn thresholds_with_and_without_glimpses(device: Device) {
     }
 }
 
-// About 512 ln 512 = 3,194 peers use up 512 fine positions, and 7,098 use up 1,024. The hosts have one coarse region,
-// and two.
+// About 512 ln 512 = 3,194 peers use up 512 fine positions, and 7,098 peers use up 1,024. In the first case, a host has
+// one coarse region, and in the second case two.
 fn hosts_that_use_up_their_fine_region(device: Device) {
     for (linear_width, regions, truth) in [(512, 2, 12_000), (1024, 3, 24_000)] {
         let config = Config { linear_width, ..sized(small(), 12, 40_001) };
@@ -122,14 +123,14 @@ fn hosts_that_use_up_their_fine_region(device: Device) {
         let report = tested.close_slice().unwrap();
         let [point] = report.super_points.as_slice() else { panic!("{report:?}") };
         assert_eq!(point.range, EstimateRange::Within);
-        // The bound is five of the stated errors.
+        // The bound is five stated standard errors.
         let bound = 5.0 * point.std_error;
         assert_abs_diff_eq!(point.cardinality, f64::from(truth), epsilon = bound);
     }
 }
 
-// Ages are in epochs of several slices. A prime step ends at every place in an epoch, and 4 × 61 slices are within the
-// window.
+// Ages are in epochs of several slices. Because the step is prime, it ends at every position in an epoch. The 4 × 61
+// slices are within the window.
 fn windows_of_more_than_511_slices(device: Device) {
     let config = Config { window: 600, ..sized(small(), 13, 1201) };
     assert!(config.validate().unwrap().counter_sizes().epoch_slices > 1);

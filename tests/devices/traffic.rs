@@ -9,16 +9,16 @@ use srlg_traffic::synthetic::{Backbone, Model};
 pub(crate) struct Slice {
     /// Pairs that are in time.
     pub(crate) pairs: Vec<IpPair>,
-    /// Late pairs, with the number of slices that they are late.
+    /// Late pairs, with their delay in slices.
     pub(crate) late: Vec<(u32, Vec<IpPair>)>,
 }
 
-/// One in this number of packets is late.
+/// One packet in this number is late.
 const LATE_SHARE: usize = 16;
-/// Largest number of slices that a packet is late.
+/// Maximum delay of a packet, in slices.
 const MOST_LATE: u32 = 4;
 
-/// Returns `slices` slices with `pairs` distinct pairs in all. Each pair has two packets, which are in time.
+/// Returns `slices` slices with `pairs` distinct pairs in total. Each pair has two packets, which are in time.
 pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     let model = Backbone {
         seed,
@@ -31,7 +31,7 @@ pub(crate) fn backbone(seed: u64, slices: u32, pairs: u32) -> Vec<Vec<IpPair>> {
     model.slices().collect()
 }
 
-/// Returns 40 slices in which a fifth of about 80,000 pairs goes to four victims of a flood.
+/// Returns 40 slices with about 80,000 pairs. A fifth of the pairs belongs to four victims of a flood.
 pub(crate) fn flood() -> Vec<Vec<IpPair>> {
     Model::Flood.slices(5, 40, 600_000).collect()
 }
@@ -53,7 +53,7 @@ pub(crate) fn with_late(slices: Vec<Vec<IpPair>>) -> Vec<Slice> {
     traffic
 }
 
-/// Returns both presets, for short windows.
+/// Returns both presets with the given short window.
 pub(crate) fn presets(window: u32) -> [Config; 2] {
     [Config::default(), Config::paper()].map(|preset| Config { threshold: 256, window, ..preset })
 }
@@ -69,7 +69,7 @@ pub(crate) fn small() -> Config {
     }
 }
 
-/// A small RSRA.
+/// Sizes of a small RSRA.
 pub(crate) const ROUGH: RsraSizes =
     RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
 
@@ -79,13 +79,13 @@ pub(crate) fn small_paper() -> Config {
     Config { scheme, linear_width: 128, ..small() }
 }
 
-/// Returns the paper's scheme with an odd number of recorders.
+/// Returns a small configuration of the paper's scheme with an odd number of recorders.
 pub(crate) fn small_odd() -> Config {
     let scheme = Scheme::Paper { finder: ROUGH, rows: 1, columns: 1, stride: 1 };
     Config { scheme, linear_width: 129, ..small_paper() }
 }
 
-/// Returns `config` with limits of hot columns and candidates in the search. Cells have no hot columns.
+/// Returns `config` with these limits on hot columns and candidates. The limit on hot columns does not apply to cells.
 pub(crate) fn limited(config: Config, hot_limit: u32, candidate_limit: u32) -> Config {
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {

@@ -1,4 +1,4 @@
-//! Tests that the reports of a device are near the exact answer.
+//! Tests that the reports of a device are close to the exact answer.
 
 use approx::abs_diff_eq;
 use srlg::report::EstimateRange;
@@ -17,8 +17,8 @@ on_every_device!(
 
 const THRESHOLD: u32 = 256;
 
-/// Asserts that `report` has all super points of the exact answer and no other host, within five of the stated errors.
-/// Returns their number.
+/// Asserts that `report` contains the super points of the exact answer and no other host, up to five stated standard
+/// errors. Returns the number of super points.
 fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     for point in &report.super_points {
         let truth = f64::from(exact.cardinality(number(point.host)));
@@ -26,7 +26,7 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
         let is_near = abs_diff_eq!(point.cardinality, truth, epsilon = 5.0 * point.std_error);
         assert!(is_near, "{point:?} has {truth}");
     }
-    // At 1.2 θ the rough estimators miss nothing, and an error is below 0.05 θ.
+    // A host with 1.2 θ peers is never missed, and the error of its estimate is below 0.05 θ.
     for (host, truth) in exact.super_points(THRESHOLD * 6 / 5) {
         let is_reported = report.super_points.iter().any(|point| number(point.host) == host);
         assert!(is_reported, "{host:#x} has {truth}");
@@ -34,8 +34,8 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     report.super_points.len()
 }
 
-/// Asserts this for all slices, whose hosts are of one family, in windows of `window`. Returns the number of super
-/// points.
+/// Asserts for every slice of `traffic` that the report is close to the exact answer. `family` decides which hosts are
+/// IPv6. Returns the number of super points.
 fn compare(device: Device, family: Family, traffic: &[Vec<IpPair>], window: u32) -> usize {
     let config = Config { threshold: THRESHOLD, window, ..Config::default() };
     let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));

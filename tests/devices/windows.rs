@@ -1,4 +1,5 @@
-//! Tests of windows of all lengths: short windows, windows whose ages are in epochs, and queries of a part.
+//! Tests of windows of all lengths: short windows, windows whose ages are in epochs, and queries about a part of the
+//! window.
 
 use srlg::config::Scheme;
 use srlg::{Config, Device, IpPair};
@@ -30,7 +31,7 @@ fn short_windows(device: Device) {
     }
 }
 
-// Queries between the search and the ageing do not change either of them.
+// Queries between the search and the ageing must not change either of them.
 fn questions_while_a_slice_closes(device: Device) {
     for config in presets(5) {
         let config = Config { threshold: 128, ..config };
@@ -73,8 +74,8 @@ fn hosts_leave_after_exactly_k_slices(device: Device) {
     }
 }
 
-// 1200 slices are more than the ages in a word of the counter, and 5000 are more than those in a cell. 300 slices are
-// used with 200 tags.
+// 1200 slices exceed the number of ages in a word of the counter, and 5000 slices exceed the number of ages in a cell.
+// The window of 300 slices is tested with 200 tags.
 fn windows_of_epochs(device: Device) {
     let default = Config::default().scheme;
     let tagged = Scheme::Tagged { cell_bits: 18, lines: 412_500, tags: 200 };
@@ -90,7 +91,7 @@ fn windows_of_epochs(device: Device) {
             let report = reference.close_slice().unwrap();
             assert_eq!(tested.close_slice().unwrap(), report);
             super_points += report.super_points.len();
-            // A prime step ends at every place in an epoch.
+            // Because the step is prime, it ends at every position in an epoch.
             tested.skip_to(step * 67).unwrap();
             reference.skip_to(step * 67).unwrap();
         }

@@ -1,10 +1,11 @@
-//! Tests of the small examples, run as a user does.
+//! Tests that run the small examples in the same way as users do.
 
 use std::process::{Command, Output};
 
 use approx::assert_abs_diff_eq;
 
-/// Returns the example of this name beside the binary of this test. Cargo builds examples before it runs the tests.
+/// Returns a command that runs the example `name`. Cargo builds the examples next to the test binary before it runs the
+/// tests.
 fn example(name: &str) -> Command {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/test");
@@ -13,7 +14,7 @@ fn example(name: &str) -> Command {
     Command::new(path)
 }
 
-/// Returns the output of the example, if it succeeds.
+/// Runs the example and returns its output. Panics if the example fails.
 fn printed(name: &str) -> String {
     printed_with(name, &[])
 }
@@ -25,8 +26,8 @@ fn printed_with(name: &str, arguments: &[&str]) -> String {
     String::from_utf8(stdout).expect("examples print text")
 }
 
-/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is correct. An error above five
-/// standard errors occurs once in two million seeds.
+/// Asserts that `line` ends with `HOST CARDINALITY ±ERROR`, and that the estimate is correct. An error of more than
+/// five standard errors occurs with one seed in two million.
 fn assert_estimates(line: &str, host: &str, truth: f64) {
     let words: Vec<&str> = line.split(' ').collect();
     let [.., found, cardinality, error] = words[..] else { panic!("{line}") };
@@ -39,7 +40,7 @@ fn assert_estimates(line: &str, host: &str, truth: f64) {
 #[test]
 fn every_planted_host_is_found_and_one_of_them_talks_ipv6() {
     let printed = printed("detect");
-    // The three lines below are the memory on a device, and times.
+    // The last three lines are left out, because they contain the memory on a device, and times.
     let lines: Vec<&str> = printed.lines().collect();
     insta::assert_snapshot!(lines[..lines.len() - 3].join("\n"));
 }
@@ -70,7 +71,7 @@ fn devices_find_together_what_each_sees_a_third_of() {
     let printed = printed_with("gpus", &["cpu", "cpu", "cpu"]);
     let lines: Vec<&str> = printed.lines().collect();
     let [_, found @ .., _] = &lines[..] else { panic!("{printed}") };
-    // Three hosts have 400 new peers in each of 12 slices. From 1,200 peers on they are reported.
+    // Three hosts have 400 new peers in each of 12 slices. They are reported from 1,200 peers on.
     assert_eq!(found.len(), 3 * 10, "{printed}");
     let mut last = found[found.len() - 3..].to_vec();
     last.sort_by_key(|line| line.split(' ').nth(2));

@@ -1,14 +1,14 @@
-//! Exports of flows and packets as NetFlow v5 and v9, IPFIX and sFlow, written byte by byte from the specifications of
-//! the formats.
+//! Exports of flows and packets as NetFlow v5, NetFlow v9, IPFIX and sFlow. The bytes follow the specifications of the
+//! formats.
 //!
-//! This module is independent of the decoder, so that the two cannot share a mistake.
+//! This module shares no code with the decoder, so that the same mistake cannot be in both.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::packets::{Packet, START_S};
 
-/// The packets of one direction of a conversation.
+/// Packets in one direction of a conversation.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Source and destination addresses.
@@ -21,13 +21,13 @@ pub struct Flow {
     pub flags: u8,
     /// Number of packets.
     pub packets: u32,
-    /// Bytes without the frame headers.
+    /// Number of bytes, without the frame headers.
     pub octets: u32,
     /// Times of the first and the last packet, in milliseconds after the first packet of all flows.
     pub times_ms: [u32; 2],
 }
 
-/// Returns the flows of `packets` in the order of their first packets, like an exporter with unlimited memory.
+/// Returns the flows of `packets` in the order of their first packets, as an exporter with unlimited memory would.
 #[must_use]
 pub fn flows(packets: &[Packet]) -> Vec<Flow> {
     let mut known = BTreeMap::new();
@@ -43,15 +43,15 @@ pub fn flows(packets: &[Packet]) -> Vec<Flow> {
         let flow = &mut flows[number];
         flow.flags |= flags;
         flow.packets += 1;
-        // Bytes are counted without the header of the frame.
+        // The frame header is not part of the byte count.
         flow.octets += packet.frame().len() as u32 - 14;
         flow.times_ms[1] = now;
     }
     flows
 }
 
-/// Pairs each flow with the flow of the other direction, if there is one. The flow with the earlier first packet is the
-/// forward one.
+/// Pairs each flow with the flow in the opposite direction, if there is one. In each pair, the flow with the earlier
+/// first packet is the forward flow.
 #[must_use]
 pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     let mut begun = BTreeMap::new();
@@ -69,26 +69,27 @@ pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     biflows
 }
 
-/// Time of the export, in seconds after the first packet. It is later than the last packet.
+/// Time of the export, in seconds after the first packet. All packets are earlier.
 pub const EXPORT_S: u32 = 10;
 /// Uptime of the exporter at the first packet, in milliseconds.
 const UPTIME_MS: u32 = 100_000;
-/// Records per message. A message with this number of records fits into an Ethernet frame.
+/// Number of records per message. A message with this number of records fits into an Ethernet frame.
 const RECORDS: usize = 15;
-/// Enterprise number of reverse elements (RFC 5103).
+/// Enterprise number of reverse information elements (RFC 5103).
 const REVERSE_ENTERPRISE: u32 = 29_305;
-/// First bit of an element number: an enterprise number follows.
+/// First bit of an element number, which indicates that an enterprise number follows.
 const REVERSE: u16 = 0x8000;
 
-/// A field of a template: element number and length.
+/// A field of a template: its element number and its length in bytes.
 type Field = (u16, u16);
 
-/// Fields of octets, packets and TCP flags, and of protocol and ports. NetFlow v9 and IPFIX use the same numbers.
+/// Fields for bytes, packets and TCP flags. The next constant has the fields for protocol and ports. NetFlow v9 and
+/// IPFIX use the same numbers.
 const COUNTS: [Field; 3] = [(1, 4), (2, 4), (6, 1)];
 const CONVERSATION: [Field; 3] = [(4, 1), (7, 2), (11, 2)];
-/// NetFlow v9 fields of the uptime at the first and the last packet.
+/// NetFlow v9 fields for the uptime at the first and at the last packet.
 const UPTIMES: [Field; 2] = [(22, 4), (21, 4)];
-/// IPFIX fields of the times of the first and the last packet, in milliseconds since the Unix epoch.
+/// IPFIX fields for the times of the first and the last packet, in milliseconds since the Unix epoch.
 const TIMES: [Field; 2] = [(152, 8), (153, 8)];
 
 /// Returns `words` in network byte order.
@@ -109,12 +110,12 @@ fn octets(hosts: [IpAddr; 2]) -> Vec<u8> {
     hosts.map(octets).concat()
 }
 
-/// Returns the template number of a family, and the fields of its addresses.
+/// Returns the template ID of an address family and the fields of its addresses.
 fn of_family(is_v6: bool) -> (u16, [Field; 2]) {
     if is_v6 { (257, [(27, 16), (28, 16)]) } else { (256, [(8, 4), (12, 4)]) }
 }
 
-/// Returns a set of NetFlow v9 or IPFIX with the number `id`, padded to whole words.
+/// Returns a NetFlow v9 or IPFIX set with set ID `id`, padded to a multiple of 4 bytes.
 #[must_use]
 pub fn set(id: u16, content: &[u8]) -> Vec<u8> {
     let padding = vec![0; content.len().next_multiple_of(4) - content.len()];
@@ -151,7 +152,7 @@ fn times(flow: &Flow) -> Vec<u8> {
     times.map(u64::to_be_bytes).concat()
 }
 
-/// Returns NetFlow v5 datagrams of IPv4 flows.
+/// Returns NetFlow v5 datagrams of `flows`, which must be IPv4.
 #[must_use]
 pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -172,7 +173,7 @@ pub fn v5(flows: &[Flow]) -> Vec<Vec<u8>> {
     flows.chunks(30).enumerate().map(datagram).collect()
 }
 
-/// Returns sets of data records. Each set has up to [`RECORDS`] records of one template.
+/// Returns sets of data records, each with its number of records. A set has up to [`RECORDS`] records of one template.
 fn data(records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<(usize, Vec<u8>)> {
     let (of_v6, of_v4): (Vec<_>, Vec<_>) = records.partition(|(is_v6, _)| *is_v6);
     let sets = [of_v4, of_v6].into_iter().flat_map(|records| {
@@ -201,7 +202,7 @@ pub struct V9Header {
 }
 
 impl V9Header {
-    /// Returns a datagram of this header and `sets`.
+    /// Returns a datagram with this header and `sets`.
     #[must_use]
     pub fn with(self, sets: &[u8]) -> Vec<u8> {
         let Self { records, uptime_ms, time_s, number, domain } = self;
@@ -209,7 +210,7 @@ impl V9Header {
     }
 }
 
-/// Returns NetFlow v9 datagrams. The first one has the templates.
+/// Returns NetFlow v9 datagrams of `flows`. The first datagram has the templates.
 #[must_use]
 pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -232,7 +233,7 @@ pub fn v9(flows: &[Flow]) -> Vec<Vec<u8>> {
     sets.enumerate().map(|(number, (records, set))| message(number, records, &set)).collect()
 }
 
-/// Returns IPFIX messages of these records. The first one has the templates of `fields`.
+/// Returns IPFIX messages with these records. The first message has the templates with `fields`.
 fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) -> Vec<Vec<u8>> {
     let mut before = 0;
     let message = |(records, set): (usize, Vec<u8>)| {
@@ -246,7 +247,7 @@ fn messages(fields: &[Field], records: impl Iterator<Item = (bool, Vec<u8>)>) ->
     [(0, templates(2, fields))].into_iter().chain(data(records)).map(message).collect()
 }
 
-/// Returns IPFIX messages. The first one has the templates.
+/// Returns IPFIX messages of `flows`. The first message has the templates.
 #[must_use]
 pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     let record = |flow: &Flow| {
@@ -256,7 +257,7 @@ pub fn ipfix(flows: &[Flow]) -> Vec<Vec<u8>> {
     messages(&[&COUNTS[..], &CONVERSATION, &TIMES].concat(), flows.iter().map(record))
 }
 
-/// Returns IPFIX messages with both directions in one record. Fields of a missing reverse direction are 0.
+/// Returns IPFIX messages with both directions of a flow in one record. Fields of a missing reverse direction are 0.
 #[must_use]
 pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     let record = |(forward, reverse): &(Flow, Option<Flow>)| {
@@ -271,8 +272,8 @@ pub fn biflow(flows: &[(Flow, Option<Flow>)]) -> Vec<Vec<u8>> {
     messages(&fields.collect::<Vec<_>>(), flows.iter().map(record))
 }
 
-/// Returns sFlow v5 datagrams, each with the time of its last packet in microseconds. Every packet is sampled, with its
-/// raw header.
+/// Returns sFlow v5 datagrams, each with the time of its last packet in microseconds. Every packet is sampled, and each
+/// sample contains the raw header.
 #[must_use]
 pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let framed = |format: u32, content: &[u8]| {
@@ -281,8 +282,8 @@ pub fn sflow(packets: &[Packet]) -> Vec<(u32, Vec<u8>)> {
     let sample = |number: usize, packet: &Packet| {
         let frame = packet.frame();
         let padding = vec![0; frame.len().next_multiple_of(4) - frame.len()];
-        // The fields are the protocol (Ethernet), the frame length with a checksum, the stripped checksum, and the
-        // header length.
+        // The fields are the protocol (Ethernet), the frame length with its checksum, the number of stripped bytes, and
+        // the header length.
         let head = be32(&[1, frame.len() as u32 + 4, 4, frame.len() as u32]);
         let raw = framed(1, &[head, frame, padding].concat());
         let number = number as u32 + 1;

@@ -1,4 +1,4 @@
-//! Address families for the same synthetic traffic. Traffic models identify hosts by 32-bit numbers.
+//! Address families for synthetic traffic. Traffic models identify hosts by 32-bit numbers.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -9,17 +9,17 @@ use srlg_core::{Ip6Pair, IpPair, Limbs, limbs};
 /// Address family of the hosts in synthetic traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// IPv4. The number of a host is its address.
+    /// IPv4. The number of a host is its IPv4 address.
     #[default]
     V4,
-    /// IPv6. Each high half of a number has its own /64 network, and the low half is the interface identifier.
+    /// IPv6. The high half of a number selects a /64 network, and the low half is the interface identifier.
     V6,
-    /// Both families. Half of the inside hosts, chosen by a hash of their numbers, are as in [`V6`](Self::V6), with all
-    /// their peers. The others are as in [`V4`](Self::V4).
+    /// Both families. Half of the inside hosts, and all their peers, have IPv6 addresses as in [`V6`](Self::V6). A hash
+    /// of the host numbers selects them. All other hosts have IPv4 addresses as in [`V4`](Self::V4).
     Mixed,
 }
 
-/// Pairs of both families.
+/// Pairs of hosts, separated by family.
 #[derive(Clone, Debug, Default)]
 pub struct FamilyPairs {
     /// Pairs of IPv4 hosts.
@@ -29,7 +29,7 @@ pub struct FamilyPairs {
 }
 
 impl Family {
-    /// All families, with the names that [`FromStr`] accepts.
+    /// All families, each with the name that [`FromStr`] accepts.
     pub const ALL: [(&'static str, Self); 3] =
         [("4", Self::V4), ("6", Self::V6), ("mixed", Self::Mixed)];
 
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Returns the inside host and the peer of `pair`. Both are of one family.
+    /// Returns the inside host and the peer of `pair`. Both have the same family.
     #[must_use]
     pub fn hosts(self, IpPair { inside, opposite }: IpPair) -> (IpAddr, IpAddr) {
         match self.is_v6(inside) {
@@ -90,7 +90,7 @@ impl FromStr for Family {
     }
 }
 
-/// Returns `pairs` with all hosts as [IPv6](Family::V6) hosts.
+/// Returns `pairs` with all hosts as IPv6 hosts, as in [`Family::V6`].
 #[must_use]
 pub fn v6_pairs(pairs: &[IpPair]) -> Vec<Ip6Pair> {
     let mut all = FamilyPairs::default();
@@ -109,7 +109,7 @@ pub fn ip(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(number).into()
 }
 
-/// Returns the number of `host`, which may be of any [`Family`].
+/// Returns the number of `host`, which may have an address of any [`Family`].
 #[must_use]
 pub fn number(host: IpAddr) -> u32 {
     let [_, high, _, low] = limbs(host);
@@ -131,7 +131,8 @@ mod tests {
             }
             let expected = [("4", 0), ("6", 1 << 16), ("mixed", 1 << 15)];
             let expected = expected.iter().find(|it| it.0 == name).unwrap().1;
-            // Each host is a coin toss. The standard deviation is 128, and the bound is four of them.
+            // A hash decides the family of each host like a coin toss. The standard deviation is 128, and the bound is
+            // four of them.
             assert!(v6.abs_diff(expected) < 512, "{name} {v6}");
         }
     }

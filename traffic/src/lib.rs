@@ -1,16 +1,17 @@
-//! Synthetic and recorded traffic, and its exact answers, for tests and measurements of srlg.
+//! Synthetic and recorded traffic with exact answers, for tests and measurements of srlg.
 //!
 //! | Module | Contents |
 //! |---|---|
 //! | [`synthetic`] | seeded traffic of several models, with the same bits on every machine |
-//! | [`family`] | the same traffic as IPv4, IPv6 or both |
-//! | [`packets`], [`export`] | packets of synthetic traffic, and their exports in every flow format |
+//! | [`family`] | conversion of this traffic to IPv4, IPv6 or both |
+//! | [`packets`], [`export`] | packets of synthetic traffic, and exports of them in every flow format |
 //! | [`trace`] | record files of real traffic |
-//! | [`oracle`] | exact sliding cardinalities, from hash maps |
-//! | [`score`] | false rates and errors of the reports of a detector |
+//! | [`oracle`] | exact sliding cardinalities, computed with hash maps |
+//! | [`score`] | false rates and errors of a detector's reports |
 //!
-//! An evaluation uses traffic or a trace, the oracle, a detector and the score, in this order. This crate does not
-//! depend on a detector. It produces the input of one, and compares numbers. Its memory grows with the traffic.
+//! An evaluation uses synthetic traffic or a trace, the oracle, a detector and the score, in this order. This crate
+//! does not depend on a detector. It generates the input of a detector and compares numbers. Its memory grows with the
+//! traffic.
 #![forbid(unsafe_code)]
 
 pub mod export;

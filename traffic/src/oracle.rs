@@ -1,8 +1,8 @@
-//! Exact sliding cardinalities of all hosts, from hash maps.
+//! Exact sliding cardinalities of all hosts, computed with hash maps.
 //!
-//! At the end of slice t, a pair counts if its last touch is in slices t - window + 1 to t. Every known pair is in one
-//! bucket, whose slice is not later than the last touch of the pair. A touch and an expiry therefore have an amortised
-//! cost of O(1). The memory grows with the distinct pairs of the window.
+//! At the end of slice t, a pair is counted if its last touch is in slices t - window + 1 to t. Every known pair is in
+//! exactly one bucket, whose slice is at most the slice of the pair's last touch. A touch and an expiry therefore have
+//! an amortised cost of O(1). The memory grows with the distinct pairs in the window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -21,12 +21,12 @@ use std::collections::hash_map::Entry;
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
 pub struct ExactWindow {
-    /// Number of the current slice. It starts at `window`, so that slices before the first one have a number.
+    /// Number of the running slice. It starts at `window`, so that slices before the first one also have a number.
     now: u64,
     /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
-    /// Pairs by the slice of a touch, modulo the window. When a pair expires here but was touched again, it moves to
-    /// the bucket of its last touch.
+    /// Pairs by the slice of a touch, modulo the window. If a pair was touched again before its bucket expires, it
+    /// moves to the bucket of its last touch.
     buckets: Vec<Vec<IpPair>>,
     /// Cardinality of every host with at least one peer.
     cardinalities: FxHashMap<Address, u32>,
@@ -36,7 +36,7 @@ impl ExactWindow {
     /// Creates an empty window of `window` slices.
     ///
     /// # Panics
-    /// Panics if `window` is 0, because no touch could ever count.
+    /// Panics if `window` is 0, because a touch could never be counted.
     #[must_use]
     pub fn new(window: u32) -> Self {
         assert!(window > 0, "a window has at least one slice");
@@ -48,7 +48,7 @@ impl ExactWindow {
         }
     }
 
-    /// Records a contact of `pair` in the current slice.
+    /// Records a contact of `pair` in the running slice.
     pub fn touch(&mut self, pair: IpPair) {
         if self.last_touch.insert(pair, self.now).is_none() {
             *self.cardinalities.entry(pair.inside).or_default() += 1;
@@ -57,13 +57,13 @@ impl ExactWindow {
         }
     }
 
-    /// Returns the cardinality of `host` in the window that ends with the current slice.
+    /// Returns the cardinality of `host` in the window that ends with the running slice.
     #[must_use]
     pub fn cardinality(&self, host: Address) -> u32 {
         self.cardinalities.get(&host).copied().unwrap_or(0)
     }
 
-    /// Returns the hosts with at least `threshold` peers, and at least one, sorted by address.
+    /// Returns the hosts with at least `threshold` peers, sorted by address. Hosts without peers are never included.
     #[must_use]
     pub fn super_points(&self, threshold: u32) -> Vec<(Address, u32)> {
         let all = self.cardinalities.iter().map(|(&host, &cardinality)| (host, cardinality));
@@ -78,18 +78,18 @@ impl ExactWindow {
         self.last_touch.len()
     }
 
-    /// Returns the [`super_points`](Self::super_points) of the window, and then moves it by one slice.
+    /// Returns the [`super_points`](Self::super_points) of the window. The window then moves by one slice.
     ///
-    /// A `threshold` of 1 returns the cardinalities of all hosts.
+    /// If `threshold` is 1, the cardinalities of all hosts are returned.
     pub fn close_slice(&mut self, threshold: u32) -> Vec<(Address, u32)> {
         let points = self.super_points(threshold);
         self.skip(1);
         points
     }
 
-    /// Moves the window by `slices`, without further touches.
+    /// Moves the window by `slices` slices without touches.
     pub fn skip(&mut self, slices: u64) {
-        // After a whole window of steps, nothing is left to expire.
+        // After a whole window of slices, all pairs have expired.
         for _ in 0..slices.min(self.buckets.len() as u64) {
             self.now += 1;
             self.expire(self.now - self.buckets.len() as u64);
@@ -97,7 +97,7 @@ impl ExactWindow {
         self.now += slices.saturating_sub(self.buckets.len() as u64);
     }
 
-    /// Removes the pairs whose last touch was in `slice`, and moves the other pairs of its bucket to later ones.
+    /// Removes the pairs whose last touch was in `slice`. Other pairs of its bucket move to later buckets.
     fn expire(&mut self, slice: u64) {
         let bucket = self.bucket(slice);
         for pair in std::mem::take(&mut self.buckets[bucket]) {
@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
     use rustc_hash::FxHashSet;
 
-    /// A literal implementation of the definition, which stores every touch and counts over all of them.
+    /// A literal implementation of the definition, which stores every touch and counts all of them.
     #[derive(Default)]
     struct Naive {
         now: i64,

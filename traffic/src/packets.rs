@@ -1,5 +1,5 @@
-//! A few seconds of packets in both families: a scanner, a flood, a busy server and background traffic. The module also
-//! writes packets to pcap files.
+//! Packets of a few seconds in both families: a scanner, a flood, a busy server and background traffic. [`pcap`]
+//! converts them to a pcap file.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ const UDP: u8 = 17;
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 
-/// Time of the first packet, in seconds since the Unix epoch. It is 400 s into an hour.
+/// Time of the first packet, in seconds since the Unix epoch. It is 400 s after a full hour.
 pub const START_S: u32 = 1_750_000_000;
 const PACKETS_PER_S: u32 = 2_000;
 
@@ -17,7 +17,7 @@ const PACKETS_PER_S: u32 = 2_000;
 pub struct Packet {
     /// Time after the first packet, in microseconds.
     pub after_us: u32,
-    /// Source and destination addresses, of one family.
+    /// Source and destination addresses, both of the same family.
     pub hosts: [IpAddr; 2],
     /// IP protocol number: 6 for TCP, 17 for UDP.
     pub protocol: u8,
@@ -27,7 +27,7 @@ pub struct Packet {
     pub flags: u8,
 }
 
-/// Returns inside host `number` of a family.
+/// Returns the inside host with this `number` in an address family.
 fn inside(is_v6: bool, number: u32) -> IpAddr {
     if is_v6 {
         Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)).into()
@@ -36,9 +36,9 @@ fn inside(is_v6: bool, number: u32) -> IpAddr {
     }
 }
 
-/// Returns outside host `number` of a family.
+/// Returns the outside host with this `number` in an address family.
 fn outside(is_v6: bool, number: u32) -> IpAddr {
-    // The odd factor puts hosts out of order.
+    // The multiplication with an odd factor puts the hosts out of order.
     let mixed = number.wrapping_mul(0x9e37_79b1);
     if is_v6 {
         Ipv6Addr::from_bits(0x2a00_0001 << 96 | u128::from(mixed) << 64 | u128::from(number)).into()
@@ -47,20 +47,20 @@ fn outside(is_v6: bool, number: u32) -> IpAddr {
     }
 }
 
-/// Returns the packets of one family: 3,800 conversations with 4,700 pairs.
+/// Returns the packets of one family: 3,800 conversations with 4,700 pairs in total.
 fn family(is_v6: bool) -> Vec<Packet> {
     let packet =
         |hosts, protocol, ports, flags| Packet { after_us: 0, hosts, protocol, ports, flags };
     let mut packets = Vec::new();
     for number in 0..1_200 {
-        // Packets of the scanner, without answers, and packets of the flood.
+        // The scanner sends packets without answers, and the flood has many sources.
         let scanned = [inside(is_v6, 2), outside(is_v6, number)];
         packets.push(packet(scanned, TCP, [40_000, 445], SYN));
         let flooded = [outside(is_v6, 10_000 + number), inside(is_v6, 1)];
         packets.push(packet(flooded, UDP, [1_024 + number as u16, 53], 0));
     }
     for number in 0..900 {
-        // Packets of the server, with answers.
+        // Clients send packets to the server, which answers.
         let client = outside(is_v6, 20_000 + number);
         let (server, ports) = (inside(is_v6, 3), [2_000 + number as u16, 443]);
         packets.push(packet([client, server], TCP, ports, SYN));
@@ -78,7 +78,8 @@ impl Packet {
     /// Returns the packet as an Ethernet frame.
     ///
     /// # Panics
-    /// Panics if the hosts are of two families.
+    ///
+    /// Panics if the hosts have different families.
     #[must_use]
     pub fn frame(&self) -> Vec<u8> {
         let [source, destination] = self.ports.map(u16::to_be_bytes);
@@ -112,7 +113,7 @@ impl Packet {
     }
 }
 
-/// Returns the packets of `families` in order of time. An item is true for IPv6 and false for IPv4.
+/// Returns the packets of `families` in order of time. An item of `families` is true for IPv6 and false for IPv4.
 #[must_use]
 pub fn packets(families: &[bool]) -> Vec<Packet> {
     let mut packets: Vec<Packet> = families.iter().flat_map(|&is_v6| family(is_v6)).collect();
@@ -122,7 +123,7 @@ pub fn packets(families: &[bool]) -> Vec<Packet> {
     packets
 }
 
-/// Returns a pcap file with frames of a link type. The time of each frame is in microseconds after [`START_S`].
+/// Returns a pcap file with `frames` of a link type. The time of each frame is in microseconds after [`START_S`].
 pub fn pcap(link_type: u32, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> Vec<u8> {
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, link_type];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();

@@ -1,14 +1,14 @@
-//! Scores of the reports of a detector against the exact answer.
+//! Scores that compare the reports of a detector with the exact answer.
 //!
-//! A [`Score`] has sums over reported and true super points, so the scores of slices add up to the score of all slices.
-//! Ratios are computed last, from the sums. Without a true super point they are `None`, and never NaN. [`MeanRates`]
-//! are means over windows, with equal weight for every window.
+//! A [`Score`] stores sums over reported and true super points, so the scores of slices add up to the score of all
+//! slices. Ratios are computed from the sums at the end. If there are no true super points, a ratio is `None` and never
+//! NaN. [`MeanRates`] are means over windows, with equal weight for every window.
 
 use rustc_hash::FxHashMap;
 use srlg_core::Address;
 use std::ops::AddAssign;
 
-/// Counts and error sums of one slice or of several slices.
+/// Counts and sums of errors of one slice or of several slices.
 ///
 /// ```
 /// use srlg_traffic::score::Score;
@@ -27,18 +27,18 @@ pub struct Score {
     pub false_positives: u64,
     /// Number of super points that are not reported, N- in the paper.
     pub false_negatives: u64,
-    /// Sum of ((estimate - truth) / truth)^2 over all true super points that were reported.
+    /// Sum of the squared relative errors of all true super points that were reported.
     pub sum_of_squared_errors: f64,
-    /// Largest |estimate - truth| / truth of a true super point that was reported.
+    /// Maximum absolute relative error of the true super points that were reported.
     pub largest_error: f64,
 }
 
 impl Score {
-    /// Compares a report with the truth of the same window.
+    /// Scores a report against the exact answer for the same window.
     ///
-    /// `truth` has the cardinalities of all super points and of any other hosts, and `reported` has the estimates. Both
-    /// contain a host at most once, in any order. A host is a super point if its true cardinality is at least
-    /// `threshold`.
+    /// `truth` has the true cardinalities of all super points, and may have the cardinalities of other hosts.
+    /// `reported` has the estimates. Both list a host at most once, in any order. A host is a super point if its true
+    /// cardinality is at least `threshold`.
     #[must_use]
     pub fn of(truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) -> Self {
         let mut missing: FxHashMap<Address, u32> =
@@ -59,37 +59,38 @@ impl Score {
     }
 
     fn add_error(&mut self, estimate: f64, truth: f64) {
-        // With a threshold of 0 a host may have cardinality 0, for which no relative error exists.
+        // If the threshold is 0, a host may have cardinality 0, for which a relative error does not exist.
         let error = (estimate - truth) / truth.max(1.0);
         self.sum_of_squared_errors += error * error;
         self.largest_error = self.largest_error.max(error.abs());
     }
 
-    /// Returns the FPR, `N+ / N`, which can exceed 1. It is `None` if there is no true super point.
+    /// Returns the false positive ratio (FPR), `N+ / N`, which can exceed 1. Returns `None` if there are no true super
+    /// points.
     #[must_use]
     pub fn false_positive_ratio(&self) -> Option<f64> {
         self.per_super_point(self.false_positives)
     }
 
-    /// Returns the FNR, `N- / N`. It is `None` if there is no true super point.
+    /// Returns the false negative ratio (FNR), `N- / N`. Returns `None` if there are no true super points.
     #[must_use]
     pub fn false_negative_ratio(&self) -> Option<f64> {
         self.per_super_point(self.false_negatives)
     }
 
-    /// Returns the TFR, the total false rate FPR + FNR. It is `None` if there is no true super point.
+    /// Returns the total false rate (TFR), which is FPR + FNR. Returns `None` if there are no true super points.
     #[must_use]
     pub fn total_false_rate(&self) -> Option<f64> {
         self.per_super_point(self.false_positives + self.false_negatives)
     }
 
-    /// Returns the root mean squared relative error. It is `None` if no true super point was reported.
+    /// Returns the root mean square of the relative errors, or `None` if no true super point was reported.
     #[must_use]
     pub fn rmse(&self) -> Option<f64> {
         self.per_hit(self.sum_of_squared_errors).map(f64::sqrt)
     }
 
-    /// Returns the largest absolute relative error. It is `None` if no true super point was reported.
+    /// Returns the largest absolute relative error, or `None` if no true super point was reported.
     #[must_use]
     pub fn max_error(&self) -> Option<f64> {
         self.per_hit(0.0).map(|_| self.largest_error)
@@ -116,7 +117,7 @@ impl AddAssign for Score {
     }
 }
 
-/// Mean false rates of several windows.
+/// Mean false rates over several windows.
 ///
 /// ```
 /// use srlg_traffic::score::{MeanRates, Score};
@@ -145,25 +146,25 @@ impl MeanRates {
         self.worst = self.worst.max(positive + negative);
     }
 
-    /// Returns the mean FPR. It is `None` if no window had a true super point.
+    /// Returns the mean FPR, or `None` if no window had a true super point.
     #[must_use]
     pub fn positive(&self) -> Option<f64> {
         self.per_window(self.positive)
     }
 
-    /// Returns the mean FNR. It is `None` if no window had a true super point.
+    /// Returns the mean FNR, or `None` if no window had a true super point.
     #[must_use]
     pub fn negative(&self) -> Option<f64> {
         self.per_window(self.negative)
     }
 
-    /// Returns the mean TFR, which is FPR + FNR. It is `None` if no window had a true super point.
+    /// Returns the mean TFR, which is FPR + FNR, or `None` if no window had a true super point.
     #[must_use]
     pub fn total(&self) -> Option<f64> {
         self.per_window(self.positive + self.negative)
     }
 
-    /// Returns the largest TFR of a window. It is `None` if no window had a true super point.
+    /// Returns the largest TFR of a window, or `None` if no window had a true super point.
     #[must_use]
     pub fn worst(&self) -> Option<f64> {
         (self.windows > 0).then_some(self.worst)
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn ratios_relate_to_the_true_super_points() {
-        // Hosts 2 and 3 are found, and 1 is missed. Host 4 is below the threshold, and 9 does not exist.
+        // Hosts 2 and 3 are found, and host 1 is missed. Host 4 is below the threshold, and host 9 does not exist.
         let reported = [(2, 220.0), (3, 380.0), (4, 101.0), (9, 500.0)];
         let score = Score::of(&TRUTH, &reported, 100);
         assert_eq!((score.true_super_points, score.reported), (3, 4));
@@ -194,9 +195,9 @@ mod tests {
 
     #[test]
     fn errors_are_of_the_reported_true_super_points_alone() {
-        // The relative errors are +0.1 and -0.05. The false positive does not count.
+        // The relative errors are +0.1 and -0.05. The false positive is not counted.
         let score = Score::of(&TRUTH, &[(2, 220.0), (3, 380.0), (4, 9900.0)], 100);
-        // A relative error is a difference and a quotient. The other steps round three times more.
+        // A relative error needs a subtraction and a division. The other steps round three more times.
         let epsilon = 5.0 * f64::EPSILON;
         assert_abs_diff_eq!(score.max_error().unwrap(), 0.1, epsilon = epsilon);
         assert_abs_diff_eq!(score.rmse().unwrap(), 0.00625_f64.sqrt(), epsilon = epsilon);
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(score.false_positive_ratio().or(score.false_negative_ratio()), None);
         assert_eq!(score.total_false_rate(), None);
         assert_eq!(score.rmse().or(score.max_error()), None);
-        // If all super points are missed, the rates are known and the errors are not.
+        // If all super points are missed, the rates are known but the errors are not.
         let all_missed = Score::of(&TRUTH, &[], 100);
         assert_eq!((all_missed.false_negative_ratio(), all_missed.rmse()), (Some(1.0), None));
     }
@@ -234,8 +235,8 @@ mod tests {
     fn every_window_with_a_super_point_counts_the_same() {
         let mut rates = MeanRates::default();
         assert_eq!((rates.total(), rates.worst()), (None, None));
-        // The first window misses 1 of 1. The second misses 0 of 4, with 1 false. The third has no super point, and 1
-        // false.
+        // The first window misses its only super point. The second window finds all four, with one false report. The
+        // third window has no super points and five false reports.
         rates.add(&Score::of(&[(1, 10)], &[], 10));
         let four = [(1, 10), (2, 10), (3, 10), (4, 10)];
         let five = [1, 2, 3, 4, 5].map(|host| (host, 10.0));

@@ -1,11 +1,11 @@
 //! Synthetic backbone traffic with exactly known properties.
 //!
 //! Model A describes a period of 300 s. 99.4 % of the hosts have Pareto(1, 2.2) cardinalities and are new in every
-//! period. The other 0.6 % have Pareto(48, 1.1), stay, and vary by 15 % from period to period. A tenth of those scan,
-//! and three tenths are active for only 30 to 150 s. A pair is one flow of Pareto(1, 0.8) packets over Pareto(0.5 s,
-//! 0.8), at most 900 s.
+//! period. The other 0.6 % have Pareto(48, 1.1) cardinalities, exist in every period, and vary by 15 % between periods.
+//! A tenth of these are scanners, and three tenths are active for only 30 to 150 s. A pair is one flow of Pareto(1,
+//! 0.8) packets. The duration of the flow is Pareto(0.5 s, 0.8), at most 900 s.
 //!
-//! The memory is that of the flows of one period, 24 bytes each. Equal parameters produce equal packets in equal order
+//! The flows of one period are in memory, with 24 bytes per flow. Equal parameters produce equal packets in equal order
 //! on every machine.
 
 mod calendar;
@@ -41,21 +41,21 @@ use srlg_core::{Address, IpPair};
 pub struct Backbone {
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Number of slices to generate. Together with two periods it is at most 2^23.
+    /// Number of slices to generate. The stream and two periods together must not exceed 2^23 slices.
     pub slices: u32,
-    /// Slices per model period of 300 s, at least 1. With 300, a slice is one second.
+    /// Number of slices per model period of 300 s, at least 1. If it is 300, a slice is one second.
     pub period: u32,
-    /// Distinct pairs of the background in `period` consecutive slices. The number is exact within 2 % from the first
-    /// slice of a period, and within about 6 % from other slices, which cut bursts.
+    /// Number of distinct background pairs in `period` consecutive slices. If these slices are a model period, the
+    /// number is accurate to 2 %. In other cases, it is accurate to about 6 %, because bursts may be cut.
     pub pairs: u32,
-    /// Mean number of packets per pair: 46 in model A.
+    /// Mean number of packets per pair. Model A has 46.
     pub packets_per_pair: u32,
-    /// Hosts of known cardinality, each at most once. The background does not use them.
+    /// Hosts with known cardinalities, each at most once. The background does not use them.
     pub planted: Vec<PlantedHost>,
 }
 
 impl Default for Backbone {
-    /// Returns 300 slices of one second with a million distinct pairs of 10 packets, and no planted hosts.
+    /// Returns 300 slices of one second with a million distinct pairs, 10 packets per pair, and no planted hosts.
     fn default() -> Self {
         Self {
             seed: 1,
@@ -68,13 +68,14 @@ impl Default for Backbone {
     }
 }
 
-/// A host of known cardinality, which the background does not use.
+/// A host with known cardinality, which the background does not use.
 ///
-/// It contacts each of its peers once in every `min(period, slices)` slices, always at the same position. In any window
-/// of that length, and in the whole stream, its cardinality is exactly [`PlantedHost::cardinality`].
+/// In every `min(period, slices)` slices, it contacts each of its peers once, and each peer always at the same
+/// position. In any window of that length, and in the whole stream, its cardinality is exactly
+/// [`PlantedHost::cardinality`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedHost {
-    /// The host, for example an [`inside_host`], which is never the peer of another host.
+    /// Address of the host, for example an [`inside_host`]. Such a host is never the peer of another host.
     pub host: Address,
     /// Number of distinct peers.
     pub cardinality: u32,
@@ -95,10 +96,10 @@ impl Backbone {
     }
 }
 
-/// Returns `count` distinct pairs for benchmarks, with random hosts of the first `hosts` inside hosts.
+/// Returns `count` distinct pairs for benchmarks. Their hosts are random among the first `hosts` inside hosts.
 ///
-/// The peer is a bijection of a counter, so pairs are distinct, `count` is at most 2^32, and peers may have any
-/// address. `hosts` must not exceed [`INSIDE_HOSTS`]. With 0 hosts all pairs have the first one.
+/// The peer is a bijection of a counter, so pairs are distinct, `count` is limited to 2^32, and peers may have any
+/// address. `hosts` must be at most [`INSIDE_HOSTS`]. If `hosts` is 0, all pairs have the first inside host.
 pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item = IpPair> {
     let mut rng = Rng::new(seed, hosts.into());
     let key = mix(seed) as u32;
@@ -108,7 +109,7 @@ pub fn distinct_pairs(seed: u64, hosts: u32, count: u64) -> impl Iterator<Item =
     })
 }
 
-/// Mixes a 32-bit integer with a bijection, the finaliser of murmur3.
+/// Mixes a 32-bit integer with the finaliser of murmur3, which is a bijection.
 const fn scatter(value: u32) -> u32 {
     let mut x = value;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);

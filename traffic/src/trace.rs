@@ -1,8 +1,8 @@
-//! Record files of real traffic, with the name `NAME.spt.zst`.
+//! Record files of real traffic, which are named `NAME.spt.zst`.
 //!
 //! A file is one zstd frame of 12-byte little-endian records, sorted by time. A record has the time in milliseconds,
-//! the source and the destination. If a file is cut short, is longer than its frame, or has a wrong checksum, reading
-//! it ends with an error.
+//! the source and the destination. If a file is truncated, is longer than its frame, or has an incorrect checksum,
+//! reading it ends with an error.
 
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::StreamingDecoder;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 /// Size of a record, in bytes.
 const RECORD_BYTES: usize = 12;
 
-/// Suffix of the names of record files.
+/// Suffix of the file names of record files.
 pub const SUFFIX: &str = ".spt.zst";
 
-/// One packet, or several packets of the same pair and millisecond.
+/// One packet, or several packets with the same pair and millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Time in milliseconds since the start of the trace.
@@ -30,8 +30,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns the pairs of this record, with either end as the inside host. There are none if both ends are the same
-    /// host.
+    /// Returns the pairs of this record, with either end as the inside host. If both ends are the same host, the record
+    /// has no pairs.
     pub fn pairs(&self) -> impl Iterator<Item = IpPair> + use<> {
         let &Self { source, destination, .. } = self;
         let ends = [(source, destination), (destination, source)].into_iter();
@@ -40,13 +40,13 @@ impl Record {
     }
 }
 
-/// An error of reading a record file.
+/// An error while reading a record file.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file cannot be opened.
     #[error("cannot open {path}: {source}")]
     Open {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -54,15 +54,15 @@ pub enum TraceError {
     /// The file is not a zstd file.
     #[error("{path} is not a zstd file: {source}")]
     NotZstd {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The error of the decoder.
         source: FrameDecoderError,
     },
-    /// The file is cut short or damaged.
+    /// The file is truncated or damaged.
     #[error("{path} is damaged after {records} records: {source}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Number of records that were read before the error.
         records: u64,
@@ -75,7 +75,7 @@ pub enum TraceError {
 pub struct Trace {
     path: PathBuf,
     frame: StreamingDecoder<BufReader<File>, FrameDecoder>,
-    /// Decoded bytes. Those before `position` were read.
+    /// Decoded bytes. The bytes before `position` have been read.
     buffer: Vec<u8>,
     position: usize,
     records: u64,
@@ -86,7 +86,8 @@ impl Trace {
     /// Opens the record file at `path`.
     ///
     /// # Errors
-    /// Fails if the file cannot be opened, or does not start like a zstd file.
+    ///
+    /// Returns an error if the file cannot be opened or does not start like a zstd file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, TraceError> {
         let path = path.as_ref().to_owned();
         let file = match File::open(&path) {
@@ -112,9 +113,9 @@ impl Trace {
         Ok(Some(Record { time_ms: word(0), source: word(4), destination: word(8) }))
     }
 
-    /// Decodes the next records. The buffer stays empty at the end of the frame.
+    /// Decodes the next records. At the end of the frame, the buffer remains empty.
     fn fill(&mut self) -> io::Result<()> {
-        // The decoder is fastest when it is asked for many bytes at once.
+        // The decoder is fastest if it is asked for many bytes at once.
         let many = 4096 * RECORD_BYTES as u64;
         self.buffer.clear();
         self.position = 0;
@@ -162,8 +163,8 @@ fn damage(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Returns the folder of the real traces: the environment variable `SRLG_DATA`, or else `../shared/data` beside the
-/// workspace. It is `None` if the folder does not exist.
+/// Returns the folder of the real traces: the value of `SRLG_DATA`, or `../shared/data` beside the workspace if that
+/// variable is not set. Returns `None` if the folder does not exist.
 #[must_use]
 pub fn data_dir() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
@@ -174,7 +175,8 @@ pub fn data_dir() -> Option<PathBuf> {
 /// Returns the record files of `folder`, sorted by name.
 ///
 /// # Errors
-/// Fails if the folder cannot be read.
+///
+/// Returns an error if the folder cannot be read.
 pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
@@ -183,11 +185,11 @@ pub fn record_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Returns the record files in the folder `dev` of [`data_dir`], for tests. Without this folder it prints a message and
-/// returns no files.
+/// Returns the record files in the folder `dev` of [`data_dir`], for tests. If the data folder is missing, prints a
+/// message and returns an empty list.
 ///
 /// # Panics
-/// Panics if the folder has no record files.
+/// Panics if the folder `dev` is missing or has no record files.
 #[must_use]
 pub fn dev_traces() -> Vec<PathBuf> {
     let Some(folder) = data_dir() else {

@@ -1,12 +1,12 @@
-//! The chore `cargo xtask gpu-model`, which counts GPU resources of the kernels with an interpreter of their PTX.
+//! The chore `cargo xtask gpu-model`, which counts the GPU resources of kernels with an interpreter of their PTX.
 //!
-//! Each workload ([`Work`]) of the program `gpu_model` of srlg-benches runs with one round and with two. The difference
-//! is the cost of a round, which `--check` compares with the [`bounds`]. If the sources of the interpreter are missing,
-//! the chore prints `skipped` and succeeds.
+//! Each workload ([`Work`]) of the program `gpu_model` of srlg-benches runs with one round and with two rounds. The
+//! difference is the cost of a round. With `--check`, this cost is compared with the [`bounds`]. If the sources of the
+//! interpreter are missing, the chore prints `skipped` and succeeds.
 //!
-//! In the model, a kernel takes the longer of two times. One is the time of its instructions if all processors issue at
-//! full rate. The other is the time to move its sectors of 32 bytes. The model ignores waiting, main memory, and
-//! threads of one warp at one address, which only a GPU shows.
+//! The time of a kernel in the model is the longer of two times. The first is the time to issue its instructions, if
+//! all processors issue at full rate. The second is the time to move its sectors of 32 bytes. The model ignores
+//! waiting, main memory, and contention of a warp's threads for one address. Only a GPU shows their effects.
 
 mod bounds;
 mod report;
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     work: Option<String>,
 }
 
-/// Counts and prints the cost of every workload. With `--check`, it compares the costs with the bounds.
+/// Counts and prints the cost of every workload. With `--check`, also compares the costs with the bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if let Some(asked) = &arguments.work {
         let names = WORKS.iter().map(|work| work.name).collect::<Vec<_>>();
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Builds the interpreter, and returns the folder of its `libcuda.so`, or `None` if its sources are missing.
+/// Builds the interpreter and returns the folder of its `libcuda.so`. Returns `None` if its sources are missing.
 fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
     let sources =
         std::env::var_os("SRLG_PTXRUN").map_or("../shared/tools/ptxrun".into(), PathBuf::from);
@@ -81,7 +81,7 @@ fn interpreter(root: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(target.join("release")))
 }
 
-/// Returns the cost of each kernel in a round of `work`, per unit.
+/// Returns the cost per unit of each kernel in a round of `work`, followed by the cost of copies.
 fn count(program: &Path, interpreter: &Path, work: &Work) -> Result<Vec<(String, Usage)>> {
     let run = |rounds| run_of(program, interpreter, work, rounds);
     let ((one, units), (two, _)) = program::one_and_two(run)?;
@@ -92,19 +92,19 @@ fn count(program: &Path, interpreter: &Path, work: &Work) -> Result<Vec<(String,
     Ok(kernels.chain([("copies".to_owned(), copies)]).collect())
 }
 
-/// Returns the report of a run of `rounds` rounds, and the units of a round.
+/// Returns the report of a run with `rounds` rounds, and the number of units in a round.
 fn run_of(program: &Path, interpreter: &Path, work: &Work, rounds: u32) -> Result<(String, f64)> {
     let report = program.with_extension(format!("{}.{rounds}.report", work.name));
     let mut command = Command::new(program);
     command.args([work.name, &rounds.to_string()]).stderr(Stdio::inherit());
     command.env("LD_LIBRARY_PATH", interpreter).env("PTXRUN_REPORT", &report);
-    // The shapes of launches depend on the number of processors. An H200 has 132.
+    // The launch sizes depend on the number of processors. An H200 has 132 of them.
     command.envs([("PTXRUN_MEASURE", "1"), ("PTXRUN_DETAIL", "1"), ("PTXRUN_PROCESSORS", "132")]);
     let output = command.output().context("cannot run the program gpu_model")?;
     ensure!(output.status.success(), "{} failed in the interpreter: {}", work.name, output.status);
     let said = String::from_utf8_lossy(&output.stdout);
     let units = said.lines().last().and_then(|line| line.trim().parse().ok());
-    let units = units.with_context(|| format!("{} printed no number of units", work.name))?;
+    let units = units.with_context(|| format!("{} did not print a number of units", work.name))?;
     let text = std::fs::read_to_string(&report)
         .with_context(|| format!("cannot read the report {}", report.display()))?;
     Ok((text, units))

@@ -1,12 +1,12 @@
-//! The chore `cargo xtask instructions`, which counts the instructions of ingest and close.
+//! The chore `cargo xtask instructions`, which counts the CPU instructions of ingest and close.
 //!
-//! Times on a shared machine vary by half. Counts of valgrind's callgrind for the same program agree within a
-//! thousandth. Each workload ([`Work`]) of the program `instructions` of srlg-benches runs with one round and with two.
-//! The difference is the cost of a round without start-up, allocation and generated traffic. `--check` compares it with
-//! the [`bounds`].
+//! Times on a shared machine vary by half, but counts of valgrind's callgrind for the same program agree within a
+//! thousandth. Each workload ([`Work`]) of the program `instructions` of srlg-benches runs with one round and with two
+//! rounds. The difference is the cost of a round without start-up, allocation and traffic generation. With `--check`,
+//! this cost is compared with the [`bounds`].
 //!
-//! The counts are those of AVX2 code, the widest vectors that valgrind supports, on every processor. They include
-//! neither memory latency nor mispredicted branches, so benchmarks are still needed.
+//! On every processor, AVX2 code is counted, because valgrind does not support wider vectors. The counts exclude memory
+//! latency and mispredicted branches, so benchmarks are still needed.
 
 mod bounds;
 mod callgrind;
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Counts and prints the instructions of every workload. With `--check`, it compares them with their bounds.
+/// Counts and prints the instructions of every workload. With `--check`, also compares them with their bounds.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(
         has_avx2(),
@@ -48,7 +48,8 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns the cost of a round of `work` per unit, which is the difference between two rounds and one.
+/// Returns the cost of a round of `work` per unit. It is the difference between a run with two rounds and a run with
+/// one.
 fn count(program: &Path, work: &'static Work) -> Result<Count> {
     let run = |rounds| callgrind::count(program, work.name, rounds);
     let ((one, _), (two, units)) = program::one_and_two(run)?;

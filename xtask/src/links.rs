@@ -1,7 +1,7 @@
 //! The chore `cargo xtask links`, which finds dead links in the Markdown files that git tracks.
 //!
-//! A link is dead if its file is missing, or if the file has no heading with the anchor of the link. Anchors are
-//! spelled as on GitHub. Links to other sites are not followed.
+//! A link is dead if its file is missing, or if the file does not have a heading with the link's anchor. Anchors are
+//! spelled as on GitHub. Links to other sites are not checked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// Anchors and links of a Markdown file.
+/// The anchors and the links of a Markdown file.
 #[derive(Default)]
 struct Document {
     anchors: Vec<String>,
@@ -87,8 +87,8 @@ impl Document {
     }
 }
 
-/// Returns the anchor that GitHub creates for a heading: letters, digits, hyphens and underscores, in lower case, with
-/// hyphens for spaces.
+/// Returns the anchor that GitHub creates for a heading. It has the heading's letters, digits, hyphens and underscores,
+/// in lower case, with hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, '-' | '_' | ' ');
     heading
@@ -100,7 +100,7 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
-/// Describes the problem of `link` in the document at `path`, if there is one.
+/// Returns a description of the problem with `link` in the document at `path`, or `None` if the link is valid.
 fn problem(
     root: &Path,
     documents: &BTreeMap<PathBuf, Document>,
@@ -129,7 +129,7 @@ fn problem(
     }
 }
 
-/// Returns the path without `..`, or `None` if it leaves the repository.
+/// Returns the path without `..` components, or `None` if it leaves the repository.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut normal = PathBuf::new();
     for component in path.components() {

@@ -1,7 +1,7 @@
 //! Chores of the workspace, run as `cargo xtask <chore>`.
 //!
-//! A chore finds its files from the root of the workspace, independently of the current directory and
-//! `CARGO_TARGET_DIR`. If it fails, it prints one line with the cause and the way out.
+//! A chore finds its files relative to the root of the workspace, regardless of the current directory and
+//! `CARGO_TARGET_DIR`. If it fails, it prints one line with the cause and the remedy.
 
 mod gpu_model;
 mod instructions;
@@ -20,9 +20,9 @@ use clap::Parser;
 enum Chore {
     /// Count the GPU resources of the kernels, with an interpreter of their PTX.
     GpuModel(gpu_model::Arguments),
-    /// Count the instructions of ingest and close, under valgrind.
+    /// Count the CPU instructions of ingest and close, under valgrind.
     Instructions(instructions::Arguments),
-    /// Find dead links in documents.
+    /// Find dead links in Markdown files.
     Links,
     /// Compile srlg-kernels to srlg-host/ptx/srlg.ptx.
     Ptx(ptx::Arguments),

@@ -1,4 +1,4 @@
-//! Programs of srlg-benches, built like the library of a user, and run to count their work.
+//! Programs of srlg-benches whose work is counted. They are built as a user would build the library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,16 +15,17 @@ const ARGUMENTS: [&str; 6] = [
     "--quiet",
 ];
 
-/// Prefixes of environment variables that would change the compiled code. AVX-512, for example, fails under valgrind.
+/// Prefixes of environment variables that would change the compiled code. For example, AVX-512 code fails under
+/// valgrind.
 const OUTSIDE: [&str; 4] =
     ["CARGO_BUILD_RUSTFLAGS", "CARGO_ENCODED_", "CARGO_PROFILE_", "RUSTFLAGS"];
 
-/// Returns a command that runs cargo, if possible the same one that runs this program.
+/// Returns a command that runs cargo. If cargo runs this program, the command runs the same cargo.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()))
 }
 
-/// Builds the program `name`, and returns its path.
+/// Builds the program `name` and returns its path.
 pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     let mut command = cargo();
     for (name, _) in std::env::vars_os() {
@@ -36,10 +37,10 @@ pub(crate) fn build(root: &Path, name: &str) -> Result<PathBuf> {
     let output = command.output().context("cannot run cargo")?;
     ensure!(output.status.success(), "cannot build the program {name} of srlg-benches");
     executable(&String::from_utf8_lossy(&output.stdout))
-        .context("the output of cargo has no executable")
+        .context("the output of cargo does not name an executable")
 }
 
-/// Calls `run` with one round and with two at the same time, because a run uses one processor.
+/// Calls `run` with one round and with two rounds. Both calls run in parallel, because each uses one processor.
 pub(crate) fn one_and_two<T: Send>(run: impl Fn(u32) -> Result<T> + Sync) -> Result<(T, T)> {
     let (one, two) = std::thread::scope(|scope| {
         let one = scope.spawn(|| run(1));
@@ -49,7 +50,7 @@ pub(crate) fn one_and_two<T: Send>(run: impl Fn(u32) -> Result<T> + Sync) -> Res
     Ok((one?, two?))
 }
 
-/// Returns the executable in the `messages` of cargo, which have one JSON object per line.
+/// Returns the executable that cargo reports in `messages`, which have one JSON object per line.
 fn executable(messages: &str) -> Option<PathBuf> {
     messages.lines().find_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;

@@ -1,9 +1,9 @@
-//! The chore `cargo xtask ptx`, which compiles GPU kernels to a committed text file.
+//! The chore `cargo xtask ptx`, which compiles the GPU kernels to a text file that is committed.
 //!
-//! rustc compiles the crate `srlg-kernels` to [`COMMITTED`], so users of the library need no GPU tool chain. The file
-//! starts with a [`Stamp`]: the compiler, a hash of everything that affects the code, and a hash of the text. A test
-//! recomputes both hashes. It fails if a kernel changes without its PTX, or if the PTX is edited. `--check` also
-//! rebuilds and assembles it.
+//! rustc compiles the crate `srlg-kernels` to [`COMMITTED`], so that users of the library do not need a GPU tool chain.
+//! The file starts with a [`Stamp`]: the compiler, a hash of everything that affects the code, and a hash of the text.
+//! A test computes both hashes again. It fails if a kernel is changed without its PTX, or if the PTX is edited. With
+//! `--check`, the PTX is also rebuilt and assembled.
 
 mod assembly;
 mod build;
@@ -21,10 +21,10 @@ use assembly::ARCHITECTURES;
 use stamp::{Stamp, StampedPtx};
 use toolchain::Toolchain;
 
-/// Path of the kernels of the library, from the root of the workspace.
+/// Path of the committed kernels, relative to the root of the workspace.
 const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 
-/// Path of the kernels that a check builds.
+/// Path of the kernels that `--check` builds, relative to the root of the workspace.
 const REBUILT: &str = "target/ptx/srlg.ptx";
 
 const STALE: &str = "the PTX is older than its sources: run cargo xtask ptx";
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     check: bool,
 }
 
-/// Builds the PTX, and writes it. With `--check`, it checks the committed one instead.
+/// Builds and writes the PTX. With `--check`, checks the committed PTX instead.
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     if arguments.check {
         return check(root);
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes the PTX of the current kernels to `file`.
+/// Builds the PTX of the current kernels, writes it to `file`, and returns its stamp.
 fn build(root: &Path, file: &str) -> Result<Stamp> {
     let toolchain = Toolchain::find(root)?;
     let sources = fingerprint::of(root)?;
@@ -79,13 +79,13 @@ fn check(root: &Path) -> Result<()> {
     inspect(root, COMMITTED)
 }
 
-/// Returns the stamp of the committed PTX, if it was not edited and is as new as its sources.
+/// Returns the stamp of the committed PTX. Returns an error if the PTX was edited or is older than its sources.
 fn up_to_date(root: &Path) -> Result<Stamp> {
     let sources = fingerprint::of(root)?;
     verified(&read(root, COMMITTED)?, &sources)
 }
 
-/// Returns the stamp of `text`, if it was not edited and was built from `sources`.
+/// Returns the stamp of `text`. Returns an error if the text was edited or was not built from `sources`.
 fn verified(text: &str, sources: &str) -> Result<Stamp> {
     let stamped = StampedPtx::read(text);
     let StampedPtx { stamp, untouched } = stamped
@@ -100,7 +100,7 @@ fn read(root: &Path, file: &str) -> Result<String> {
     text.with_context(|| format!("cannot read {file}: run cargo xtask ptx"))
 }
 
-/// Assembles `file`, prints the registers, and fails if a kernel has a fault.
+/// Assembles `file` and prints the registers of its kernels. Returns an error if a kernel has a fault.
 fn inspect(root: &Path, file: &str) -> Result<()> {
     let ptx = read(root, file)?;
     let kernels = listing::kernels(&ptx);

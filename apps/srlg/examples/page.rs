@@ -1,7 +1,8 @@
-//! Shows the page with made-up boards, one a second, of everything that a page has to show.
+//! Shows the web page with artificial boards, one per second. The boards contain everything that the page can show.
 //!
-//! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints where the page is, and goes on until it is
-//! stopped. With `network` the page is that of a collector; with `large` it has 10,000 incidents of 30 days.
+//! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints the address of the page and runs
+//! until it is stopped. With `network`, the page shows a collector. With `large`, the page has 10,000 incidents of 30
+//! days.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -48,7 +49,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A number that goes up and down with the seconds, differently for each `seed`, around 1.
+/// Returns a number that oscillates around 1 over the seconds, differently for each `seed`.
 fn wave(second: u32, seed: u32) -> f64 {
     let (second, seed) = (f64::from(second), f64::from(seed));
     1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
@@ -118,7 +119,7 @@ fn host(at: u32, second: u32) -> TopHost {
         host: host.into(),
         label: match at {
             1 => Some("web shop".to_owned()),
-            // It must be shown as it is.
+            // The page must show this as plain text.
             2 => Some("<img src=x onerror=alert(1)>".to_owned()),
             _ => None,
         },
@@ -184,7 +185,7 @@ fn alert(at: u8, now_ms: u64, second: u32) -> serde_json::Value {
     alert
 }
 
-/// An alert whose last notification is older than its counts.
+/// Returns an alert whose last notification is older than its counts.
 fn open_alert(at: u8, now_ms: u64, second: u32) -> Result<OpenAlert> {
     let notice =
         |second| -> Result<Notice> { Ok(serde_json::from_value(alert(at, now_ms, second))?) };
@@ -200,7 +201,7 @@ fn now_ms() -> Result<u64> {
     Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64)
 }
 
-/// Adds an incident that is over, the number `at` of `count` in the last `days`.
+/// Adds incident number `at` of `count` incidents that ended in the last `days`.
 fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> Result<()> {
     let start_ms = now_ms - days * 86_400_000 * (count - at) / count;
     let of = (at % 4) as u8;
@@ -222,7 +223,7 @@ fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> R
     Ok(())
 }
 
-/// The values of a minute; one hour of each day has none.
+/// Returns the values of a minute. One hour of each day has no values.
 fn values(minute: u64) -> Minute {
     let second = (minute * 60) as u32;
     let of_view = |name: &str, hosts: f64, seed| {
@@ -304,7 +305,7 @@ fn exporter(at: u8, second: u32, now_ms: u64) -> ExporterBoard {
     }
 }
 
-/// Returns the sampling of contacts with these rates; a rate of 0 is unknown.
+/// Returns the sampling of contacts with these rates. A rate of 0 means that the rate is unknown.
 fn sampling(rates: &[u32]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

@@ -7,14 +7,14 @@
 //! | `stream`, `reader` | Read messages from the broker, in order and without gaps |
 //! | `arrival` | Decode a message, or reject it |
 //! | `rule` | Decide when to merge a delta and when to close a slice, without I/O |
-//! | `engine` | Execute these decisions in a thread of its own, and save `checkpoint`s |
+//! | `engine` | Execute these decisions in a separate thread, and save `checkpoint`s |
 //! | `agreement` | Agree with the broker on the network version |
 //! | `sites` | Receive the probes' reports about hosts and about themselves |
 //! | `notices`, `tally`, `reports` | Inform probes, count messages, and write reports |
 //!
-//! Invariant: as long as no deadline expires, closed slices equal those of a single node that saw all traffic, bit for
-//! bit. This holds however often the collector is killed. A checkpoint is taken at one moment, and merging its content
-//! again changes nothing.
+//! Invariant: as long as no deadline expires, closed slices are bit-identical to the slices of a single node that saw
+//! all traffic. Killing the collector any number of times does not change this, because a checkpoint is consistent and
+//! merging its content again changes nothing.
 
 mod agreement;
 mod arrival;
@@ -101,7 +101,7 @@ pub fn run(args: &Args) -> Result<()> {
     done
 }
 
-/// Connects to the broker and agrees with it on the network version. Returns `None` if a signal arrives before that.
+/// Connects to the broker and agrees with it on the network version. Returns `None` if a signal arrives first.
 async fn begin(
     config: &Config,
     options: &NetworkOptions,
@@ -116,7 +116,7 @@ async fn begin(
     }
 }
 
-/// Opens the state on disk, and returns the engine and its position in the stream.
+/// Opens the state on disk and returns the engine and its position in the stream.
 fn open(
     args: &Args,
     plan: Plan,

@@ -6,7 +6,8 @@
 //! File --[trial]--> problems on this machine
 //! ```
 //!
-//! Invariant: a [`Config`] is complete and valid. All problems are reported before one is created, with their lines.
+//! Invariant: a [`Config`] is complete and valid. All problems are reported with their lines before a configuration is
+//! created.
 
 mod document;
 mod file;
@@ -41,9 +42,9 @@ pub(crate) const PORTS_OF_ANSWERS: &str = "ports of replies also count, so busy 
 /// The complete configuration of a monitor.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Source of contacts, unless they come from probes.
+    /// Source of contacts, unless contacts come from probes.
     pub source: InputOptions,
-    /// Network whose probes send contacts.
+    /// Network of probes, if contacts come from probes.
     pub network: Option<NetworkOptions>,
     /// General settings, which do not belong to a view, a network or a sink.
     pub general: General,
@@ -53,13 +54,14 @@ pub struct Config {
     pub labels: Networks<String>,
     /// Names of exporters.
     pub exporters: ExporterNames,
-    /// Databases of ASes and countries. They are empty until [`read_databases`](Self::read_databases) is called.
+    /// Databases of ASes and countries. The databases are empty until [`read_databases`](Self::read_databases) is
+    /// called.
     pub origins: OriginLookup,
     /// Sinks of notifications.
     pub sinks: Vec<SinkOptions>,
 }
 
-/// A configuration that works on this machine.
+/// A configuration that was checked on this machine.
 #[derive(Clone, Debug)]
 pub struct Checked {
     /// The configuration.
@@ -98,8 +100,8 @@ impl Config {
         resolve::resolve(file, problems).map_err(|problems| problems.with_lines(text))
     }
 
-    /// Reads the configuration file `path`, and checks the files, addresses and programs in it on this machine. An
-    /// input in `source` overrides that of the file.
+    /// Reads the configuration file `path` and checks the files, addresses and programs in it on this machine. An input
+    /// in `source` overrides the input of the file.
     pub fn check(path: &Path, source: &InputOptions) -> Result<Checked> {
         let text = read_text(path)?;
         let of = |problems: Problems| problems.with_lines(&text).of(path);
@@ -117,7 +119,7 @@ impl Config {
         Ok(())
     }
 
-    /// Replaces the input with that of `source`, if it has one.
+    /// Replaces the input with the input of `source`, if `source` has an input.
     fn take_input(&mut self, source: &InputOptions) {
         if is_input(source) {
             self.source = source.clone();
@@ -125,7 +127,7 @@ impl Config {
     }
 
     /// Creates a configuration with the default views and one rule for all hosts. An alert starts at `threshold` peers
-    /// within `window`, and ends after `hold`.
+    /// within `window` and ends after `hold`.
     pub fn simple(
         source: InputOptions,
         general: General,
@@ -143,7 +145,7 @@ impl Config {
         resolve::resolve(File { general, tables, ..File::default() }, Problems::default())
     }
 
-    /// Applies the changes in `next` that do not need a restart, and logs the result. Returns whether all changes were
+    /// Applies the changes in `next` that do not need a restart. Logs the result. Returns whether all changes were
     /// applied, or `None` if `next` is an error.
     pub(crate) fn reload(&mut self, next: Result<Self>) -> Option<bool> {
         match next {
@@ -162,8 +164,8 @@ impl Config {
         }
     }
 
-    /// Applies the rules, allow lists, labels and names of exporters of `next`, and reads its databases again. Returns
-    /// a line for each change that cannot be applied.
+    /// Applies the rules, allow lists, labels and exporter names of `next`, and reopens its databases. Returns a line
+    /// for each change that cannot be applied.
     pub fn take_over(&mut self, next: Self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut check = |is_same: bool, what: &str| {

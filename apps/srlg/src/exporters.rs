@@ -53,7 +53,7 @@ pub struct ExporterNames {
 }
 
 impl ExporterNames {
-    /// Collects the names of `exporters`.
+    /// Creates a lookup table for the names of `exporters`.
     pub(crate) fn new(exporters: Vec<Exporter>) -> Self {
         let networks = exporters
             .iter()
@@ -108,7 +108,8 @@ impl Default for ExporterNames {
     }
 }
 
-/// An exporter with its name. It is displayed as `edge-fra-1 (192.0.2.1)`, or as the address if it has no name.
+/// An exporter with its name. The displayed form is `edge-fra-1 (192.0.2.1)`, or only the address if the exporter has
+/// no name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedExporter {
     /// Name of the exporter in the configuration, if it has one.

@@ -16,7 +16,7 @@ use rustix::fs::{Access, access};
 pub(crate) enum AddressState {
     /// No socket uses the address.
     Free,
-    /// Another socket uses the address. It may belong to a running `srlg`.
+    /// Another socket uses the address, perhaps in a running `srlg`.
     InUse,
 }
 
@@ -35,7 +35,8 @@ pub(crate) fn try_input(path: &Path) -> Result<()> {
     access(path, Access::READ_OK).with_context(text)
 }
 
-/// Checks that the file `path` can be written or created. The program itself creates the folder `made`.
+/// Checks that the file `path` can be written or created. The folder `made` may be missing, because the program creates
+/// it.
 pub(crate) fn try_file(path: &Path, made: Option<&Path>) -> Result<()> {
     let text = || format!("cannot write {}", path.display());
     match fs::metadata(path) {
@@ -129,7 +130,7 @@ fn memory_limit(groups: &str, root: &Path) -> Option<u64> {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return None,
         };
-        // In a container, the path may be the one on the host while the files of the group are at the root.
+        // In a container, the path may be the path on the host, although the files of the group are at the root.
         let groups = Path::new(group.trim_start_matches('/')).ancestors();
         let limit =
             |group| fs::read_to_string(root.join(group).join(file)).ok()?.trim().parse().ok();

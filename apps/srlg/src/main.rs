@@ -107,7 +107,7 @@ fn execute(task: Task) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Removes other users' permissions for the files that this process creates. The state folder has the seed of the
+/// Removes other users' permissions for the files that this process creates. The state folder contains the seed of the
 /// detectors and all alerts.
 fn keep_files_private() {
     let others = Mode::RWXG | Mode::RWXO;

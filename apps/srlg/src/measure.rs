@@ -12,6 +12,6 @@ pub(crate) mod watch;
 
 use std::time::Duration;
 
-/// Maximum time by which contacts and slices may be ahead of the system clock. Without a limit, a single wrong
-/// timestamp in the far future would make all later contacts too late.
+/// Maximum time by which contacts and slices may be ahead of the system clock. Without a limit, a single timestamp in
+/// the far future would make all later contacts too late.
 pub(crate) const SKEW: Duration = Duration::from_secs(86_400);

@@ -1,8 +1,8 @@
 //! The network description, on which all probes and the collector must agree.
 //!
-//! The collector derives it from its configuration, and probes read it from a [`bucket`] on the broker. It contains the
-//! views with their detector sizes, the secret seed, and the length of a slice. Each change creates another
-//! [`NetworkVersion`], and deltas of different versions are never merged.
+//! The collector derives the description from its configuration. Probes read it from a [`bucket`] on the broker. The
+//! description contains the views with their detector sizes, the secret seed, and the length of a slice. Each change
+//! creates a new [`NetworkVersion`], and deltas of different versions are never merged.
 //!
 //! Invariant: every [`Network`] describes valid detectors.
 
@@ -33,8 +33,8 @@ use tracing::warn;
 use crate::alerts::rules::Allow;
 use crate::config::Config;
 
-/// Range of the size of a part, in bytes. The lower limit leaves room for the header of a delta. The upper limit is the
-/// largest message that NATS recommends.
+/// Valid sizes of a part, in bytes. The lower limit leaves room for the header of a delta. The upper limit is the
+/// maximum message size that NATS recommends.
 const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 
 /// The description of a network, which all of its nodes share.
@@ -43,22 +43,22 @@ const PART_BYTES: std::ops::RangeInclusive<usize> = 1024..=8 << 20;
 pub struct Network {
     /// Length of a slice in milliseconds.
     pub slice_ms: u64,
-    /// How long after its end a slice waits for contacts on their way, in milliseconds.
+    /// Time that a slice waits after its end for late contacts, in milliseconds.
     pub grace_ms: u64,
-    /// Deltas of more bytes than this go in parts.
+    /// Maximum size of a part, in bytes. Larger deltas are sent in several parts.
     pub part_bytes: usize,
     /// Views, in the order in which messages number them.
     pub views: Vec<NetworkView>,
 }
 
-/// The identity of a version of a network's description. Two descriptions never share one, even if the database and the
-/// broker have both lost the former one.
+/// The identity of a version of a network description. Two descriptions never share an identity, even if both the
+/// database and the broker have lost the previous description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VersionId {
-    /// Number of the version, from 1; each change makes the next one.
+    /// Number of the version, starting at 1. Each change creates the next version.
     pub number: u32,
-    /// Random number that tells versions of the same number apart.
+    /// Random number that distinguishes versions with the same number.
     pub tag: u32,
 }
 
@@ -80,9 +80,9 @@ pub struct NetworkVersion {
 pub struct NetworkView {
     /// Name of the view.
     pub name: String,
-    /// Contacts that count, and the hosts that they count for.
+    /// Definition of the hosts, the peers and the contacts that count.
     pub view: ViewOptions,
-    /// Contacts that do not count.
+    /// Allow-list entries for contacts that do not count.
     pub allows: Vec<Allow>,
     /// Sizes, hash and seed of every detector.
     pub sizes: Sizes,
@@ -117,11 +117,11 @@ pub enum NetworkError {
 /// Last millisecond whose time in nanoseconds since 1970 fits into 64 bits.
 const LAST_MS: u64 = u64::MAX / 1_000_000;
 
-/// Maximum number of views in a network. A message numbers its views with one byte.
+/// Maximum number of views in a network. A message identifies each view by one byte.
 const MOST_VIEWS: usize = 255;
 
 impl Network {
-    /// Returns the description of the network of `config`, whose detectors use `seed`.
+    /// Creates the description of the network of `config`. Its detectors use `seed`.
     #[must_use]
     pub fn of(config: &Config, seed: u64) -> Self {
         let views = config.views.iter().map(|view| NetworkView {
@@ -144,7 +144,8 @@ impl Network {
         }
     }
 
-    /// Returns whether this is still the description of the network of `config`. If not, probes need another version.
+    /// Returns whether this is still the description of the network of `config`. If it is not, probes need a new
+    /// version.
     #[must_use]
     pub fn is_of(&self, config: &Config) -> bool {
         Self::of(config, self.seed()) == *self
@@ -195,8 +196,8 @@ impl VersionId {
         Ok(Self { number, tag: random_seed()? as u32 })
     }
 
-    /// Creates the folder of this version in `root`, and removes the folders of former versions, which are no longer
-    /// useful. The folder of a later version stays, because it belongs to a program that could not store its
+    /// Creates the folder of this version in `root` and removes the folders of previous versions, which are no longer
+    /// useful. The folder of a later version is kept, because it belongs to a program that could not store its
     /// description.
     pub fn make_only_folder(self, root: &Path) -> Result<PathBuf, NetworkError> {
         let folder = root.join(self.to_string());
@@ -256,7 +257,7 @@ impl NetworkVersion {
     }
 }
 
-/// Reads a secret file, for which other users must have no permission.
+/// Reads a secret file. Other users must have no permissions for the file.
 pub fn read_secret(path: &Path) -> Result<String, NetworkError> {
     let path = || path.to_owned();
     let fail = |cause| NetworkError::Read { path: path(), cause };

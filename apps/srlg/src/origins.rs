@@ -21,16 +21,16 @@ use tracing::{info, warn};
 
 use crate::config::General;
 
-/// Maximum number of ASes, and of countries, in a notification.
+/// Maximum number of ASes and maximum number of countries in a notification.
 const MOST_SHARES: usize = 8;
 
-/// Maximum size of a database, in bytes. A database of all addresses has about 100 MB.
+/// Maximum size of a database, in bytes. A database of all addresses takes about 100 MB.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Maximum number of characters of a name or code. It keeps notifications small, whatever a database contains.
+/// Maximum number of characters of a name or code. The limit keeps notifications small, whatever a database contains.
 const MOST_CHARACTERS: usize = 80;
 
-/// AS and country of an address, as far as they are known.
+/// AS and country of an address, if known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Origin {
@@ -45,7 +45,7 @@ pub struct Origin {
     pub country: Option<String>,
 }
 
-/// Share of the sampled peers that is in one AS.
+/// Share of the sampled peers in one AS.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AsShare {
     /// Number of the AS.
@@ -64,7 +64,7 @@ impl fmt::Display for AsShare {
     }
 }
 
-/// Share of the sampled peers that is in one country.
+/// Share of the sampled peers in one country.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CountryShare {
     /// Code of the country.
@@ -83,7 +83,7 @@ impl fmt::Display for CountryShare {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeerOrigins {
-    /// Number of peers in the notification that have an address. All shares refer to it.
+    /// Number of peers in the notification that have an address. All shares refer to this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_sample: Option<usize>,
     /// Up to 8 ASes with their shares, largest first.
@@ -130,8 +130,8 @@ impl OriginLookup {
         origin
     }
 
-    /// Returns the origins of the peers and networks of a notification. The origin of a network is that of its first
-    /// address.
+    /// Returns the origins of the peers and networks of a notification. The origin of a network is the origin of its
+    /// first address.
     #[must_use]
     pub fn of_peers(&self, peers: &[Name], prefixes: &[(IpNet, f64)]) -> PeerOrigins {
         if self.databases.is_empty() {

@@ -5,10 +5,11 @@
 //!  [input]             [measure] --report per slice--> [outbox], [spool] --> Reporter   [publish], [reporter]
 //! ```
 //!
-//! A thread counts the contacts, asynchronous tasks talk to the broker, and the outbox connects them.
+//! A thread counts the contacts, asynchronous tasks communicate with the broker, and the outbox connects the thread and
+//! the tasks.
 //!
-//! Invariant: a slice is in the spool before it is sent. It stays there until the collector has stored it, or until it
-//! is too old to be used. Therefore every slice that was sent can be sent again.
+//! Invariant: a slice is in the spool before it is sent. The slice stays there until the collector has stored it, or
+//! until the slice is too old to be used. Therefore every slice that was sent can be sent again until then.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,7 +93,7 @@ struct InputSummary {
     status: Status,
 }
 
-/// Counts, spools and sends until the input ends or a signal arrives.
+/// Runs the probe until the input ends or a signal arrives.
 pub fn run(args: Args) -> Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -158,7 +159,7 @@ async fn whole(args: Args, started: &mut Option<Arc<Outbox>>) -> Result<()> {
     }
 }
 
-/// Counts the input in a thread of its own.
+/// Starts a thread that counts the input.
 fn start_measuring(
     args: Args,
     versions: watch::Receiver<NetworkVersion>,

@@ -19,7 +19,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects to the service manager, and lets SIGHUP request a reload.
+    /// Creates the connection to the service manager and registers SIGHUP as the reload signal.
     pub(crate) fn new() -> Result<Self> {
         let reload = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::clone(&reload))

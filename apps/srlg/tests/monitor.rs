@@ -40,7 +40,7 @@ fn config(folder: &Path, views: &[&str]) -> Config {
     .unwrap()
 }
 
-/// Lets `peers` hosts contact 10.0.0.1 in each of `seconds` seconds from `start_ms`, and returns the notifications.
+/// Lets `peers` hosts contact 10.0.0.1 in each of `seconds` seconds from `start_ms`. Returns the notifications.
 fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<Notice> {
     let mut told = Vec::new();
     for second in 0..seconds {
@@ -55,7 +55,7 @@ fn feed(monitor: &mut Monitor, start_ms: u64, seconds: u64, peers: u32) -> Vec<N
     told
 }
 
-/// Stores `notices` of a monitor, and stops the monitor.
+/// Stores `notices` of a monitor and stops the monitor.
 fn end(mut of: Continued, notices: &[Notice]) {
     of.ledger.keep(of.monitor.desk(), notices).unwrap();
     of.checkpoints.finish(&mut of.monitor).unwrap();
@@ -106,11 +106,11 @@ fn after_a_restart_each_window_waits_for_its_own_length() {
     let [end] = &told[..] else { panic!("{told:?}") };
     assert_eq!((end.status, end.main.window_ms), (Status::End, 10_000));
     let after_ms = end.now_ms - (start_ms + 32_000);
-    // Window plus hold.
+    // This is the window plus the hold time.
     assert_eq!(after_ms, 15_000);
 }
 
-/// A monitor whose clock can be set, and its notifications. Its time starts at second 0.
+/// A monitor whose clock can be set, and its notifications. The time starts at second 0.
 struct SteppedMonitor {
     monitor: Monitor,
     start_ms: u64,
@@ -183,7 +183,7 @@ fn the_time_that_a_clock_has_skipped_does_not_count_for_unconfirmed_after() {
         stepped.monitor.look_at(&input, (stepped.start_ms + second * 1_000) * 1_000_000);
     };
     for second in 0..70 {
-        // The second exporter sends no data after the flood, and counts as silent after 15 s.
+        // The second exporter sends no data after the flood and counts as silent after 15 s.
         let is_flood = second < 10;
         stepped.feed(second..second + 1, if is_flood { 100 } else { 1 });
         look(&mut stepped, second, [second, second.min(9)]);
@@ -231,7 +231,7 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
     let mut told = Vec::new();
     for second in 0..200 {
         if second == 20 {
-            // The last checkpoint is that of second 19.
+            // The last checkpoint was written in second 19.
             of.checkpoints.finish(&mut of.monitor).unwrap();
             of.ledger.keep(of.monitor.desk(), &told).unwrap();
             drop(of.ledger);
@@ -239,7 +239,7 @@ fn an_exporter_that_fell_silent_before_a_restart_is_waited_for_after_it() {
         }
         let time_ns = (start_ms + second * 1_000) * 1_000_000;
         of.monitor.pass(time_ns).unwrap();
-        // Only the second exporter reports the flood. It sends no data after second 11.
+        // Only the second exporter reports the flood. This exporter sends no data after second 11.
         let peers = if (2..12).contains(&second) { 100 } else { 0 };
         for (exporter, peers) in [(a, 1), (b, peers)] {
             for peer in 0..peers {
@@ -321,7 +321,8 @@ fn a_clock_that_was_set_back_keeps_no_monitor_from_its_start() {
     assert_eq!((ends.len(), ends[0].status, ends[0].id), (1, Status::End, told[0].id));
 }
 
-/// Creates the monitor of a replay with the configuration `text` and two views, into and out of 10.0.0.0/8.
+/// Creates the monitor of a replay with the configuration `text` and two views: contacts into 10.0.0.0/8 and contacts
+/// out of it.
 fn replay(text: &str) -> Monitor {
     let views = view("in", "destination") + &view("out", "source");
     let text = format!("inside = ['10.0.0.0/8']\n{views}{text}");
@@ -346,7 +347,7 @@ fn a_flood_has_rates_after_each_slice_and_its_end_the_largest() {
     let mut monitor = replay(RULE);
     let (mut told, mut rates) = (Vec::new(), Vec::new());
     for second in 0..130 {
-        // 120 hosts send ten packets of 1,250 bytes per second each. One of the ten is sampled.
+        // 120 hosts send ten packets of 1,250 bytes per second each. One packet in ten is sampled.
         let flood = (0..120).filter(|_| second < 90).map(|peer| ([192, 0, 2, peer], [10, 0, 0, 1]));
         for (source, destination) in flood.chain([([192, 0, 2, 1], [10, 0, 0, 2])]) {
             let mut contact = contact(second, source, destination);
@@ -386,7 +387,7 @@ fn silence_in_a_file_is_no_end_as_it_is_none_of_what_goes_on() {
     let mut monitor = replay(&RULE.replace("hold = '5s'", "hold = '2m'"));
     flood(&mut monitor, 0..10);
     let mut told = Vec::new();
-    // The count is below the threshold since second 14, and the end is unconfirmed for ten minutes.
+    // The count has been below the threshold since second 14, and the end stays unconfirmed for ten minutes.
     for second in [15].into_iter().chain(600..730) {
         monitor.take(&contact(second, [192, 0, 2, 1], [10, 0, 0, 2])).unwrap();
         let notices = monitor.notices().unwrap().into_iter();

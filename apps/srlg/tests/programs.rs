@@ -25,7 +25,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Runs the demonstration, and checks its alerts.
+/// Runs the demonstration and checks its alerts.
 fn play(name: &str, options: &[&str]) {
     let alerts = file(name);
     let args = [&["demo", "--alerts", alerts.to_str().unwrap()], options].concat();
@@ -59,7 +59,8 @@ fn attacks_that_three_probes_see_are_told_once_from_start_to_end() {
     play("network-demo.ndjson", &["--network"]);
 }
 
-/// Returns contacts until `seconds`, in which 2,000 hosts contact 10.0.0.1 during 20 seconds of the first minute.
+/// Returns contacts of the first `seconds` seconds. During 20 seconds of the first minute, 2,000 hosts contact
+/// 10.0.0.1.
 fn attack(seconds: u64) -> String {
     let mut list = "time_ms,src,dst\n".to_owned();
     for second in 0..seconds {
@@ -103,7 +104,7 @@ fn a_replay_tells_what_a_monitor_would_have_told_at_the_time() {
 #[test]
 fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_named() {
     let list = file("late-attack.csv");
-    // The last second is the 11th, which is the first one of the flood.
+    // The last second of the list is the 11th, which is the first second of the flood.
     std::fs::write(&list, attack(11)).unwrap();
     let options = ["--inside", "10.0.0.0/8", "--threshold", "1000", "--window"];
     let args = [&["run", "--input", list.to_str().unwrap()], &options[..]].concat();
@@ -118,7 +119,8 @@ fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_nam
     assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
 }
 
-/// Returns ten seconds in which `contacts` hosts, made from their numbers by `from`, contact an IPv6 host.
+/// Returns ten seconds of traffic in which `contacts` hosts contact an IPv6 host. `from` returns the address of a host
+/// by its number.
 fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
     let line = |number: u64| {
         let ms = 1_750_000_000_000 + number * 10_000 / contacts;
@@ -210,7 +212,7 @@ fn a_state_tells_what_was_and_what_thresholds_would_have_been() {
     };
     let masked: String = printed.split(' ').map(count).collect();
     insta::assert_snapshot!("suggestions", masked);
-    // These data are older than the state.
+    // This data is older than the state.
     let (output, _, told) = run(&["run", "--config", &config, "--replay", &path("attack.csv")]);
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!("old_data", told.lines().last().unwrap());

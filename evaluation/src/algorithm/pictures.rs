@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use super::state::{CELL_BITS, Content, Place, State, THRESHOLD, Verdict, WIDTH, WINDOW};
 use super::svg::{OTHER, OWN, Svg, TEXT, filled, stroked};
 
-/// File names and pictures.
+/// Returns the file name and the SVG text of each picture.
 pub(super) fn all(state: &State) -> [(&'static str, String); 3] {
     [("cells.svg", cells(state)), ("line.svg", lines(state)), ("survival.svg", survival(state))]
 }
 
-/// The array of cells as a square, and the hosts with the most cells.
+/// Draws the array of cells as a square, beside a table of the hosts with the most cells.
 fn cells(state: &State) -> String {
     const SIDE: u32 = 1 << (CELL_BITS / 2);
     const STEP: f64 = 6.0;
@@ -55,7 +55,7 @@ fn cells(state: &State) -> String {
     svg.finish()
 }
 
-/// Opacity of what other hosts touched, by its age.
+/// Returns the opacity of a touch by another host, from its age.
 fn shade(age: u32) -> f64 {
     0.85 - 0.65 * f64::from(age) / f64::from(WINDOW - 1)
 }
@@ -140,7 +140,7 @@ fn table_of_hosts(svg: &mut Svg, state: &State) {
     svg.text(424.0, y + 36.0, format_args!("peer {}", contact.peer));
 }
 
-/// The lines of the subject: their recorders, and what each position says.
+/// Draws the lines of the subject: their recorders, and the verdict on each position.
 fn lines(state: &State) -> String {
     const HEIGHT: f64 = 108.0;
     let mut svg = Svg::new(74 + HEIGHT as u32 * state.lines.len() as u32);
@@ -155,7 +155,7 @@ fn lines(state: &State) -> String {
             recorder(&mut svg, place.content, x, y + 8.0);
             position(&mut svg, place.verdict, x, y + 39.0);
         }
-        // From each own echo to the place of its touch.
+        // Arrows lead from the host's own echoes to the places of their touches.
         for (at, place) in line.iter().enumerate().filter(|(_, place)| is_own_echo(place)) {
             let [low, high] = [at.min(place.echo), at.max(place.echo)];
             let [from, to] = [low, high].map(|at| column(at) + 11.5);
@@ -223,10 +223,10 @@ fn legend_of_lines(svg: &mut Svg, y: f64) {
     svg.text(62.0, y + 44.0, meaning);
 }
 
-/// Pixels of the survival curve: its left, right, upper and lower ends.
+/// Left, right, upper and lower ends of the survival curve, in pixels.
 const ENDS: [f64; 4] = [44.0, 410.0, 20.0, 300.0];
 
-/// The survival curve, and the steps that it was computed by.
+/// Draws the survival curve, beside a table of the steps that compute it.
 fn survival(state: &State) -> String {
     let mut svg = Svg::new(344);
     axes(&mut svg);
@@ -254,7 +254,7 @@ fn survival(state: &State) -> String {
     svg.finish()
 }
 
-/// S before each age, and after the last one.
+/// Returns the values of the survival function S: one before each age, and one after the last age.
 fn survivors(state: &State) -> Vec<f64> {
     let mut shares = vec![1.0];
     for step in &state.steps {
@@ -279,7 +279,7 @@ fn axes(svg: &mut Svg) {
     svg.text(left, 12.0, "share of positions without an own touch so far");
 }
 
-/// A curve that falls within each age.
+/// Returns the SVG path of a curve that falls in one step per age.
 fn stairs(share: &dyn Fn(usize) -> f64) -> String {
     let [left, right, top, bottom] = ENDS;
     let step = (right - left) / f64::from(WINDOW);

@@ -1,6 +1,7 @@
-//! [`State`]: the arrays of a small detector after some traffic, and what they say of one host.
+//! The arrays of a small detector after some traffic, and the values that they show about one host.
 //!
-//! Places and tags of the host are not computed here a second time: a pair that touches an empty array shows them.
+//! The places and tags of the host are not computed separately. They are read from an empty array after a touch by one
+//! pair.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,10 +19,10 @@ use srlg_core::{
 use srlg_host::{Device, SlidingDetector};
 use srlg_traffic::synthetic::mix;
 
-/// The host that the pictures follow.
+/// The host whose cells and lines are drawn.
 const SUBJECT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 
-/// New peers of the subject in each slice of the last window, the oldest slice first.
+/// Numbers of new peers of the subject in the slices of the last window, starting with the oldest slice.
 const NEW_PEERS: [u32; WINDOW as usize] = [6, 6, 8, 10, 14, 16, 12, 8];
 
 pub(super) const WINDOW: u32 = 8;
@@ -30,13 +31,13 @@ pub(super) const CELL_BITS: u32 = 12;
 pub(super) const WIDTH: u32 = 96;
 const LINES: u32 = 256;
 
-/// Hosts in the table of the picture.
+/// Number of hosts in the table of the picture.
 const LISTED: usize = 12;
 
-/// Slices of traffic: three windows.
+/// Number of slices of traffic: three windows.
 const SLICES: u32 = 3 * WINDOW;
 
-/// New peers per window of the hosts beside the subject that have many.
+/// Last bytes of the addresses of other large hosts, and their numbers of new peers per window.
 const LARGE: [(u8, u32); 10] = [
     (23, 176),
     (41, 120),
@@ -50,27 +51,27 @@ const LARGE: [(u8, u32); 10] = [
     (200, 24),
 ];
 const SMALL_HOSTS: u32 = 240;
-/// New peers per window of a small host: fewer than this.
+/// Exclusive upper bound of the number of new peers of a small host per window.
 const SMALL: u64 = 24;
 
-/// A host as the detector and the traffic know it.
+/// A host with its cells, its estimate and its true number of peers.
 pub(super) struct Host {
     pub(super) address: Ipv4Addr,
-    /// Cells of the window that it holds.
+    /// Number of cells in the window that the host holds.
     pub(super) cells: u32,
     pub(super) estimate: Estimate,
     pub(super) truth: usize,
     pub(super) is_reported: bool,
 }
 
-/// A cell that is in the window.
+/// A cell whose touch is in the window.
 pub(super) struct Cell {
     pub(super) place: u32,
     pub(super) age: u32,
     pub(super) is_subject: bool,
 }
 
-/// A cell of the subject and the contact that it decodes to.
+/// A cell of the subject, and the contact that the cell decodes to.
 pub(super) struct Contact {
     pub(super) place: u32,
     pub(super) word: u64,
@@ -79,11 +80,11 @@ pub(super) struct Contact {
     pub(super) age: u32,
 }
 
-/// The content of a recorder of one of the subject's lines.
+/// Content of a recorder in one of the subject's lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Untouched,
-    /// A touch of the window.
+    /// A touch within the window.
     Touch {
         age: u32,
         is_own: bool,
@@ -95,7 +96,7 @@ pub(super) enum Content {
     },
 }
 
-/// The state of an own touch, as its position shows it.
+/// The state of the host's own touch, as its position shows it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Open,
@@ -108,24 +109,25 @@ pub(super) enum Verdict {
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) content: Content,
-    /// The place in the line of the echo of this position.
+    /// Place in the line that has the echo of this position.
     pub(super) echo: usize,
     pub(super) verdict: Verdict,
-    /// Age of the last touch of the position in the window, by the traffic.
+    /// True age of the last touch of the position in the window.
     pub(super) truth: Option<u32>,
 }
 
-/// An age of the survival analysis.
+/// One age of the survival analysis.
 pub(super) struct Step {
-    /// Positions that come to this age.
+    /// Number of positions that reach this age.
     pub(super) reach: u32,
     pub(super) own: u32,
     pub(super) hidden: u32,
     pub(super) excluded: u32,
-    /// R and d, less the false matches that are expected.
+    /// Number of positions at risk (R) and number of touched positions (d), both less the expected number of false
+    /// matches.
     pub(super) risk: f64,
     pub(super) touched: f64,
-    /// Share of the positions without a touch of this age or a younger one, by the traffic.
+    /// True share of the positions without a touch of this age or a younger one.
     pub(super) truth: f64,
 }
 
@@ -133,10 +135,11 @@ pub(super) struct State {
     pub(super) c_min: u32,
     pub(super) pairs_in_window: usize,
     pub(super) cells: Vec<Cell>,
-    /// Cells that the subject has touched in the window and that other hosts have taken.
+    /// Cells that the subject has touched in the window and that other hosts have overwritten.
     pub(super) lost: Vec<u32>,
     pub(super) contact: Contact,
-    /// The hosts with the most cells, the number of the others, and the most cells that one of those holds.
+    /// Hosts with the most cells. The next two fields describe all other hosts: their number, and the maximum number of
+    /// cells per host.
     pub(super) hosts: Vec<Host>,
     pub(super) other_hosts: usize,
     pub(super) most_of_others: u32,
@@ -168,7 +171,7 @@ impl State {
                 detector.close_slice()?;
             }
         }
-        // The age of each pair of the window.
+        // Pairs that have left the window have no age.
         let ages: BTreeMap<(u32, u32), u32> = seen
             .into_iter()
             .map(|(pair, slice)| (pair, SLICES - 1 - slice))
@@ -233,10 +236,13 @@ impl State {
     }
 
     pub(super) fn subject(&self) -> &Host {
-        self.hosts.iter().find(|host| host.address == SUBJECT).expect("checked when it was read")
+        self.hosts
+            .iter()
+            .find(|host| host.address == SUBJECT)
+            .expect("the constructor checks that the subject is listed")
     }
 
-    /// The estimate and its standard error, by the steps of the survival analysis.
+    /// Returns the estimate and its standard error, computed from the steps of the survival analysis.
     pub(super) fn estimate_by_steps(&self) -> (f64, f64) {
         let width = f64::from(WIDTH);
         let n: f64 = self.steps.iter().map(|step| width * step.hazard()).sum();
@@ -262,7 +268,7 @@ impl State {
 }
 
 impl Place {
-    /// Whether the touch was replaced, and the echo shows it.
+    /// Returns whether the touch was overwritten and only its echo shows it.
     fn is_shown_by_echo(&self) -> bool {
         let Verdict::Own(age) = self.verdict else { return false };
         self.content != Content::Touch { age, is_own: true }
@@ -270,12 +276,12 @@ impl Place {
 }
 
 impl Step {
-    /// -ln(1 - d/R)
+    /// Returns the hazard -ln(1 - d/R).
     fn hazard(&self) -> f64 {
         libm::log(self.risk / (self.risk - self.touched))
     }
 
-    /// d/(R(R - d)), with the matches that were observed for d.
+    /// Returns Greenwood's term d/(R(R - d)), with the observed number of matches as its numerator.
     pub(super) fn greenwood(&self) -> f64 {
         f64::from(self.own) / (self.risk * (self.risk - self.touched))
     }
@@ -306,7 +312,7 @@ fn steps(tally: &Histograms, tags: u32, lines: &[Vec<Place>]) -> Vec<Step> {
     (0..WINDOW as usize).map(step).collect()
 }
 
-/// The pairs of a slice: new peers of all hosts.
+/// Returns the pairs of a slice: new peers of all hosts.
 fn traffic(seed: u64, slice: u32) -> Vec<IpPair> {
     let mut pairs = Vec::new();
     let mut number = 0;
@@ -314,7 +320,7 @@ fn traffic(seed: u64, slice: u32) -> Vec<IpPair> {
         for _ in 0..count {
             number += 1;
             let peer = mix(seed ^ mix(u64::from(slice) << 32 | number)) as u32;
-            // Of 198.18.0.0/15, the network for measurements.
+            // Peers are in 198.18.0.0/15, the network for benchmarks.
             let opposite = 0xc612_0000 | peer & 0x1_ffff;
             pairs.push(IpPair { inside: host.to_bits(), opposite });
         }
@@ -354,7 +360,7 @@ impl<'a> Arrays<'a> {
         self.lines.view().touch(pairs, 0);
     }
 
-    /// Ages all recorders by a slice.
+    /// Ages all recorders by one slice.
     fn age(&mut self) {
         age_all(&mut self.cells.recorders, self.cells.params.age_step(), 0);
         age_all(&mut self.lines.recorders, self.lines.params.step(1) as u16, 0);
@@ -376,7 +382,7 @@ impl<'a> Cells<'a> {
         CellArray::new(self.params, &self.recorders)
     }
 
-    /// Numbers, words and ages of the cells that are in the window.
+    /// Returns the numbers, words and ages of the cells that are in the window.
     fn touched(&self) -> impl Iterator<Item = (u32, u64, u32)> {
         let cells = (0..).zip(&self.recorders).map(|(place, cell)| (place, cell.word()));
         cells
@@ -393,7 +399,7 @@ impl<'a> Cells<'a> {
         self.touched().map(cell).collect()
     }
 
-    /// How many cells each host holds.
+    /// Returns the number of cells that each host holds.
     fn hosts(&self) -> BTreeMap<Ipv4Addr, u32> {
         let mut hosts = BTreeMap::new();
         for (place, word, _) in self.touched() {
@@ -404,7 +410,8 @@ impl<'a> Cells<'a> {
         hosts
     }
 
-    /// A contact of the subject out of one of its cells, and the cells of its contacts `of_subject` that others took.
+    /// Decodes a contact of the subject from one of its cells. Also returns the cells of its contacts that other hosts
+    /// overwrote.
     fn of_subject(&self, of_subject: &[(u32, u32)]) -> Result<(Contact, Vec<u32>)> {
         let inside = SUBJECT.to_bits();
         let spots = self.params.spots(inside);
@@ -439,7 +446,7 @@ struct TaggedLines<'a> {
     recorders: Vec<Recorder16>,
 }
 
-/// The touch of one position in an empty array.
+/// Recorders and words that the touch of one position writes into an empty array.
 struct Own {
     touch: usize,
     echo: usize,
@@ -456,7 +463,7 @@ impl<'a> TaggedLines<'a> {
         Lines::new(self.params, &self.recorders)
     }
 
-    /// The position of the subject that a contact with `opposite` touches, and that touch.
+    /// Returns the position of the subject that a contact with `opposite` touches, and the recorders that it writes.
     fn own(&self, opposite: u32) -> (usize, Own) {
         let empty = Self::new(self.params);
         empty.view().touch(&[IpPair { inside: SUBJECT.to_bits(), opposite }], 0);
@@ -467,7 +474,7 @@ impl<'a> TaggedLines<'a> {
         let [(touch, word), (echo, echo_word)] = touched[..] else {
             unreachable!("a pair touches two recorders")
         };
-        // Within a line the place is that of the touch.
+        // Within a line, the place of a position is the place of its touch.
         let line = (self.params.position(opposite) / LINE) as usize;
         let position = line * LINE as usize + touch % LINE as usize;
         (position, Own { touch, echo, words: [word, echo_word] })
@@ -490,7 +497,7 @@ impl<'a> TaggedLines<'a> {
         let place = |number: usize| {
             let position = &own[&number];
             let echo = position.echo % LINE as usize;
-            // The touch at the place of this echo has its own echo here.
+            // The position whose touch belongs at the place of this echo has its own echo here.
             let twin = &own[&(number / LINE as usize * LINE as usize + echo)];
             Place {
                 content: self.content(position, twin),
@@ -503,7 +510,7 @@ impl<'a> TaggedLines<'a> {
         (0..WIDTH / LINE).map(|number| line(number).collect()).collect()
     }
 
-    /// The word in the place that the touch of `own` shares with the echo of `twin`.
+    /// Classifies the word in the place that the touch of `own` shares with the echo of `twin`.
     fn content(&self, own: &Own, twin: &Own) -> Content {
         let (word, tags) = (u32::from(self.recorders[own.touch].word()), self.params.tags());
         let age = word / tags;

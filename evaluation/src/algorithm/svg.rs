@@ -1,8 +1,8 @@
-//! [`Svg`]: shapes and texts in colours that light and dark pages have in common.
+//! An SVG picture of shapes and texts, in colours that are legible on light and dark pages.
 
 use std::fmt::{Display, Write as _};
 
-/// Text and frames, what is the subject's, and what is of other hosts.
+/// Colours of texts and frames, of the subject, and of other hosts.
 pub(super) const TEXT: &str = "#757d86";
 pub(super) const OWN: &str = "#d55e00";
 pub(super) const OTHER: &str = "#2f81c7";
@@ -20,7 +20,7 @@ impl Svg {
         Self { height, body: String::new() }
     }
 
-    /// Adds an element.
+    /// Adds an element to the picture.
     pub(super) fn add(&mut self, element: impl Display) {
         let _ = writeln!(self.body, "{element}");
     }
@@ -30,12 +30,12 @@ impl Svg {
         self.add(format_args!("<text x=\"{x}\" y=\"{y}\">{text}</text>"));
     }
 
-    /// Adds a text with more attributes.
+    /// Adds a text with additional attributes in `style`.
     pub(super) fn styled(&mut self, x: f64, y: f64, style: &str, text: impl Display) {
         self.add(format_args!("<text x=\"{x}\" y=\"{y}\" {style}>{text}</text>"));
     }
 
-    /// Adds a row of texts, each of which ends at its place.
+    /// Adds a row of texts, each of which ends at its `x` coordinate.
     pub(super) fn row(&mut self, y: f64, style: &str, columns: &[(f64, String)]) {
         for (x, text) in columns {
             self.styled(*x, y, &format!("text-anchor=\"end\" {style}"), text);
@@ -61,12 +61,12 @@ impl Svg {
     }
 }
 
-/// The style of a filled shape.
+/// Returns the style of a filled shape.
 pub(super) fn filled(colour: &str, opacity: f64) -> String {
     format!("fill=\"{colour}\" fill-opacity=\"{opacity:.2}\"")
 }
 
-/// The style of a line.
+/// Returns the style of a line.
 pub(super) fn stroked(colour: &str, width: f64) -> String {
     format!("fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"")
 }

@@ -1,6 +1,6 @@
-//! The sweeps of `characterise` and their configurations: presets, plans, other sizes and other tags.
+//! Sweeps of the command `characterise`, and their configurations: presets, plans, other sizes and other tags.
 //!
-//! Along a sweep, one parameter varies. Only this file writes out the sizes of the schemes.
+//! Along a sweep, one parameter varies. Only this file lists the sizes of the schemes.
 
 use std::ops::Range;
 
@@ -25,23 +25,23 @@ pub(super) struct Step {
 pub(super) struct Setting {
     /// Number of distinct pairs per window.
     pub(super) load: u32,
-    /// Number of slices per window. A window has the whole load, whatever the length of a slice.
+    /// Number of slices per window. The load per window does not depend on the length of a slice.
     pub(super) window: u32,
     pub(super) threshold: u32,
     /// Bands of hosts by their true cardinality.
     pub(super) bands: Vec<Range<u32>>,
-    /// Largest number of hosts per band and stream.
+    /// Maximum number of hosts per band and stream.
     pub(super) most_hosts: usize,
 }
 
-/// A point of a series. With `x: None`, it is one point per band, in the middle of the band.
+/// A point of a series. If `x` is `None`, the series has one point per band, in the middle of the band.
 pub(super) struct Entrant {
     pub(super) series: String,
     pub(super) x: Option<f64>,
     pub(super) config: Config,
 }
 
-/// Returns all sweeps, with these `details` in their JSON objects. With `quick`, they have a hundredth of the load.
+/// Returns all sweeps, with these `details` in their JSON objects. If `quick` is set, the load is divided by a hundred.
 pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     let sweep = |place: &str, x, setting: &str, steps| {
         let heading = match place {
@@ -74,12 +74,12 @@ pub(super) fn all(quick: bool, details: &Details) -> Result<Vec<Sweep<Step>>> {
     ])
 }
 
-/// Returns one band, of the hosts whose errors matter most: up to four times the threshold.
+/// Returns a single band: hosts with θ to 4θ peers, whose errors matter most.
 fn from_threshold(threshold: u32) -> Vec<Range<u32>> {
     std::iter::once(threshold..4 * threshold).collect()
 }
 
-/// Sets bands from a sixteenth of the threshold upwards. Each band ends at twice its start.
+/// Returns `base` with bands from a sixteenth of the threshold upwards. Each band ends at twice its start.
 fn octaves(base: &Setting) -> Setting {
     let octaves = (-4..6).map(|octave: i32| {
         let begin = f64::from(base.threshold) * libm::exp2(octave.into());
@@ -105,7 +105,7 @@ fn windows(base: &Setting, quick: bool) -> Vec<Step> {
     windows.iter().map(step).collect()
 }
 
-/// Varies the threshold, with a plan for each and the default for all.
+/// Varies the threshold. Each step has the presets and a plan for its threshold.
 fn thresholds(base: &Setting, quick: bool) -> Result<Vec<Step>> {
     let thresholds: &[u32] = if quick { &[32, 64] } else { &[64, 256, 1024, 4096, 16_384] };
     let step = |&threshold: &u32| {
@@ -120,7 +120,7 @@ fn presets_at(x: Option<f64>) -> Vec<Entrant> {
     Preset::value_variants().iter().map(entrant).collect()
 }
 
-/// Returns the presets, and the plan for the setting in the memory of the default.
+/// Returns a step with the presets and a plan for the setting. The plan uses as much memory as the default preset.
 fn with_plan(setting: Setting, x: u32) -> Result<Step> {
     let bytes = Config::default().validate()?.recorder_bytes();
     let mut entrants = presets_at(Some(x.into()));
@@ -135,7 +135,7 @@ fn plan(setting: &Setting, bytes: usize, x: f64) -> Result<Entrant> {
     Ok(Entrant { series: "planned".to_owned(), x: Some(x), config })
 }
 
-/// Returns the presets and plans with their sizes repeatedly doubled and halved.
+/// Returns a step with the presets and plans, and with their sizes repeatedly doubled and halved.
 fn memory(base: &Setting, quick: bool) -> Result<Step> {
     let doublings = if quick { -1..=0 } else { -3..=2 };
     let mut entrants = Vec::new();
@@ -160,7 +160,7 @@ fn resized(config: Config, doublings: i32) -> Config {
     let scheme = match config.scheme {
         Scheme::Paper { finder, rows, columns, stride } => {
             let column_bits = more_bits(finder.column_bits);
-            // The stride is the smallest with which the rows cover the address.
+            // The stride is the smallest stride with which the rows cover the address.
             let uncovered = 32_u32.saturating_sub(column_bits);
             let bit_stride = uncovered.div_ceil(finder.rows - 2);
             let finder = RsraSizes { column_bits, bit_stride, ..finder };
@@ -174,17 +174,17 @@ fn resized(config: Config, doublings: i32) -> Config {
     Config { scheme, ..config }
 }
 
-/// Varies the number of tags of the default preset. More tags leave fewer ages, so that epochs have more slices.
+/// Varies the number of tags of the default preset. With more tags, fewer ages fit, so an epoch has more slices.
 fn tags(base: &Setting, load: u32) -> Result<Step> {
     let preset = Config { window: base.window, ..Config::default() };
     let mut entrants = Vec::new();
-    // The first value is below the smallest possible number of tags.
+    // The first value is below the smallest valid number of tags.
     for least in [64, 128, 256, 512, 1024, 2048, 4096] {
         let mut config = preset;
         if let Scheme::Tagged { tags, .. } = &mut config.scheme {
             *tags = least;
         }
-        // The ages may leave more tags than requested.
+        // Validation may raise the number of tags, because the ages may leave room for more.
         let x = config.validate()?.counter_sizes().tags.into();
         entrants.push(Entrant { series: format!("{} pairs", short(load)), x: Some(x), config });
     }
@@ -217,7 +217,7 @@ mod tests {
             let bytes =
                 |doublings| resized(preset, doublings).validate().unwrap().recorder_bytes() as f64;
             for doublings in -3..2 {
-                // The paper's rows end with a whole estimator, which does not grow.
+                // The paper's rows end with a whole estimator, whose size does not grow.
                 let ratio = bytes(doublings + 1) / bytes(doublings);
                 assert_abs_diff_eq!(ratio, 2.0, epsilon = 0.08);
             }

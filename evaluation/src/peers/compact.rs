@@ -1,14 +1,16 @@
-//! Exact answers in a compact table: the fewest bytes per pair that a simple hash table reaches.
+//! Exact answers in a compact table, which uses the fewest bytes per pair that a simple hash table can reach.
 //!
-//! A pair is 64 bits. A bijection turns them into a number whose high part chooses a bucket, so the table stores the low
-//! part alone (quotienting, Knuth, The Art of Computer Programming, vol. 3, section 6.4, exercise 13). A place has 7 bytes:
+//! A pair has 64 bits. A bijection maps it to a number whose high part selects a bucket, so the table stores only the
+//! low part. This is quotienting (Knuth, The Art of Computer Programming, vol. 3, section 6.4, exercise 13). A place
+//! has 7 bytes:
 //!
 //! ```text
 //! | rest of the number | 1 bit: which of two bijections | time of the last touch |
 //! ```
 //!
-//! A pair has two buckets of [`PLACES`] places, one for each bijection, and pairs give way to others as in a cuckoo hash
-//! table (Dietzfelbinger and Weidling, 2007). So 19 of 20 places are in use before the table grows by a quarter.
+//! A pair has two buckets of [`PLACES`] places, one for each bijection. Pairs move to their other bucket to make room,
+//! as in a cuckoo hash table (Dietzfelbinger and Weidling, 2007). Therefore, 19 of 20 places are in use before the
+//! table grows by a quarter.
 
 use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
@@ -16,53 +18,54 @@ use srlg_traffic::synthetic::mix;
 
 use super::exact::{PairTable, SlidingMap, table_bytes};
 
-/// Places of a bucket.
+/// Number of places per bucket.
 const PLACES: usize = 4;
 
-/// Bits of a place.
+/// Number of bits per place.
 const BITS: u32 = 56;
 
-/// Moves of other pairs for one new pair, after which the table grows.
+/// Maximum number of pairs that are moved for one new pair. If this is not enough, the table grows.
 const MOST_MOVES: u32 = 500;
 
 type Place = [u8; BITS as usize / 8];
 
-/// Exact pairs of a sliding window in a compact table.
+/// The pairs of a sliding window in a compact table.
 pub(crate) type CompactPairs = SlidingMap<CompactTable>;
 
-/// Pairs in places of 7 bytes, and the number of pairs of each host.
+/// A hash table of pairs in places of 7 bytes, with the number of pairs of each host.
 pub(crate) struct CompactTable {
     layout: Layout,
     places: Vec<Place>,
     used: usize,
-    /// State of the random choices of pairs that give way.
+    /// State of the random choice of pairs to move.
     random: u64,
     cardinalities: FxHashMap<Address, u32>,
 }
 
-/// How numbers are split between buckets and places.
+/// The split of a number between the bucket and the place.
 #[derive(Clone, Copy)]
 struct Layout {
     buckets: u64,
-    /// Numbers of a bucket: the least count for which the buckets cover all 64 bits.
+    /// Count of numbers per bucket: the smallest count with which the buckets cover all 64 bits.
     numbers: u64,
-    /// Bits of a time.
+    /// Number of bits of a time.
     time_bits: u32,
 }
 
-/// The content of a place in use.
+/// The content of a place that is in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
     rest: u64,
     is_second: bool,
-    /// Between 1 and [`Layout::period`]; 0 marks a place that is not in use.
+    /// Time from 1 to [`Layout::period`]. The value 0 marks a place that is not in use.
     time: u32,
 }
 
 impl Layout {
-    /// The smallest table for windows of `window` slices: its buckets are as many as leave room for the time in a place.
+    /// Creates the smallest table for windows of `window` slices. It has enough buckets to leave room for the time in a
+    /// place.
     fn least(window: u32) -> Self {
-        // The times of a window, one for a slice that has left it, and 0.
+        // There is a time for each slice in a window, one for a slice that has left it, and 0.
         let time_bits = (window + 2).next_power_of_two().trailing_zeros();
         let rest_bits = BITS - 1 - time_bits;
         Self::new(1 << (64 - rest_bits), time_bits)
@@ -90,7 +93,7 @@ impl Layout {
         place
     }
 
-    /// The entry of a place, if it is in use.
+    /// Returns the entry of a place, or `None` if the place is not in use.
     fn unpack(self, place: Place) -> Option<Entry> {
         let mut bytes = [0; 8];
         bytes[..place.len()].copy_from_slice(&place);
@@ -100,7 +103,7 @@ impl Layout {
         (time > 0).then_some(Entry { rest: word >> (self.time_bits + 1), is_second, time })
     }
 
-    /// The bucket and the rest of a pair under one of the two bijections.
+    /// Returns the bucket and the rest of a pair under one of the two bijections.
     fn split(self, pair: IpPair, is_second: bool) -> (usize, u64) {
         let number = forward(u64::from(pair.inside) << 32 | u64::from(pair.opposite), is_second);
         ((number / self.numbers) as usize, number % self.numbers)
@@ -116,9 +119,9 @@ impl Layout {
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 const INVERSE: u64 = inverse(ODD);
 
-/// The number by which a product with the odd `number` is undone, modulo 2^64.
+/// Returns the multiplicative inverse of the odd `number` modulo 2^64.
 const fn inverse(number: u64) -> u64 {
-    // Newton's iteration doubles the right bits; an odd number is its own inverse modulo 8.
+    // Newton's iteration doubles the number of correct bits. An odd number is its own inverse modulo 8.
     let (mut inverse, mut bits) = (number, 3);
     while bits < 64 {
         inverse = inverse.wrapping_mul(2_u64.wrapping_sub(number.wrapping_mul(inverse)));
@@ -131,7 +134,7 @@ const fn difference(is_second: bool) -> u64 {
     if is_second { 0xD1B5_4A32_D192_ED03 } else { 0x8CB9_2BA7_2F3D_8DD7 }
 }
 
-/// A bijection of 64 bits: two rounds of a product and a shift.
+/// Applies a bijection on 64 bits: rounds of a multiplication and a shift.
 const fn forward(name: u64, is_second: bool) -> u64 {
     let mut it = (name ^ difference(is_second)).wrapping_mul(ODD);
     it = (it ^ it >> 32).wrapping_mul(ODD);
@@ -139,7 +142,7 @@ const fn forward(name: u64, is_second: bool) -> u64 {
     it ^ it >> 32
 }
 
-/// The inverse of [`forward`].
+/// Applies the inverse of [`forward`].
 const fn backward(number: u64, is_second: bool) -> u64 {
     let mut it = (number ^ number >> 32).wrapping_mul(INVERSE);
     it = (it ^ it >> 32).wrapping_mul(INVERSE);
@@ -148,7 +151,7 @@ const fn backward(number: u64, is_second: bool) -> u64 {
 }
 
 impl CompactTable {
-    /// Inserts a pair that is not in the table. Returns the pair that found no place after all moves.
+    /// Inserts a pair that is not in the table. Returns the pair that has no place after the maximum number of moves.
     fn insert(&mut self, pair: IpPair, time: u32) -> Option<(IpPair, u32)> {
         let (mut pair, mut time, mut is_second) = (pair, time, false);
         for step in 0..MOST_MOVES {
@@ -160,7 +163,7 @@ impl CompactTable {
                 return None;
             }
             if step == 0 {
-                // The other bucket may have a free place, before any pair is moved.
+                // The other bucket may have a free place, so it is tried before any pair is moved.
                 is_second = true;
                 continue;
             }
@@ -173,7 +176,7 @@ impl CompactTable {
         Some((pair, time))
     }
 
-    /// Moves all pairs into a table that is a quarter larger.
+    /// Moves all pairs to a table that is a quarter larger.
     fn grow(&mut self) {
         let former = std::mem::take(&mut self.places);
         let pairs: Vec<_> = entries(self.layout, &former).collect();
@@ -187,7 +190,7 @@ impl CompactTable {
     }
 }
 
-/// The pairs of a table, each with the time of its last touch.
+/// Returns the pairs of a table, each with the time of its last touch.
 fn entries(layout: Layout, places: &[Place]) -> impl Iterator<Item = (IpPair, u32)> {
     let numbered = places.iter().enumerate();
     numbered.filter_map(move |(place, &content)| {
@@ -264,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        // A sweep of the smallest table takes a millisecond.
+        // A sweep of the smallest table takes a millisecond, so the number of cases is small.
         #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
         fn a_compact_table_matches_the_oracle(
@@ -309,7 +312,8 @@ mod tests {
         let mut report = table.close_slice();
         report.sort_unstable_by_key(|&(host, _)| host);
         assert_eq!(report, (1..=20).map(|host| (host, 1000.0)).collect::<Vec<_>>());
-        // Full by at least 19/20 of 4/5, as it grew by a quarter; beside it, 32 places of 8 bytes and a control byte.
+        // The table grew by a quarter, so at least 19/20 of 4/5 of its places are in use. The map of hosts has 32
+        // places of 8 bytes and a control byte each.
         let hosts = 32 * 9 + 16;
         assert!(table.memory_bytes() <= 20_000 * 7 * 20 / 19 * 5 / 4 + 100 + hosts);
     }

@@ -1,8 +1,8 @@
-//! Exact answers: hash maps that remember when each pair came last.
+//! Exact answers from hash maps that store the last slice of each pair.
 //!
-//! A [`SlidingMap`] is a [`PairTable`] and the number of the running slice, with a sweep at every close: after it the table
-//! holds the pairs of the window that has just moved on. The tables are [`Sets`], the first thing that anyone writes, and
-//! [`Pairs`], the fastest exact answer that is still simple.
+//! A [`SlidingMap`] consists of a [`PairTable`] and the number of the running slice. A sweep at every close removes the
+//! pairs that have left the window. There are two tables. [`Sets`] is the simplest implementation. [`Pairs`] is the
+//! fastest exact table that is still simple.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,36 +12,36 @@ use srlg_core::{Address, IpPair};
 
 use crate::system::System;
 
-/// Pairs, each with the slice of its last touch.
+/// A table of pairs, each with the slice of its last touch.
 pub(crate) trait PairTable {
-    /// Name in tables and plots.
+    /// Name of the table in results and plots.
     const NAME: &str;
 
     /// Creates an empty table for windows of `window` slices.
     fn new(window: u32) -> Self;
 
-    /// Remembers that `pair` came in the slice `now`.
+    /// Records that `pair` occurred in the slice `now`.
     fn touch(&mut self, pair: IpPair, now: u32);
 
     fn cardinalities(&self) -> impl Iterator<Item = (Address, u32)>;
 
-    /// Forgets the pairs whose last slice is `left`. It has just left the window, as all slices before it did.
+    /// Removes the pairs whose last slice is `left`, which has just left the window.
     fn forget(&mut self, left: u32);
 
     fn bytes(&self) -> usize;
 }
 
-/// Pairs of a sliding window.
+/// The pairs of a sliding window.
 pub(crate) struct SlidingMap<Table> {
     window: u32,
     threshold: u32,
-    /// Number of the current slice.
+    /// Number of the running slice.
     now: u32,
     table: Table,
 }
 
 impl<Table: PairTable> SlidingMap<Table> {
-    /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
+    /// Creates an empty map for windows of `window` slices and super points of at least `threshold` peers.
     pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, now: 0, table: Table::new(window) }
     }
@@ -66,7 +66,7 @@ impl<Table: PairTable> System for SlidingMap<Table> {
 
     fn skip_slice(&mut self) {
         self.now += 1;
-        // Before the end of the first window, no slice is old enough to leave.
+        // Before the first window is full, no slice is old enough to leave it.
         if let Some(left) = self.now.checked_sub(self.window) {
             self.table.forget(left);
         }
@@ -77,10 +77,10 @@ impl<Table: PairTable> System for SlidingMap<Table> {
     }
 }
 
-/// Hash map of hash maps, with the standard library's hash.
+/// A hash map of hash maps, with the hash function of the standard library.
 pub(crate) type ExactSets = SlidingMap<Sets>;
 
-/// For every inside host its opposite hosts, with the slice of the last touch.
+/// The peers of every inside host, each with the slice of its last touch.
 pub(crate) struct Sets(HashMap<Address, HashMap<Address, u32>>);
 
 impl PairTable for Sets {
@@ -112,10 +112,10 @@ impl PairTable for Sets {
     }
 }
 
-/// Hash map of pairs, with the hash of `rustc-hash`.
+/// A hash map of pairs, with the hash function of `rustc-hash`.
 pub(crate) type ExactPairs = SlidingMap<Pairs>;
 
-/// Pairs, and how many each host has.
+/// All pairs, and the number of pairs per host.
 #[derive(Default)]
 pub(crate) struct Pairs {
     last_touch: FxHashMap<IpPair, u32>,
@@ -159,10 +159,11 @@ impl PairTable for Pairs {
     }
 }
 
-/// Bytes of the table of a hash map of `capacity` whose entries are `T`s.
+/// Returns the bytes of the table of a hash map with this `capacity` and entries of type `T`.
 ///
-/// The layout is that of hashbrown, which maps of the standard library and of `rustc-hash` have: a power of two of places, at
-/// most 7/8 of them full, one control byte each, and 16 more that end the last group.
+/// The maps of the standard library and of `rustc-hash` use the layout of hashbrown. The number of places is a power of
+/// two, and at most 7/8 of them are in use. Each place has a control byte, and 16 more control bytes follow the last
+/// group.
 pub(super) const fn table_bytes<T>(capacity: usize) -> usize {
     let places = match capacity {
         0 => return 0,
@@ -199,7 +200,8 @@ mod tests {
         let mut sets = ExactSets::new(1, 1);
         assert_eq!(sets.memory_bytes(), 0);
         sets.ingest(&[IpPair { inside: 1, opposite: 2 }, IpPair { inside: 1, opposite: 3 }]);
-        // Four places in either: a host with a map, and peers with slices.
+        // Both maps have four places. The outer map stores a host with its map, and the inner map stores peers with
+        // slices.
         let outer = 4 * (size_of::<(Address, HashMap<Address, u32>)>() + 1) + 16;
         assert_eq!(sets.memory_bytes(), outer + 4 * (8 + 1) + 16);
     }
@@ -219,7 +221,7 @@ mod tests {
             let map: FxHashMap<u32, ()> = (0..entries).map(|key| (key, ())).collect();
             let places = (table_bytes::<u32>(map.capacity()) - 16) / 5;
             assert!(places.is_power_of_two());
-            // Tables of fewer than eight places keep one free instead of an eighth.
+            // A table with fewer than eight places keeps one place free instead of an eighth.
             assert_eq!(map.capacity(), if places < 8 { places - 1 } else { places / 8 * 7 });
         }
     }

@@ -1,14 +1,15 @@
 //! RGS-Sketch, the most accurate published sketch in less than a megabyte, for windows that do not slide.
 //!
-//! Zhang, Huang, Sun and Gao, "RGS-Sketch: An Accurate, Invertible, and Mergeable Sketch for Online Super Spreader Detection
-//! in High-speed Data Streams", PVLDB 18(4), 2024.
+//! Zhang, Huang, Sun and Gao, "RGS-Sketch: An Accurate, Invertible, and Mergeable Sketch for Online Super Spreader
+//! Detection in High-speed Data Streams", PVLDB 18(4), 2024.
 //!
-//! All hosts share groups of [`REGISTERS`] registers of HyperLogLog; a host has [`GROUPS_OF_HOST`] of them. A pair that raises
-//! a register of its group adds the reciprocal of the chance that a new pair does so to the count of its host. Hosts and
-//! counts are in buckets of [`CELLS`] cells. Where a bucket is full, a pair may replace the host of the least count, as in
-//! the Space-Saving algorithm, with the reciprocal of that count as chance; if it does not, its register stays as it is.
+//! All hosts share groups of [`REGISTERS`] HyperLogLog registers, and each host uses [`GROUPS_OF_HOST`] of the groups.
+//! A pair that increases a register of its group adds to the count of its host. The added amount is the reciprocal of
+//! the probability of such an increase. Hosts and counts are stored in buckets of [`CELLS`] cells. In a full bucket, a
+//! pair may replace the host with the smallest count, as in the Space-Saving algorithm. The probability of this is the
+//! reciprocal of that count. If the host is not replaced, the register keeps its value.
 //!
-//! Counts cannot go down, so the sketch starts anew every window.
+//! Counts cannot decrease, so the sketch restarts in every window.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -16,48 +17,49 @@ use srlg_traffic::synthetic::mix;
 
 use crate::system::System;
 
-/// Registers of a group, of 5 bits each, as in the paper.
+/// Number of registers in a group, as in the paper. A register has 5 bits.
 const REGISTERS: u32 = 8;
 
-/// Highest value of a register, as in the authors' program.
+/// Maximum value of a register, as in the authors' program.
 const HIGHEST: u32 = 25;
 
-/// Groups of a host, as in the paper.
+/// Number of groups that a host uses, as in the paper.
 const GROUPS_OF_HOST: u32 = 32;
 
-/// Cells of a bucket, as in the paper.
+/// Number of cells in a bucket, as in the paper.
 const CELLS: usize = 8;
 
-/// Share of the memory for buckets, as in the paper: 7 of 20.
+/// Share of the memory for buckets, as in the paper: 7/20.
 const BUCKET_SHARE: (usize, usize) = (7, 20);
 
-/// Registers of a group, the first one in the lowest bits.
+/// Registers of a group. The first register is in the lowest bits.
 type Group = [u8; 5];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cell {
     host: Address,
-    /// Estimated peers; 0 marks a free cell.
+    /// Estimated number of peers. The value 0 marks a free cell.
     count: u32,
 }
 
-/// A sketch of the pairs since the last start, which is the start of a window.
+/// A sketch of all pairs since its last restart. It restarts at the start of every window.
 pub(crate) struct RgsSketch {
     window: u32,
     threshold: u32,
     seed: u64,
-    /// Slices closed since the last start.
+    /// Number of slices closed since the last restart.
     closed: u32,
     groups: Vec<Group>,
     buckets: Vec<[Cell; CELLS]>,
 }
 
 impl RgsSketch {
-    /// An empty sketch of at most `memory_bytes`, for windows of `window` slices and super points of at least `threshold`
-    /// peers.
+    /// Creates an empty sketch of at most `memory_bytes`, for windows of `window` slices and super points of at least
+    /// `threshold` peers.
     ///
     /// # Panics
-    /// If the memory is too small for a bucket and for the groups of a host.
+    ///
+    /// Panics if the memory is too small for a bucket and for the groups of a host.
     pub(crate) fn new(window: u32, threshold: u32, memory_bytes: usize, seed: u64) -> Self {
         let (part, whole) = BUCKET_SHARE;
         let buckets = memory_bytes * part / whole / size_of::<[Cell; CELLS]>();
@@ -74,7 +76,7 @@ impl RgsSketch {
         let of_host = mix(self.seed ^ u64::from(pair.inside));
         let of_pair = mix(of_host ^ u64::from(pair.opposite));
         let level = (1 + of_pair.leading_zeros()).min(HIGHEST);
-        // Far from the leading zeros.
+        // The low bits are independent of the number of leading zeros.
         let register = of_pair as u32 % REGISTERS;
         let place = of_pair / u64::from(REGISTERS) % u64::from(GROUPS_OF_HOST);
         let group = reduce(mix(of_host ^ (1 << 32 | place)) as u32, self.groups.len() as u32);
@@ -102,16 +104,16 @@ const fn value(registers: u64, register: u32) -> u32 {
     (registers >> (5 * register)) as u32 & 0x1F
 }
 
-/// The pairs that one raise of a register of this group stands for: the reciprocal of the chance that a new pair of the
-/// group raises one. A register of the highest value is never raised.
+/// Returns how many pairs one register increase represents: the reciprocal of the probability that a new pair of the
+/// group increases a register. A register with the maximum value cannot increase.
 fn gain(registers: u64) -> f64 {
     let values = (0..REGISTERS).map(|register| value(registers, register));
     let chances = values.filter(|&value| value < HIGHEST).map(|value| 0.5_f64.powi(value as i32));
     f64::from(REGISTERS) / chances.sum::<f64>()
 }
 
-/// Adds `gain` to the count of `host`, or lets it replace the host of the least count. Returns whether either was done.
-/// `chance` is uniform, and a part of it is used for each of two choices.
+/// Adds `gain` to the count of `host`, or lets `host` replace the host with the smallest count. Returns whether either
+/// happened. `chance` is a uniform random number, and its halves are used for two separate choices.
 fn count(bucket: &mut [Cell; CELLS], host: Address, gain: f64, chance: u64) -> bool {
     let (high, low) = (chance >> 32, chance as u32);
     let fraction = f64::from(low) / 2_f64.powi(32);
@@ -171,11 +173,11 @@ mod tests {
 
     #[test]
     fn a_raise_stands_for_as_many_pairs_as_came_on_average_since_the_last_one() {
-        // An empty group is raised by every pair, one of registers of 1 by every second.
+        // Every pair increases a register of an empty group. If all registers are 1, every second pair does.
         assert_eq!(gain(0).to_bits(), 1_f64.to_bits());
         let ones = (0..REGISTERS).fold(0, |word, register| word | 1 << (5 * register));
         assert_eq!(gain(ones).to_bits(), 2_f64.to_bits());
-        // Half of the registers at their highest: they are raised by none.
+        // Half of the registers have the maximum value, so they cannot increase.
         let half = (0..4).fold(ones, |word, register| {
             word & !(0x1F << (5 * register)) | u64::from(HIGHEST) << (5 * register)
         });
@@ -184,9 +186,9 @@ mod tests {
 
     #[test]
     fn errors_of_hosts_that_share_little_are_those_of_martingales() {
-        // 40 hosts have 1,280 of 260,000 groups. A count of changes of 256 registers of HyperLogLog has an error of
-        // 0.833 / sqrt(256) = 5.2 % (Ting, KDD 2014). The deviation of the root mean square of 40 errors is 1/9 of it; four
-        // of them.
+        // 40 hosts use 1,280 of 260,000 groups. Counting the changes of 256 HyperLogLog registers has an error of 0.833
+        // / sqrt(256) = 5.2 % (Ting, KDD 2014). The standard deviation of the root mean square of 40 errors is 1/9 of
+        // this error. The bound is four standard deviations.
         let rmse = testing::rmse(RgsSketch::new(1, 512, 2_000_000, 1), 40);
         assert!(rmse < 0.833 / 16.0 * (1.0 + 4.0 / 9.0), "{rmse}");
     }
@@ -207,7 +209,7 @@ mod tests {
         for host in 0..CELLS as Address {
             assert!(count(&mut bucket, host, 9.0 + f64::from(host), 0));
         }
-        // The chance of the ninth host is one in ten.
+        // The ninth host replaces a host with a probability of one in ten.
         assert!(!count(&mut bucket, 77, 1.0, u64::MAX / 10 * 9));
         assert!(count(&mut bucket, 77, 1.0, u64::MAX / 11));
         assert_eq!(bucket[0], Cell { host: 77, count: 10 });

@@ -1,13 +1,14 @@
-//! SpreadSketch, which names the hosts of many peers without a list of hosts, and a ring that makes it slide.
+//! SpreadSketch, which finds hosts with many peers without a list of hosts, and two sliding variants of it.
 //!
 //! Tang, Huang and Lee, "SpreadSketch: Toward Invertible and Network-Wide Detection of
 //! Superspreaders", IEEE INFOCOM 2020.
 //!
-//! A [`SpreadSketch`] is [`ROWS`] rows of buckets; a host has a bucket in every row. A bucket counts the pairs of its hosts in
-//! a [`Bitmap`] and keeps as candidate the host of its pair of the highest level, the leading zeros of the pair's hash: most
-//! likely the one with the most pairs. Merging the sketches of two streams gives the sketch of the first stream followed by
-//! the second. A sketch cannot forget. A [`SketchRing`] has one for every slice of the window, and one more, into which
-//! they are merged at every close. [`TwoZones`] has two, as a sliding sketch with time zones, and forgets bucket by bucket.
+//! A [`SpreadSketch`] consists of [`ROWS`] rows of buckets, and a host has one bucket in every row. A bucket counts the
+//! pairs of its hosts in a [`Bitmap`]. It also stores a candidate: the host of the pair with the highest level, which
+//! is the number of leading zeros of the pair's hash. This is most likely the host with the most pairs. Merging the
+//! sketches of two streams gives the sketch of the first stream followed by the second. A sketch cannot forget pairs. A
+//! [`SketchRing`] therefore has one sketch for every slice of the window, and one sketch into which they are merged at
+//! every close. [`TwoZones`] has two sketches, as a sliding sketch with time zones, and forgets bucket by bucket.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -15,23 +16,23 @@ use srlg_traffic::synthetic::mix;
 
 use crate::system::System;
 
-/// A ring of SpreadSketches (Tang, Huang and Lee, INFOCOM 2020), merged at every close.
+/// A ring of SpreadSketches (Tang, Huang and Lee, INFOCOM 2020), which are merged at every close.
 pub(crate) struct SketchRing {
     threshold: u32,
-    /// Place of the current slice's sketch.
+    /// Index of the running slice's sketch.
     current: usize,
-    /// Sketches of the slices of the window, by slice modulo their number.
+    /// Sketches of the slices in the window, indexed by the slice modulo their number.
     slices: Vec<SpreadSketch>,
     merged: SpreadSketch,
 }
 
 impl SketchRing {
-    /// Empty, for windows of `window` slices and super points of at least `threshold` peers,
-    /// in at most `memory_bytes` for all sketches together.
+    /// Creates an empty ring for windows of `window` slices and super points of at least `threshold` peers. All
+    /// sketches together use at most `memory_bytes`.
     ///
     /// # Panics
-    /// When `memory_bytes` is too small for one bucket per row, slice and merged sketch, or
-    /// `window` is 0.
+    ///
+    /// Panics if `memory_bytes` is too small for one bucket per row and sketch, or if `window` is 0.
     pub(crate) fn new(window: u32, threshold: u32, memory_bytes: usize, seed: u64) -> Self {
         assert!(window > 0, "a window has at least one slice");
         let sketches = window as usize + 1;
@@ -44,7 +45,7 @@ impl SketchRing {
 
 impl System for SketchRing {
     fn name(&self) -> String {
-        // Rings of several sizes are compared with one another.
+        // The name includes the size, because rings of several sizes are compared with one another.
         let megabytes = self.memory_bytes() as f64 / 1e6;
         format!("ring of {} SpreadSketches, {megabytes:.0} MB", self.slices.len())
     }
@@ -70,28 +71,31 @@ impl System for SketchRing {
     }
 }
 
-/// A SpreadSketch of two zones of time.
+/// A SpreadSketch with two time zones.
 ///
-/// Gou, He, Zhang, Wang, Liu, Yang, Wang and Cui, "Sliding Sketches: A Framework using Time Zones for Data Stream Processing
-/// in Sliding Windows", KDD 2020. OmniWindow (SIGCOMM 2023) has a SpreadSketch in this form among its baselines.
+/// Gou, He, Zhang, Wang, Liu, Yang, Wang and Cui, "Sliding Sketches: A Framework using Time Zones for Data Stream
+/// Processing in Sliding Windows", KDD 2020. OmniWindow (SIGCOMM 2023) has a SpreadSketch in this form among its
+/// baselines.
 ///
-/// Once in a window a scan reaches each bucket: it moves the content of the new zone to the old one, whose content is
-/// forgotten. A report is of both zones. So a bucket covers the last one to two windows, by where the scan is.
+/// Once per window, a scan reaches each bucket. It moves the content of the new zone to the old zone, whose content is
+/// discarded. A report covers both zones. A bucket therefore covers the last one to two windows, depending on the
+/// position of the scan.
 pub(crate) struct TwoZones {
     window: u32,
     threshold: u32,
-    /// Slices since the start of the running round of the scan.
+    /// Number of slices since the start of the current round of the scan.
     slice: u32,
     new: SpreadSketch,
     old: SpreadSketch,
 }
 
 impl TwoZones {
-    /// Two empty zones, for windows of `window` slices and super points of at least `threshold` peers, in at most
-    /// `memory_bytes` for both together.
+    /// Creates two empty zones for windows of `window` slices and super points of at least `threshold` peers. Both
+    /// zones together use at most `memory_bytes`.
     ///
     /// # Panics
-    /// If the memory is too small for one bucket per row and zone.
+    ///
+    /// Panics if the memory is too small for one bucket per row and zone.
     pub(crate) fn new(window: u32, threshold: u32, memory_bytes: usize, seed: u64) -> Self {
         let columns = memory_bytes / 2 / SpreadSketch::bytes_per_column();
         assert!(columns > 0, "{memory_bytes} bytes are too few for two sketches");
@@ -130,10 +134,10 @@ impl System for TwoZones {
     }
 }
 
-/// Rows, as in the paper's evaluation.
+/// Number of rows, as in the paper's evaluation.
 const ROWS: u32 = 4;
 
-/// Buckets of a sketch: rows after rows.
+/// The buckets of a sketch, row after row.
 #[derive(Clone, Debug, PartialEq)]
 struct SpreadSketch {
     seed: u64,
@@ -145,12 +149,13 @@ struct SpreadSketch {
 struct Bucket {
     pairs: Bitmap,
     candidate: Address,
-    /// Level of the candidate: one more than the leading zeros; 0 while there is none.
+    /// Level of the candidate: the number of leading zeros plus one, or 0 if there is no candidate.
     level: u32,
 }
 
 impl Bucket {
-    /// Takes `candidate` when its level is not below the present one's: of equals the last.
+    /// Replaces the candidate if `level` is at least the current level. Of candidates with equal levels, the last one
+    /// stays.
     fn propose(&mut self, candidate: Address, level: u32) {
         if level >= self.level {
             (self.candidate, self.level) = (candidate, level);
@@ -159,12 +164,12 @@ impl Bucket {
 }
 
 impl SpreadSketch {
-    /// An empty sketch. Sketches of equal `seed` and `columns` can be merged.
+    /// Creates an empty sketch. Sketches with equal `seed` and `columns` can be merged.
     fn new(seed: u64, columns: u32) -> Self {
         Self { seed, columns, buckets: vec![Bucket::default(); (ROWS * columns) as usize] }
     }
 
-    /// Bytes of a sketch for each of its columns.
+    /// Returns the bytes of a sketch per column.
     const fn bytes_per_column() -> usize {
         ROWS as usize * size_of::<Bucket>()
     }
@@ -183,7 +188,7 @@ impl SpreadSketch {
         }
     }
 
-    /// Adds what `later` has seen.
+    /// Adds the pairs that `later` has counted.
     fn merge(&mut self, later: &Self) {
         debug_assert_eq!((self.seed, self.columns), (later.seed, later.columns));
         for (bucket, later) in self.buckets.iter_mut().zip(&later.buckets) {
@@ -196,7 +201,7 @@ impl SpreadSketch {
         self.buckets.fill(Bucket::default());
     }
 
-    /// Candidates whose estimate is at least `threshold`, with it, sorted by host.
+    /// Returns the candidates whose estimate is at least `threshold`, each with its estimate, sorted by host.
     fn super_points(&self, threshold: u32) -> Vec<(Address, f64)> {
         let full =
             |bucket: &&Bucket| bucket.level > 0 && bucket.pairs.estimate() >= f64::from(threshold);
@@ -208,13 +213,13 @@ impl SpreadSketch {
         estimated.filter(|&(_, estimate)| estimate >= f64::from(threshold)).collect()
     }
 
-    /// The least of the counts of the host's buckets: others can only add to them.
+    /// Returns the smallest count of the host's buckets, because other hosts can only increase a count.
     fn estimate(&self, host: Address) -> f64 {
         let counts = self.buckets_of(host).map(|bucket| self.buckets[bucket].pairs.estimate());
         counts.into_iter().fold(f64::INFINITY, f64::min)
     }
 
-    /// Indices of the buckets of `host`, one in every row.
+    /// Returns the indices of the buckets of `host`, one per row.
     fn buckets_of(&self, host: Address) -> [usize; ROWS as usize] {
         let (low, high) = (u64::from(host), u64::from(host) | 1 << 32);
         let (first, second) = (mix(self.seed ^ low), mix(self.seed ^ high));
@@ -224,38 +229,38 @@ impl SpreadSketch {
     }
 }
 
-/// Bitmaps of halving shares. The paper's figure for a count C and bits b is
-/// `2 + ceil(log2(C / (2.6744 b)))`: 350,000 for 13 of 64 bits.
+/// Number of bitmaps, each of which takes half as many hashes as the previous one. For a maximum count C and b bits,
+/// the paper uses `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for 350,000.
 const COMPONENTS: usize = 13;
 
-/// Bits of a component: the paper's 0.6367 / 0.1^2 for errors of 10 %.
+/// Number of bits of a component. The paper gives 0.6367 / 0.1^2 for errors of 10 %.
 const BITS: f64 = 64.0;
 
-/// Most bits of a component that is used for counting: the paper's part 0.9311 of all.
+/// Maximum number of set bits in a component that is used for counting: 0.9311 of all bits, as in the paper.
 const MOST_SET: u32 = 59;
 
-/// Multiresolution bitmap: distinct counts from few to many in a hundred bytes.
+/// A multiresolution bitmap, which counts from few to many distinct elements in a hundred bytes.
 ///
-/// Estan, Varghese and Fisk, "Bitmap algorithms for counting active flows on high-speed
-/// links", IEEE/ACM Transactions on Networking 14(5), 2006.
+/// Estan, Varghese and Fisk, "Bitmap algorithms for counting active flows on high-speed links", IEEE/ACM Transactions
+/// on Networking 14(5), 2006.
 ///
-/// It has [`COMPONENTS`] bitmaps of 64 bits; component i takes the part 2^-(i+1) of the hashes, and the last one, of two
-/// words, the rest. A set of hashes has one bitmap, whatever their order and number; that of a union is the bitwise or. The
-/// standard error is 10 %, up to about 350,000.
+/// It has [`COMPONENTS`] bitmaps. Component i has 64 bits and takes 2^-(i+1) of the hashes. The last component has two
+/// words and takes the rest. The bitmap of a set of hashes does not depend on their order or on repetitions. The bitmap
+/// of a union is the bitwise OR of the bitmaps. The standard error is 10 % for counts up to about 350,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bitmap([u64; COMPONENTS + 1]);
 
 impl Bitmap {
-    /// Counts the element of which this is a uniform `hash`.
+    /// Counts the element with this uniformly distributed `hash`.
     #[inline]
     fn insert(&mut self, hash: u64) {
         let component = (hash.leading_zeros() as usize).min(COMPONENTS - 1);
-        // The bit comes from the low end, far from the leading zeros.
+        // The bit number comes from the low bits, which are independent of the number of leading zeros.
         let second = usize::from(component == COMPONENTS - 1) & (hash >> 6) as usize;
         self.0[component + second] |= 1 << (hash & 63);
     }
 
-    /// Makes this the bitmap of what either has counted.
+    /// Adds all elements that `other` has counted.
     #[inline]
     fn merge(&mut self, other: &Self) {
         for (word, other) in self.0.iter_mut().zip(&other.0) {
@@ -265,7 +270,7 @@ impl Bitmap {
 
     fn estimate(&self) -> f64 {
         let (singles, last) = self.0.split_at(COMPONENTS - 1);
-        // The components from the base on are not too full; they have 2^-base of the elements.
+        // Components from the base onwards are not too full. They count 2^-base of the elements.
         let too_full = singles.iter().rposition(|word| word.count_ones() > MOST_SET);
         let base = too_full.map_or(0, |component| component + 1);
         let sum: f64 = singles[base..].iter().map(|word| linear(word.count_zeros(), BITS)).sum();
@@ -274,9 +279,9 @@ impl Bitmap {
     }
 }
 
-/// Linear counting: elements that leave so many of `bits` bits unset.
+/// Returns the estimate of linear counting: the number of elements that leave `zeros` of `bits` bits unset.
 fn linear(zeros: u32, bits: f64) -> f64 {
-    // A full bitmap is beyond its range: as if one bit were left.
+    // A full bitmap is beyond its range. It is estimated as if one bit were unset.
     bits * (bits / f64::from(zeros.max(1))).ln()
 }
 
@@ -344,7 +349,7 @@ mod tests {
             zones.ingest(&[IpPair { inside: 1, opposite: 2 }]);
             let reported = (0..9).map(|_| !zones.close_slice().is_empty());
             let reported: Vec<bool> = reported.collect();
-            // The least of four buckets is empty as soon as one of them is.
+            // The smallest of four counts is 0 as soon as one bucket is empty.
             let last = reported.iter().rposition(|&it| it).unwrap();
             assert!((2..6).contains(&last), "{reported:?}");
             assert!(reported[..=last].iter().all(|&it| it));
@@ -353,10 +358,11 @@ mod tests {
 
     #[test]
     fn errors_of_hosts_that_are_alone_in_their_buckets_are_those_of_the_bitmap() {
-        // 400 hosts in 20,000 columns: one in 50 meets another in a row, none in all four.
+        // With 400 hosts in 20,000 columns, one host in 50 shares a bucket of a row, and no host shares buckets in all
+        // four rows.
         let ring = SketchRing::new(2, 500, 3 * 20_000 * SpreadSketch::bytes_per_column(), 1);
-        // Published: 10 %. The deviation of the root mean square of 400 errors is 1/28 of it;
-        // four of them.
+        // The published error is 10 %. The standard deviation of the root mean square of 400 errors is 1/28 of this
+        // error. The bound is four standard deviations.
         let rmse = testing::rmse(ring, 400);
         assert!(rmse < 0.1 * (1.0 + 4.0 / 28.0), "{rmse}");
     }
@@ -391,7 +397,8 @@ mod tests {
                 bitmap(hashes).estimate() / count as f64 - 1.0
             };
             let squares: f64 = (0..200).map(error).map(|error| error * error).sum();
-            // The deviation of the root mean square of 200 errors is 1/20 of it; four of them.
+            // The standard deviation of the root mean square of 200 errors is 1/20 of the error. The bound is four
+            // standard deviations.
             let rmse = (squares / 200.0).sqrt();
             assert!(rmse < 0.1 * 1.2, "{rmse} at {count}");
         }

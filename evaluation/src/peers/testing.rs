@@ -1,4 +1,4 @@
-//! Streams and reports for the tests of several peers. The truth comes from the oracle, never from a peer.
+//! Streams and reports for the tests of several alternatives. The expected reports come from the oracle.
 
 use crate::system::System;
 use proptest::prelude::*;
@@ -6,13 +6,13 @@ use srlg_core::{Address, IpPair};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::synthetic::mix;
 
-/// Up to 20 slices of few hosts and pairs, so that pairs come again.
+/// Returns up to 20 slices with few hosts and pairs, so that pairs repeat.
 pub(crate) fn slices() -> impl Strategy<Value = Vec<Vec<IpPair>>> {
     let pair = (0..4_u32, 0..6_u32).prop_map(|(inside, opposite)| IpPair { inside, opposite });
     prop::collection::vec(prop::collection::vec(pair, 0..12), 0..20)
 }
 
-/// The reports of `system` at the end of every slice, sorted by host.
+/// Returns the reports of `system` at the end of every slice, sorted by host.
 pub(crate) fn reports(system: &mut dyn System, slices: &[Vec<IpPair>]) -> Vec<Vec<(u32, f64)>> {
     let mut report = |slice: &Vec<IpPair>| {
         system.ingest(slice);
@@ -23,7 +23,7 @@ pub(crate) fn reports(system: &mut dyn System, slices: &[Vec<IpPair>]) -> Vec<Ve
     slices.iter().map(&mut report).collect()
 }
 
-/// The true reports at the end of every slice, sorted by host.
+/// Returns the exact reports at the end of every slice, sorted by host.
 pub(crate) fn true_reports(
     window: u32,
     threshold: u32,
@@ -38,15 +38,16 @@ pub(crate) fn true_reports(
     slices.iter().map(&mut report).collect()
 }
 
-/// Distinct pairs of `host`, with addresses all over the range.
+/// Returns distinct pairs of `host`, with peers spread over all addresses.
 pub(crate) fn pairs_of(host: Address, cardinality: u32) -> Vec<IpPair> {
-    // The high half of a bijection of 64 bits is no bijection; an odd multiple of it is.
+    // The high half of a 64-bit bijection is not a bijection. The product with an odd number is one.
     let first = mix(host.into()) as u32;
     let peer = |index: u32| first.wrapping_add(index.wrapping_mul(0x9E37_79B1));
     (0..cardinality).map(|index| IpPair { inside: host, opposite: peer(index) }).collect()
 }
 
-/// Root of the mean squared relative error of `system` for `hosts` hosts of 1024 peers and more, all of which it reports.
+/// Returns the root mean square of the relative errors of `system`, for `hosts` hosts with 1024 peers or more. Asserts
+/// that the system reports all of them.
 pub(crate) fn rmse(mut system: impl System, hosts: u32) -> f64 {
     let cardinality = |host: u32| 1024 + 5 * host;
     (0..hosts).for_each(|host| system.ingest(&pairs_of(host, cardinality(host))));

@@ -1,7 +1,7 @@
-//! For every host an estimator of distinct counts, as public crates offer them.
+//! A map of hosts, each with an estimator of distinct counts from a public crate.
 //!
-//! Such an estimator cannot forget a pair, so a [`TumblingMap`] starts anew every `window` slices. Only every `window`-th
-//! report covers a window, the others fewer slices.
+//! An estimator cannot forget a pair, so a [`TumblingMap`] restarts every `window` slices. Only every `window`-th
+//! report covers a whole window. The other reports cover fewer slices.
 
 use super::exact::table_bytes;
 use crate::system::System;
@@ -11,42 +11,44 @@ use rustc_hash::FxHashMap;
 use srlg_core::{Address, IpPair};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
-/// `cardinality-estimator` for every host: 2^12 registers, at most 128 peers exactly.
+/// The estimator of the crate `cardinality-estimator` for every host. It has 2^12 registers and counts up to 128 peers
+/// exactly.
 pub(crate) type EstimatorMap = TumblingMap<CardinalityEstimator<Address>>;
 
-/// `hyperloglogplus` for every host: 2^12 registers, and sparse until they are smaller.
+/// The estimator of the crate `hyperloglogplus` for every host. It has 2^12 registers, and is sparse until the
+/// registers are smaller.
 pub(crate) type HyperLogLogMap =
     TumblingMap<HyperLogLogPlus<Address, BuildHasherDefault<DefaultHasher>>>;
 
 /// An estimator of the number of distinct addresses.
 pub(crate) trait DistinctCounter {
-    /// Name of the crate, in tables and plots.
+    /// Name of the crate in tables and plots.
     const NAME: &str;
 
-    /// An estimator that has seen nothing.
+    /// Creates an empty estimator.
     fn empty() -> Self;
 
-    /// Counts `address`, once.
+    /// Counts `address` once.
     fn add(&mut self, address: Address);
 
-    /// The number of different addresses that were added, about.
+    /// Returns the approximate number of distinct addresses that were added.
     fn estimate(&mut self) -> f64;
 
-    /// Bytes that the estimator holds beside itself.
+    /// Returns the bytes that the estimator has on the heap.
     fn heap_bytes(&self) -> usize;
 }
 
-/// Estimators of all hosts, started anew every window.
+/// Estimators of all hosts, which restart in every window.
 pub(crate) struct TumblingMap<Counter> {
     window: u32,
     threshold: u32,
-    /// Slices closed since the last start.
+    /// Number of slices closed since the last restart.
     closed: u32,
     hosts: FxHashMap<Address, Counter>,
 }
 
 impl<Counter: DistinctCounter> TumblingMap<Counter> {
-    /// Empty, for windows of `window` slices and super points of at least `threshold` peers.
+    /// Creates an empty map for windows of `window` slices and super points of at least `threshold` peers.
     pub(crate) fn new(window: u32, threshold: u32) -> Self {
         Self { window, threshold, closed: 0, hosts: FxHashMap::default() }
     }
@@ -108,7 +110,8 @@ impl DistinctCounter for HyperLogLogPlus<Address, BuildHasherDefault<DefaultHash
     const NAME: &str = "hyperloglogplus";
 
     fn empty() -> Self {
-        Self::new(12, BuildHasherDefault::default()).expect("the crate takes 4 to 18")
+        Self::new(12, BuildHasherDefault::default())
+            .expect("the crate supports a precision of 4 to 18")
     }
 
     fn add(&mut self, address: Address) {
@@ -119,12 +122,13 @@ impl DistinctCounter for HyperLogLogPlus<Address, BuildHasherDefault<DefaultHash
         self.count()
     }
 
-    /// At least so many, from how the crate stores what it has seen: it does not say itself.
+    /// Returns a lower bound, derived from how the crate stores addresses, because the crate does not report its
+    /// memory.
     ///
-    /// New addresses wait in a hash set, whose table stays, and at the 33rd join a sparse
-    /// list. This holds the differences of sorted codes of 26 bits, 7 bits to a byte: 3
-    /// bytes, or 2 when a difference is below 2^14. A list longer than the registers gives
-    /// way to them, five of 6 bits to a word; its buffer, which has just doubled, stays.
+    /// New addresses are collected in a hash set, whose table remains allocated. The 33rd address moves them all to a
+    /// sparse list. The list stores the differences of sorted 26-bit codes, with 7 bits per byte. A difference takes 3
+    /// bytes, or 2 bytes if it is below 2^14. If the list would be longer than the registers, the registers replace it,
+    /// with five 6-bit registers per word. The buffer of the list, which was just doubled, remains allocated.
     fn heap_bytes(&self) -> usize {
         const REGISTER_BYTES: usize = (1_usize << 12).div_ceil(5) * size_of::<u32>();
         const OUTGROWN_LIST_BYTES: usize = 2 * (REGISTER_BYTES - 33 * 3);
@@ -142,8 +146,8 @@ mod tests {
 
     #[test]
     fn errors_of_hyperloglog_are_the_published_ones() {
-        // Flajolet et al., 2007: 1.04 / sqrt(2^12) = 1.625 %. The deviation of the root mean
-        // square of 200 errors is 1/20 of it; four of them.
+        // Flajolet et al. (2007) give an error of 1.04 / sqrt(2^12) = 1.625 %. The standard deviation of the root mean
+        // square of 200 errors is 1/20 of this error. The bound is four standard deviations.
         let most = 1.04 / 64.0 * 1.2;
         assert!(testing::rmse(EstimatorMap::new(1, 512), 200) < most);
         assert!(testing::rmse(HyperLogLogMap::new(1, 512), 200) < most);
@@ -161,13 +165,13 @@ mod tests {
 
     #[test]
     fn memory_of_hyperloglog_is_a_lower_bound_of_what_an_allocator_counts() {
-        // Counted for one host, its pairs in one slice, by an allocator that adds up bytes.
+        // These numbers were counted by an allocator that adds up bytes, for one host with all its pairs in one slice.
         let counted = [(1, 736), (100, 1628), (800, 5470), (1100, 7024), (10_000, 10_810)];
         for (cardinality, bytes) in counted {
             let mut map = HyperLogLogMap::new(2, 1);
             map.ingest(&testing::pairs_of(1, cardinality));
             map.close_slice();
-            // A sparse list is in a buffer of up to twice its length.
+            // The buffer of a sparse list is up to twice as long as the list.
             assert!((bytes / 2..=bytes).contains(&map.memory_bytes()), "{}", map.memory_bytes());
         }
     }
@@ -179,8 +183,9 @@ mod tests {
             map.ingest(&testing::pairs_of(1, cardinality));
             map.memory_bytes()
         };
-        // Four places of a host and a word; beside it nothing, 32 hashes, or 4096 registers
-        // of 6 bits with what their sum and zeros take.
+        // The map has four places with a host and a word each. The estimator adds nothing for 2 peers, 32 hashes for 20
+        // peers, and its registers for 129 peers. These are 4096 registers of 6 bits, with fields for their sum and
+        // zeros.
         let table = 4 * (16 + 1) + 16;
         assert_eq!([bytes(2), bytes(20), bytes(129)], [table, table + 128, table + 3084]);
     }

@@ -1,11 +1,11 @@
 //! The measurement of one plan, with planted hosts in consecutive windows of one detector.
 //!
-//! A window of background comes first, with the number of pairs that the plan is made for. In later windows, the number
-//! of pairs that have left therefore equals the number inside. Windows with new planted hosts follow, and only the last
-//! slice of each is closed, so that no earlier report has kept a host.
+//! The first window has only background traffic, with the number of pairs that the plan is made for. In later windows,
+//! the number of pairs that have left the window therefore equals the number inside it. Windows with new planted hosts
+//! follow. Only the last slice of each of them is closed, so that no earlier report has kept a host.
 //!
-//! A window has its load of distinct pairs (apart from chance among random ones), spread evenly over its slices. They
-//! belong to many small hosts, and to hosts with known numbers of peers.
+//! A window has its load of distinct pairs, apart from a few random pairs that coincide. The pairs are spread evenly
+//! over its slices. They belong to many small hosts, and to hosts with known numbers of peers.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ use super::{Place, Plans};
 use crate::feed::Feeder;
 use crate::missed;
 
-/// Number of bytes that a pass reads in the time that the ingest of a pair takes, about 50 ns.
+/// Number of bytes that a pass reads while one pair is ingested, which takes about 50 ns.
 const BYTES_PER_PAIR: u64 = 800;
 
 /// Number of the first planted host. Other hosts have smaller numbers.
@@ -31,24 +31,24 @@ const FIRST_PLANTED: u32 = 1 << 31;
 pub(super) struct Outcome {
     /// Number of planted hosts of each kind.
     pub(super) hosts: u32,
-    /// Sums of the errors of hosts of θ, of their squares, and of their fourth powers.
+    /// Sum of the errors of hosts with θ peers, sum of their squares, and sum of their fourth powers.
     pub(super) errors: f64,
     pub(super) squares: f64,
     pub(super) fourths: f64,
-    /// Hosts of θ whose estimate reaches θ, and the number of them that were not reported.
+    /// Number of hosts with θ peers whose estimate reaches θ, and the number of these that were not reported.
     pub(super) high: u32,
     pub(super) high_missed: u32,
-    /// Number of hosts of 2θ that were not reported.
+    /// Number of hosts with 2θ peers that were not reported.
     pub(super) missed: u32,
-    /// Number of hosts of θ/2 that were reported.
+    /// Number of hosts with θ/2 peers that were reported.
     pub(super) false_reports: u32,
     /// Number of candidates in the last report.
     pub(super) candidates: usize,
-    /// Number of windows whose reports say that the cells are crowded.
+    /// Number of windows whose reports state that the cells are crowded.
     pub(super) crowded: u32,
-    /// Number of windows whose reports say that the limit excluded candidates.
+    /// Number of windows whose reports state that the limit excluded candidates.
     pub(super) raised: u32,
-    /// Probability of missing a host of θ, as stated in the last report.
+    /// Probability of missing a host with θ peers, as stated in the last report.
     pub(super) miss_probability: f64,
     /// Expected standard error at θ for the effective load.
     pub(super) std_error: f64,
@@ -89,7 +89,7 @@ pub(super) fn run(
 }
 
 impl Outcome {
-    /// Estimates the planted hosts of a window, and closes it.
+    /// Estimates the planted hosts of a window and closes it.
     fn window(
         &mut self,
         detector: &mut SlidingDetector,
@@ -130,15 +130,15 @@ impl Outcome {
         (self.squares / f64::from(self.hosts)).sqrt()
     }
 
-    /// Returns the standard deviation of the root mean square, relative to it. The mean of squares has the standard
-    /// deviation of the squares divided by the root of their number. For the root it is half of that. This is
-    /// 1/sqrt(2n) for normal errors, whose kurtosis is 3. Small errors can be whole hosts: the kurtosis of a Poisson
-    /// number is 3 plus one over its variance.
+    /// Returns the standard deviation of the root mean square, relative to the root mean square. The mean of squares
+    /// has the standard deviation of the squares divided by the root of their number. The relative deviation of the
+    /// root is half of that. For normal errors, whose kurtosis is 3, it is 1/sqrt(2n). Small errors can be whole hosts.
+    /// The kurtosis of a Poisson number is 3 plus the reciprocal of its variance.
     pub(super) fn noise(&self) -> f64 {
         let hosts = f64::from(self.hosts);
         let measured = self.fourths * hosts / (self.squares * self.squares);
         let lumpy = 3.0 + 1.0 / (self.std_error * self.std_error);
-        // If no host has an error, there is nothing to measure, and the result is not a number.
+        // If all errors are 0, the noise cannot be determined and the result is NaN.
         ((lumpy.max(measured) - 1.0) / hosts).sqrt() / 2.0
     }
 }
@@ -162,7 +162,7 @@ impl Background {
         }
     }
 
-    /// Returns mean numbers of peers. Each of them has the same number of pairs.
+    /// Returns mean numbers of peers of the background hosts. Each number of peers has an equal part of the pairs.
     fn sizes(self, threshold: u32) -> Vec<u32> {
         match self {
             Self::Small => vec![10],
@@ -188,8 +188,8 @@ struct Traffic {
 }
 
 impl Traffic {
-    /// Creates the traffic of a place, whose load is at least 4θ. Planted hosts have a quarter of the load, or the
-    /// pairs of `most_each` hosts of θ/2, of θ and of 2θ.
+    /// Creates the traffic of a place, whose load is at least 4θ. Planted hosts have θ/2, θ or 2θ peers. Their number
+    /// is limited to `most_each` per kind and to a quarter of the load, but is at least one per kind.
     fn new(place: &Place, background: Background, seed: u64, most_each: u32) -> Self {
         let Place { threshold, window, load, .. } = *place;
         let planted = [threshold / 2, threshold, 2 * threshold];
@@ -198,8 +198,8 @@ impl Traffic {
         Self { seed, load, window, sizes: background.sizes(threshold), planted, each }
     }
 
-    /// Returns the number of pairs in a window that affect recorders, with estimators of `width` recorders. A host that
-    /// touches a large part of its estimator touches some recorders twice.
+    /// Returns the number of pairs in a window that affect recorders, for estimators with `width` recorders. A host
+    /// that touches a large part of its estimator touches some recorders twice.
     fn acting(&self, width: u32) -> u64 {
         let width = f64::from(width);
         let touched = |contacts: u32| width * (1.0 - (-f64::from(contacts) / width).exp());
@@ -214,8 +214,8 @@ impl Traffic {
         self.each * self.planted.iter().sum::<u32>()
     }
 
-    /// Returns the planted hosts of a kind in a window. `window` is at least 1. Kind 0 has θ/2 peers, 1 has θ and 2 has
-    /// 2θ.
+    /// Returns the planted hosts of a kind in a window. `window` is at least 1. Hosts of kind 0 have θ/2 peers, hosts
+    /// of kind 1 have θ, and hosts of kind 2 have 2θ.
     fn planted(&self, window: u32, kind: u32) -> impl Iterator<Item = Address> + use<> {
         let first = FIRST_PLANTED + (window * self.planted.len() as u32 + kind) * self.each;
         first..first + self.each
@@ -248,10 +248,10 @@ impl Traffic {
         IpPair { inside: host % FIRST_PLANTED, opposite: mix(random) as u32 }
     }
 
-    /// Adds the contacts of a planted host in a slice. Its contacts are spread evenly over the window.
+    /// Adds the contacts of a planted host in a slice. The contacts of a host are spread evenly over the window.
     fn plant(&self, pairs: &mut Vec<IpPair>, host: Address, contacts: u32, slice: u32) {
         let random = mix(self.seed ^ u64::from(host));
-        // The first contact is at a random time in the interval between two contacts.
+        // The offset of the first contact is random, and at most the interval between two contacts.
         let window = u64::from(self.window);
         let place = random % window;
         let until = |slice: u32| (u64::from(slice) * u64::from(contacts) + place) / window;
@@ -274,13 +274,13 @@ mod tests {
         for (background, slices) in [(Background::Small, 10), (Background::Tailed, 7)] {
             let place = Place { threshold: 100, window: slices, load: 50_000, memory: 0 };
             let traffic = Traffic::new(&place, background, 1, 1000);
-            // A quarter of the load is in hosts of 50, 100 and 200.
+            // A quarter of the load belongs to hosts with 50, 100 and 200 peers.
             assert_eq!(traffic.each, 35);
             let pairs: Vec<_> = (0..slices).flat_map(|slice| traffic.slice(2, slice)).collect();
             assert_eq!(pairs.len(), 50_000);
             let distinct: HashSet<_> =
                 pairs.iter().map(|pair| (pair.inside, pair.opposite)).collect();
-            // A host with 50 random peers among 2^32 has hardly ever the same peer twice.
+            // A host with 50 random peers among 2^32 addresses hardly ever has the same peer twice.
             assert!(distinct.len() > 49_990);
             let mut hosts = HashMap::new();
             distinct.iter().for_each(|(host, _)| *hosts.entry(*host).or_insert(0) += 1);
@@ -289,7 +289,7 @@ mod tests {
             }
             let others = hosts.iter().filter(|&(&host, _)| host < FIRST_PLANTED);
             let most = others.map(|(_, &contacts)| contacts).max().unwrap();
-            // Poisson numbers with a mean of 10 or 50, for some thousand hosts.
+            // The numbers of peers of some thousand hosts are Poisson numbers with a mean of 10 or 50.
             assert!(
                 most < if matches!(background, Background::Small) { 35 } else { 100 },
                 "{most}"

@@ -1,38 +1,39 @@
 //! DCDS: Wang, Guan, Qin, "A data streaming method for monitoring host connection degrees of high-speed links", IEEE
 //! Transactions on Information Forensics and Security 6 (2011).
 //!
-//! A [`Config`] creates a [`Dcds`], some arrays of bit vectors. The number of vectors in array i is modulus i, and a
-//! host uses the vector of the remainder of its name. The Chinese remainder theorem recovers the name from the
-//! remainders of a combination of hot vectors. The moduli are pairwise coprime and their product is at least 2^32, so
-//! that remainders and names determine each other. A combination with a name of 2^32 or more belongs to no host.
+//! A [`Config`] creates a [`Dcds`], which consists of several arrays of bit vectors. The number of vectors in array i
+//! is modulus i, and a host uses the vector whose number is the remainder of its name. The Chinese remainder theorem
+//! recovers the name from the remainders of a combination of hot vectors. The moduli are pairwise coprime and their
+//! product is at least 2^32, so that remainders and names determine each other. A combination with a name of 2^32 or
+//! more does not belong to a host.
 //!
-//! Choices that the description leaves open are made in favour of the system. The name of a host is its address under a
-//! bijection, so that neighbours are spread over all vectors. Once earlier moduli determine the name, further arrays
-//! only verify it. The chance bits of other hosts in an AND are subtracted.
+//! Where the description leaves a choice open, this implementation favours the system. The name of a host is its
+//! address under a bijection, so that neighbouring hosts are spread over all vectors. Once earlier moduli determine the
+//! name, further arrays only verify it. The bits that other hosts set in an AND by chance are subtracted.
 
 use srlg_core::Address;
 use srlg_core::hash::{KeySequence, hash};
 
 use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
-/// Number of addresses, and therefore of names.
+/// Number of addresses, which is also the number of names.
 const NAMES: u64 = 1 << Address::BITS;
 
-/// The configuration of DCDS. Its sizes are the moduli, the numbers of vectors in each array, which are pairwise
-/// coprime with a product of at least 2^32.
+/// The configuration of DCDS. Its sizes are the moduli: the numbers of vectors in each array. They are pairwise
+/// coprime, with a product of at least 2^32.
 pub(crate) type Config = super::Config<Vec<u32>>;
 
 impl Config {
     /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
     ///
     /// Vectors have 4 bits per peer of a super point at the threshold. Linear counting then has an error of 1.15 % at a
-    /// threshold of 1024, and counts up to 33 times the threshold. The number of arrays is the smallest that accepts
-    /// one in 2^24 wrong combinations, but at least 3. A host that fills its vectors combines with all other super
-    /// points, and a search of 300 super points has about 10^7 combinations. The moduli are the largest coprime ones
-    /// that fit. At a threshold of 1024 they leave less than 1 % of 16 MiB or more unused.
+    /// threshold of 1024, and counts up to 33 times the threshold. The number of arrays is the smallest with which at
+    /// most one in 2^24 invalid combinations is accepted, but at least 3. A host that fills its vectors combines with
+    /// all other super points, so a search with 300 super points tries about 10^7 combinations. The moduli are the
+    /// largest coprime numbers that fit. At a threshold of 1024, less than 1 % of 16 MiB or more remains unused.
     ///
     /// # Panics
-    /// Panics if the memory is too small, so that even 8 arrays accept more wrong combinations.
+    /// Panics if the memory is so small that even 8 arrays accept too many invalid combinations.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let vector_bits = (4 * threshold).next_multiple_of(WORD);
         let vectors = (bytes as u64 * 8 / u64::from(vector_bits)) as u32;
@@ -68,14 +69,15 @@ fn product(moduli: &[u32]) -> u128 {
 /// The DCDS system. See the [module](self).
 pub(crate) type Dcds = VectorFilter<Remainders>;
 
-/// Names of hosts, and the Chinese remainder theorem. A join solves `x = known (mod product)` and `x = vector (mod
-/// modulus)`. The known value stays below 2^32 and below the product of the moduli, so that no sum overflows.
+/// A mapping between hosts and their names, with the Chinese remainder theorem. A join solves `x = known (mod product)`
+/// and `x = vector (mod modulus)`. The known value stays below 2^32 and below the product of the moduli, so sums cannot
+/// overflow.
 pub(crate) struct Remainders {
-    /// Factor and offset of a name. The name is `factor * x + offset`, the shift `x ^ (x >> 16)` of it, and both steps
-    /// again.
+    /// Factor and offset of the linear step in a name. A name is computed by the step `factor * x + offset`, then `x ^
+    /// (x >> 16)`, then the same step again.
     factor: u32,
     offset: u32,
-    /// Inverse of `factor`: their product is 1.
+    /// Inverse of `factor`. Their product is 1 modulo 2^32.
     inverse: u32,
     congruences: Vec<Congruence>,
 }
@@ -84,14 +86,14 @@ pub(crate) struct Remainders {
 #[derive(Clone, Copy)]
 struct Congruence {
     modulus: u64,
-    /// Product of the moduli before this one, as far as needed to reach [`NAMES`].
+    /// Product of the moduli before this one, up to the first product that reaches [`NAMES`].
     product: u64,
     /// Inverse of `product` modulo `modulus`.
     inverse: u64,
 }
 
 impl Remainders {
-    /// Returns the name of `host`. The vector of the host in an array is its remainder.
+    /// Returns the name of `host`, whose remainders are the host's vectors.
     fn name(&self, host: Address) -> u32 {
         let linear = |x: u32| x.wrapping_mul(self.factor).wrapping_add(self.offset);
         let once = linear(host);
@@ -115,7 +117,7 @@ impl Reversal for Remainders {
 
     type Sizes = Vec<u32>;
 
-    /// The name modulo the product of the moduli.
+    /// The remainder of the name modulo the product of the moduli.
     type Clue = u64;
 
     /// # Panics
@@ -123,8 +125,9 @@ impl Reversal for Remainders {
     fn new(moduli: &Vec<u32>, keys: &mut KeySequence) -> (Self, Vec<u32>) {
         assert!(product(moduli) >= NAMES.into(), "the moduli determine an address");
         let key = keys.next_key();
-        let factor = hash(0, key) | 1; // odd, or the product would lose bits
-        // Newton's iteration: an odd number is its own inverse to 3 bits, and each step doubles the number of bits.
+        let factor = hash(0, key) | 1; // odd, so that no bits are lost
+        // In Newton's iteration, an odd number is its own inverse to 3 bits, and each step doubles the number of
+        // correct bits.
         let inverse = (0..4).fold(factor, |inverse, _| {
             inverse.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(inverse)))
         });
@@ -171,8 +174,8 @@ mod tests {
 
     #[test]
     fn smaller_memory_takes_more_arrays() {
-        // Vectors have 4096 bits. 2^19 / 3 vectors have a product of 2^52, and 2^19 / 4 one of 2^68. 2048 / 6 have one
-        // of 2^50, and 2048 / 7 one of 2^57. The wanted product is 2^56.
+        // Vectors have 4096 bits, and the required product is 2^56. 2^19 / 3 vectors have a product of 2^52, and 2^19 /
+        // 4 vectors have 2^68. 2048 / 6 vectors have a product of 2^50, and 2048 / 7 vectors have 2^57.
         assert_eq!(Config::with_memory(256 << 20, 1024, 1).sizes.len(), 4);
         assert_eq!(Config::with_memory(1 << 20, 1024, 1).sizes.len(), 7);
     }

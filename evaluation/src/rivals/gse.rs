@@ -1,16 +1,16 @@
 //! GSE: Shin, Im, Yoon, "A grand spread estimator using a graphics processing unit", Journal of Parallel and
 //! Distributed Computing 74 (2014).
 //!
-//! A [`Config`] creates a [`Gse`], one array of bits that all hosts share. The virtual vector of a host is
-//! `vector_bits` bits of the array, chosen by hashes, and a pair sets one of them. With the zero fractions V_m of the
-//! array and V_s of the vector, the cardinality of maximum likelihood is `vector_bits * (ln V_m - ln V_s)`. The pairs
-//! of a host only set bits of its vector, so its zeros are the bits that no pair has set.
+//! A [`Config`] creates a [`Gse`], which consists of one array of bits that all hosts share. The virtual vector of a
+//! host consists of `vector_bits` bits of the array, which hashes select. A pair sets one of them. With the fractions
+//! of zero bits V_m in the array and V_s in the vector, the maximum likelihood estimate is `vector_bits * (ln V_m - ln
+//! V_s)`. A host's pairs set only bits of its vector.
 //!
-//! A host whose first bits have far too many zeros is dismissed without reading the others. The description would read
-//! all of them, and take about ten times as long for the same report.
+//! If the first bits of a host have far too many zeros, the host is dismissed without reading the others. The algorithm
+//! as published reads all of them, which takes about ten times as long for the same report.
 //!
-//! The system estimates hosts but does not find them, so an exact set of the hosts in the slice is passed to it.
-//! [`System::memory_bytes`] does not count this set.
+//! The system estimates hosts but does not find them, so it is given an exact set of the hosts in the slice.
+//! [`System::memory_bytes`] does not include this set.
 
 use super::{WORD, linear_count, zeros};
 use crate::system::System;
@@ -20,15 +20,15 @@ use srlg_core::{Address, IpPair};
 
 /// Number of bits of a vector that are read first.
 const GLIMPSE: u32 = 256;
-/// Allowed shortfall of ones in a glimpse, in standard deviations: 10^-12 of the hosts exceed it.
+/// Maximum shortfall of ones in a glimpse, in standard deviations. Only a share of 10^-12 of the hosts exceeds it.
 const GLIMPSE_DEVIATIONS: f64 = 7.0;
 
 /// Sizes of a [`Gse`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
-    /// Smallest estimate of a reported host.
+    /// Minimum estimate of a reported host.
     pub(crate) threshold: u32,
-    /// Bits of the shared array, in whole words of 64.
+    /// Number of bits in the shared array: a multiple of 64.
     pub(crate) array_bits: u32,
     pub(crate) vector_bits: u32,
     pub(crate) seed: u64,
@@ -38,11 +38,11 @@ impl Config {
     /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
     ///
     /// `bytes` is rounded down to whole words, and is at most 512 MiB. Vectors have 4 bits per peer of a super point at
-    /// the threshold. With s bits, `t = n / s`, and a pairs per bit of the array, an estimate of n peers has the
-    /// variance `s (e^(t + a) - t - 1)`. This is nearly `n^2 / 2s + s a`. Larger vectors collect the pairs of other
-    /// hosts, and smaller ones lose their own and end at `s ln s`. Four bits is best for a = 1/32, which is 4 million
-    /// pairs in 16 MiB. It takes 4 reads of the array per seen host and per peer of the threshold, which is most of the
-    /// time of `close_slice`.
+    /// the threshold. Let s be the bits per vector, `t = n / s`, and a the pairs per bit of the array. An estimate of n
+    /// peers then has the variance `s (e^(t + a) - t - 1)`, which is nearly `n^2 / 2s + s a`. Larger vectors collect
+    /// more pairs of other hosts. Smaller vectors lose more of their pairs, and cannot count beyond `s ln s`. Four bits
+    /// are best for a = 1/32, which is 4 million pairs in 16 MiB. For each host and each peer of the threshold, the
+    /// array is read 4 times. This takes most of the time of `close_slice`.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
         Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
@@ -54,7 +54,7 @@ pub(crate) struct Gse {
     config: Config,
     array: Vec<u64>,
     hosts: FxHashSet<Address>,
-    /// Keys of the peer, of the bits of a vector, of the host, and of the place of a bit.
+    /// Hash keys of the peer, of the bits of a vector, of the host, and of the place of a bit.
     keys: [Key; 4],
 }
 
@@ -73,18 +73,18 @@ impl Gse {
         Self { config, array, hosts: FxHashSet::default(), keys }
     }
 
-    /// Returns the constant that stands for bit `index` of every vector.
+    /// Returns the constant that represents bit `index` of every vector.
     fn constant(&self, index: u32) -> u32 {
         hash(index, self.keys[1])
     }
 
-    /// Returns the place in the array of a bit of a host, from the constant of the bit and the hash of the host.
+    /// Returns the place in the array for a bit of a host, from the constant of the bit and the hash of the host.
     fn place(&self, host: u32, constant: u32) -> u32 {
         reduce(hash(host ^ constant, self.keys[3]), self.config.array_bits)
     }
 
-    /// Returns the estimate for `host`, from the zero fraction of the array and the constants of all bits. It is `None`
-    /// if fewer than `least` of the first bits are ones.
+    /// Returns the estimate for `host`, from the fraction of zero bits in the array and the constants of all bits.
+    /// Returns `None` if fewer than `least` of the first bits are ones.
     fn estimate(
         &self,
         host: Address,
@@ -107,8 +107,8 @@ impl Gse {
         Some(linear_count(bits - seen - ones(others), bits) + background)
     }
 
-    /// Returns the smallest number of ones in the first bits of a host at the threshold. The number assumes a random
-    /// choice from the vector with the most zeros that such an estimate can have.
+    /// Returns the minimum number of ones in the first bits of a host at the threshold. It assumes that these bits are
+    /// a random choice from the vector, and that the vector has as many zeros as such an estimate allows.
     fn least_glimpse(&self, zero_fraction: f64) -> u32 {
         let Config { threshold, vector_bits, .. } = self.config;
         let share = f64::from(threshold) / f64::from(vector_bits);
@@ -155,7 +155,7 @@ impl System for Gse {
         report
     }
 
-    /// Returns the size of the shared array, without the set of hosts.
+    /// Returns the memory of the shared array, without the set of hosts.
     fn memory_bytes(&self) -> usize {
         size_of_val(self.array.as_slice())
     }
@@ -168,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_pairs_of_others_are_subtracted() {
-        // 200,000 pairs of other hosts in 2^20 bits, a = 0.19, would add 98 to vectors of 512 bits.
+        // Other hosts have 200,000 pairs in 2^20 bits, so a = 0.19. They would add 98 peers to the estimate from a
+        // vector of 512 bits.
         let config = Config::with_memory(1 << 17, 128, 1);
         let mut system = Gse::new(Config { threshold: 0, ..config });
         let others = (0..200_000).map(|pair| IpPair { inside: 1 + pair % 10_000, opposite: pair });
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_glimpse_dismisses_small_hosts_and_no_super_point() {
         let mut system = Gse::new(Config::with_memory(1 << 24, 1024, 1));
-        // A glimpse is most likely to be wrong for hosts at and around the threshold.
+        // A glimpse is most likely to be incorrect for hosts at and around the threshold.
         let large = (0..500)
             .flat_map(|inside| (0..1000 + inside / 10).map(move |opposite| (inside, opposite)));
         let small = (1000..2000).flat_map(|inside| (0..10).map(move |opposite| (inside, opposite)));

@@ -1,7 +1,7 @@
 use super::*;
 use approx::abs_diff_eq;
 
-/// Threshold of the tests. Vectors have 512 bits in DCDS and GSE, and 192 in VBFA at 1 MiB.
+/// Threshold of the tests. Vectors have 512 bits in DCDS and GSE. In VBFA they have 192 bits with 1 MiB of memory.
 const THRESHOLD: u32 = 128;
 const MEMORY: usize = 1 << 20;
 
@@ -16,7 +16,7 @@ fn systems() -> [Box<dyn System>; 3] {
     [Box::new(dcds), Box::new(vbfa), Box::new(gse)]
 }
 
-/// Returns distinct addresses, by a bijection.
+/// Returns distinct addresses from a bijection.
 fn addresses(seed: u64) -> impl Iterator<Item = Address> {
     let key = KeySequence::new(seed).next_key();
     (0..).map(move |number| hash(number, key))
@@ -31,7 +31,7 @@ fn memory_is_what_was_asked_but_for_a_percent_a_word_per_vector_or_a_word() {
     for asked in [16 << 20, 32 << 20, 64 << 20] {
         let dcds = dcds::Dcds::new(&dcds::Config::with_memory(asked, 1024, 1));
         let vbfa = vbfa::Vbfa::new(&vbfa::Config::with_memory(asked, 1024, 1));
-        // Five arrays of 2^13 vectors.
+        // VBFA has five arrays of 2^13 vectors.
         for (bytes, unused) in [(dcds.memory_bytes(), asked / 100), (vbfa.memory_bytes(), 5 << 16)]
         {
             assert!((asked - bytes) < unused, "{bytes} of {asked}");
@@ -45,8 +45,9 @@ fn memory_is_what_was_asked_but_for_a_percent_a_word_per_vector_or_a_word() {
 
 #[test]
 fn planted_hosts_and_no_others_are_reported() {
-    // Neighbours, hosts with a common half, and extreme addresses. In the coarsest vectors, of 192 bits, an estimate of
-    // 400 has a standard deviation of 31, so the threshold is 8 deviations away.
+    // The planted hosts are neighbours, hosts with a common half, and extreme addresses. In the coarsest vectors, which
+    // have 192 bits, an estimate of 400 has a standard deviation of 31. The threshold is therefore 8 standard
+    // deviations away.
     let planted = [0, 1, 2, 0x0A01_0203, 0x0A01_FFFF, 0xC0A8_0203, u32::MAX - 1, u32::MAX];
     for mut system in systems() {
         for host in planted {
@@ -61,8 +62,8 @@ fn planted_hosts_and_no_others_are_reported() {
 
 /// Asserts that the mean estimate of 64 hosts with 128 peers each is within five of its standard errors.
 ///
-/// The variance of an estimate is `s (e^(t + a) - t - 1)`. There are s bits per vector, t peers per bit, and a pairs of
-/// other hosts per bit. The bias is half of the variance divided by `s`.
+/// The variance of an estimate is `s (e^(t + a) - t - 1)`, where s is the number of bits per vector. There are t peers
+/// per bit, and a pairs of other hosts per bit. The bias is half of the variance divided by `s`.
 fn assert_unbiased(mut system: impl System, vector_bits: u32, others_per_bit: f64) {
     let (hosts, cardinality) = (64, 128);
     addresses(5).take(hosts).for_each(|host| system.ingest(&pairs(host, cardinality)));
@@ -80,7 +81,7 @@ fn assert_unbiased(mut system: impl System, vector_bits: u32, others_per_bit: f6
 
 #[test]
 fn cardinalities_are_right_within_their_standard_error() {
-    let threshold = THRESHOLD / 2; // so that no host is left out for its error
+    let threshold = THRESHOLD / 2; // so that an error does not exclude a host
     let sizes = dcds::Config { threshold, ..config(dcds::Config::with_memory) };
     assert_unbiased(dcds::Dcds::new(&sizes), sizes.vector_bits, 0.0);
     let sizes = vbfa::Config { threshold, ..config(vbfa::Config::with_memory) };
@@ -132,7 +133,7 @@ fn a_search_stops_at_its_bound_and_says_so() {
     assert_eq!((dcds.close_slice().len(), dcds.is_complete()), (1, true));
 }
 
-/// A reversal in which every combination is a host: the numbers of the vectors are the digits of the address.
+/// A reversal in which every combination is a host. The vector numbers are the digits of the address.
 struct Digits;
 
 impl Reversal for Digits {
@@ -173,7 +174,7 @@ fn the_search_reports_what_trying_all_whole_combinations_would() {
     let keys = &mut KeySequence::new(4);
     for (array, vector) in (0..30).map(|number| (number / 10, number as u32 % 10)) {
         let key = keys.next_key();
-        // Between 9 and 162 throws on 64 bits.
+        // In a vector of 64 bits, between 9 and 162 random bits are set, with repetitions.
         (0..9 + 17 * vector).for_each(|throw| arrays.set(array, vector, hash(throw, key) >> 26));
     }
     let all: Vec<_> = arrays.arrays.iter().map(|array| arrays.zeros(array)).collect();

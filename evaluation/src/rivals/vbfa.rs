@@ -1,26 +1,27 @@
 //! VBFA: Liu, Qu, Gong, Wang, "Detection of superpoints using a vector Bloom filter", IEEE Transactions on Information
 //! Forensics and Security 11 (2016).
 //!
-//! A [`Config`] creates a [`Vbfa`], five arrays of bit vectors. There are six hash functions. Four are runs of
-//! consecutive address bits, each of which chooses the vector in one array. The fifth is a hash of the address for the
-//! fifth array, and the sixth is a hash of the pair that chooses the bit. Runs start 8 bits apart and the last one
-//! wraps around, so that each overlaps the next. Hosts are recovered from hot vectors whose runs agree where they
-//! overlap. The runs cover the address, so that four agreeing runs are one address.
+//! A [`Config`] creates a [`Vbfa`], which consists of five arrays of bit vectors. There are six hash functions. Four of
+//! them are runs of consecutive address bits, and each run selects the vector in one array. The fifth is a hash of the
+//! address, which selects the vector in the fifth array. The sixth is a hash of the pair, which selects the bit. Runs
+//! start 8 bits apart and the last one wraps around, so that each run overlaps the next. Hosts are recovered from hot
+//! vectors whose runs agree where they overlap. The runs cover the address, so four agreeing runs determine one
+//! address.
 //!
-//! Choices that the description leaves open are made in favour of the system. The fifth array takes part in the AND.
-//! The chance bits of other hosts in the AND are subtracted, from the fill of all five arrays.
+//! Where the description leaves a choice open, this implementation favours the system. The fifth array takes part in
+//! the AND. The bits that other hosts set in the AND by chance are subtracted, based on the fill of all five arrays.
 
 use srlg_core::Address;
 use srlg_core::hash::{Key, KeySequence, hash};
 
 use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 
-/// Number of arrays whose vector is a run of address bits. One more array has a hash.
+/// Number of arrays whose vectors are selected by runs of address bits. One additional array uses a hash.
 const RUNS: usize = 4;
-/// Number of address bits from the start of a run to the start of the next.
+/// Number of address bits between the starts of consecutive runs.
 const STRIDE: u32 = Address::BITS / RUNS as u32;
 
-/// Number of address bits in a run, 8 to 16. An array has 2 to this power of vectors.
+/// Number b of address bits in a run: 8 to 16. An array has 2^b vectors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunBits(u32);
 
@@ -30,10 +31,10 @@ pub(crate) type Config = super::Config<RunBits>;
 impl Config {
     /// Returns the sizes for `bytes` of memory. They do not depend on the `threshold`.
     ///
-    /// Runs have 13 bits, 5 of which overlap. With one bit less, more wrong combinations pass when there are many super
-    /// points, and one bit more halves the vectors again. The rest of the memory is used for the vectors. The
-    /// difference from `bytes` is less than a word per vector, 320 KiB. [`Vbfa::new`] rejects sizes without a word per
-    /// vector.
+    /// Runs have 13 bits, 5 of which overlap. With one bit less, more invalid combinations are accepted when there are
+    /// many super points. One bit more would halve the vectors again. The rest of the memory is used for the vectors.
+    /// The difference from `bytes` is less than one word per vector, or 320 KiB in all. [`Vbfa::new`] rejects sizes
+    /// with less than a word per vector.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let sizes = RunBits(13);
         let words = bytes / size_of::<u64>() / ((RUNS + 1) << sizes.0);
@@ -45,13 +46,13 @@ impl Config {
 /// The VBFA system. See the [module](self).
 pub(crate) type Vbfa = VectorFilter<Runs>;
 
-/// A mapping from a host to its vectors, and back.
+/// A mapping between a host and its vectors, by runs of address bits.
 pub(crate) struct Runs {
     bits: u32,
     key: Key,
 }
 
-/// The address bits that some runs determine.
+/// The address bits that the joined runs determine.
 #[derive(Clone, Copy)]
 pub(crate) struct KnownBits {
     address: Address,
@@ -131,10 +132,10 @@ mod tests {
     fn runs_that_differ_where_they_overlap_are_nobody_s() {
         let runs = Runs { bits: 12, key: KeySequence::new(1).next_key() };
         let known = runs.join(0, 0xABC, runs.nothing()).unwrap();
-        assert!(runs.join(1, 0xD12, known).is_none()); // C and D
+        assert!(runs.join(1, 0xD12, known).is_none()); // C and D differ
         let known = runs.join(1, 0xC12, known).unwrap();
-        let known = runs.join(2, 0x234, known).unwrap(); // address bits 0xABC1_234
-        assert!(runs.join(3, 0x45D, known).is_none()); // A and D, around the end
+        let known = runs.join(2, 0x234, known).unwrap(); // the known address bits are 0xABC1_234
+        assert!(runs.join(3, 0x45D, known).is_none()); // A and D differ, around the end
         assert_eq!(runs.join(3, 0x45A, known).unwrap().address, 0xABC1_2345);
     }
 }

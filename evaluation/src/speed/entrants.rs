@@ -1,18 +1,19 @@
-//! The entrants of a race of ingest: the detector, common alternatives (peers), and the limits of the machine.
+//! The entrants in a race of ingest: the detector, common alternatives (peers), and the limits of the machine.
 //!
 //! **The detector** ingests its slices from one or more threads.
 //!
-//! **A peer** that threads cannot share has one instance per thread, each with its own hosts, as on a machine with
-//! several cores. Pairs are split by inside host before the measurement, although a user has to split them while it
-//! runs. Under `distinct` and `flood` a round starts with empty maps. Their tables have the size after the round
-//! before, so that the time has no growth. Under `packets` the maps have the window of the link, and the first round
-//! adds its pairs. Later rounds find all of their pairs, where a running system would find 97 of 100. Peers ingest the
-//! pairs of all slices as one slice. This makes no difference to ingest, because a slice ends with a close, which is
-//! not measured here.
+//! **A peer** that threads cannot share has one instance per thread, each with separate hosts, as on a machine with
+//! several cores. Pairs are split by inside host before the measurement, although a user has to split them at run time.
+//! With the traffic `distinct` and `flood`, a round starts with empty maps. Their tables keep their size from the
+//! previous round, so the time does not include growth. With the traffic `packets`, the maps already contain the window
+//! of the link, and the first round adds its pairs. Later rounds find all of their pairs, whereas a running system
+//! would find 97 of 100. Peers ingest the pairs of all slices as one slice. This does not affect ingest, because a
+//! slice ends with a close, which is not measured here.
 //!
-//! **The machine** uses as much memory as the recorders, on pages of the same size. A pair is at least a touch of a
-//! random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with plain loads and
-//! stores. Closing a slice reads all recorders once, and [`reads`] adds up words in order.
+//! **The machine** uses as much memory as the recorders, on pages of the same size. A pair requires at least one touch
+//! of a random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with plain loads
+//! and stores. Closing a slice reads all recorders once. [`reads`] therefore measures reading and adding words in
+//! sequence.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicU16;
@@ -31,18 +32,18 @@ use crate::feed::{in_parallel, split_by_host};
 use crate::peers::Peer;
 use crate::sample::{Sample, seconds, timed};
 
-/// Number of rounds of systems that are not in a ratio of the summary.
+/// Number of rounds for systems that are not part of a ratio in the summary.
 const FEW_ROUNDS: u32 = 2;
 
 const SWEEPS: usize = 8;
 
-/// The smallest touch that an ingest needs.
+/// Name of the touch that stores the smaller of two words, which is the minimum work of an ingest.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// A function with which a detector ingests the share of one thread in a slice.
+/// A function with which a detector ingests one thread's part of a slice.
 type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
 
-/// Returns a detector that ingests these slices from ordinary memory.
+/// Creates an entrant for a detector that ingests these slices from ordinary memory.
 pub(super) fn own<'a, T: Sync>(
     setting: &Setting<'_>,
     slices: &'a [Vec<T>],
@@ -59,17 +60,17 @@ pub(super) fn own<'a, T: Sync>(
     }))
 }
 
-/// Ingests pairs into `detector` in batches, as a program collects them.
+/// Ingests pairs into `detector` in batches, as an application collects them.
 pub(super) fn pairs<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> Result<()> {
     pairs.chunks(PAIRS_PER_CALL).try_for_each(|batch| Ok(detector.ingest(batch)?))
 }
 
-/// Ingests batches of pairs of both families into `detector`.
+/// Ingests batches of pairs, which may be of both families, into `detector`.
 pub(super) fn batches(detector: &SlidingDetector, batches: &[PairBatch]) -> Result<()> {
     batches.iter().try_for_each(|batch| Ok(batch.ingest(detector)?))
 }
 
-/// Returns the pairs per second that `ingest` processes from `slices`, in any memory.
+/// Measures how many pairs per second `ingest` processes from `slices`, which may be in any kind of memory.
 pub(super) fn rate<Slice>(
     setting: &Setting<'_>,
     name: &str,
@@ -82,8 +83,8 @@ pub(super) fn rate<Slice>(
     Ok(setting.metric(name, "M pairs/s", 1, sample))
 }
 
-/// Returns the seconds of `ingest` over all slices, without the work of the device between slices. No recorder is
-/// touched at the start.
+/// Returns the seconds that `ingest` takes for all slices, without the work of the device between slices. At the start,
+/// no recorder has been touched.
 fn round<Slice>(
     detector: &mut SlidingDetector,
     slices: &[Slice],
@@ -105,21 +106,21 @@ fn round<Slice>(
     Ok(seconds)
 }
 
-/// The pairs of the hosts of one of several systems.
+/// One system's part of the pairs, by inside host.
 pub(super) struct Share {
     before: Vec<IpPair>,
     pairs: Vec<IpPair>,
 }
 
-/// Splits the traffic for this number of threads.
+/// Splits the traffic into one part per thread.
 pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
     let before = split_by_host(&traffic.before, threads);
     let pairs = split_by_host(traffic.slices.iter().flatten(), threads);
     before.into_iter().zip(pairs).map(|(before, pairs)| Share { before, pairs }).collect()
 }
 
-/// Returns a peer with a thread for each of `shares`, which have distinct hosts. Windows have one slice, so the next
-/// round starts empty. A ring has all its sketches, which share the memory of srlg.
+/// Creates an entrant for a peer, with a thread for each of the `shares`, which have separate hosts. Windows have one
+/// slice, so that the next round starts empty. A ring has all its sketches, which together use as much memory as srlg.
 pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
     let window = if peer == Peer::Ring { setting.config.window } else { 1 };
     let config = Config { window, ..setting.config };
@@ -150,7 +151,7 @@ pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -
     place
 }
 
-/// Returns the entrants of both kinds of touches.
+/// Creates the entrants of both kinds of touches.
 pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'static>; 2]> {
     let minimum = |word: &AtomicU16, value| word.store(word.load(Relaxed).min(value), Relaxed);
     Ok([
@@ -159,7 +160,7 @@ pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'sta
     ])
 }
 
-/// Returns random touches from several threads.
+/// Creates an entrant that performs random touches from several threads.
 fn touching(
     setting: &Setting<'_>,
     threads: u32,
@@ -168,7 +169,7 @@ fn touching(
 ) -> Result<Place<'static>> {
     let (touches, mut memory, threads_u64) =
         (u64::from(setting.pairs), memory(setting)?, u64::from(threads));
-    // The value is smaller in every round, so that each minimum is new.
+    // The value decreases in every round, so that each touch finds a new minimum.
     let mut value = u16::MAX;
     Ok(Place::new(kind, threads, move || {
         value -= 1;
@@ -187,7 +188,7 @@ fn touching(
     }))
 }
 
-/// Measures the billions of bytes per second that the CPU reads.
+/// Measures the read rate of the CPU, in billions of bytes per second.
 pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.device != Device::Cpu {
         return Ok(());
@@ -208,11 +209,12 @@ pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<
     Ok(())
 }
 
-/// Allocates as much memory as the recorders have, with all bits set. Huge pages are used if the system has them, as
-/// for the recorders.
+/// Allocates as much memory as the recorders use, with all bits set. Huge pages are used if the system supports them,
+/// as for the recorders.
 fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
     let bytes = setting.recorder_bytes.next_multiple_of(8);
-    let mut memory = MmapMut::map_anon(bytes).context("cannot allocate memory for the limits")?;
+    let mut memory =
+        MmapMut::map_anon(bytes).context("cannot allocate memory to measure the limits")?;
     #[cfg(target_os = "linux")]
     // A kernel without huge pages returns an error. The detector also works without them.
     let _refused = memory.advise(memmap2::Advice::HugePage);
@@ -220,8 +222,8 @@ fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
     Ok(memory)
 }
 
-/// Returns an unpredictable place below `places`, with the finaliser of murmur3. This takes as much work as finding a
-/// recorder.
+/// Returns an unpredictable place below `places`, computed with the finaliser of murmur3. This takes as much work as
+/// finding a recorder.
 const fn place(number: u32, places: usize) -> usize {
     let mut x = number;
     x = (x ^ (x >> 16)).wrapping_mul(0x85EB_CA6B);
@@ -231,21 +233,21 @@ const fn place(number: u32, places: usize) -> usize {
 }
 
 pub(super) struct Round {
-    /// Seconds of the work alone.
+    /// Seconds of the work alone, without preparation.
     seconds: f64,
-    /// Memory of the entrant after the round.
+    /// Memory of the entrant after the round, in bytes.
     memory_bytes: usize,
 }
 
-/// An entrant and its times.
+/// An entrant and the times of its rounds.
 pub(super) struct Place<'a> {
     pub(super) system: String,
     pub(super) threads: u32,
-    /// Largest number of rounds that count, because some systems are slow.
+    /// Maximum number of rounds, because some systems are slow.
     most_rounds: u32,
     seconds: Vec<f64>,
     pub(super) memory_bytes: usize,
-    /// Resets the state of the last round, and does the work once.
+    /// One round: resets the state that the previous round left, then runs the work once.
     round: Box<dyn FnMut() -> Result<Round> + 'a>,
 }
 
@@ -261,15 +263,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the rate of `work` per second.
+    /// Returns the statistics of the rate of `work` per second.
     pub(super) fn rate(&self, work: f64) -> Sample {
         Sample::rate(work, &self.seconds)
     }
 }
 
-/// Runs `rounds` of all entrants in turn, so that ratios are reliable even if other programs slow the machine down at
-/// times. In every round each entrant runs once, alone, in the same order. One round before the first warms up and does
-/// not count.
+/// Runs `rounds` rounds of all entrants in turn, so that ratios are reliable even if other programs slow the machine
+/// down at times. In every round, each entrant runs once, alone, in the same order. An additional first round warms up
+/// and is not counted.
 pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     for round in 0..=rounds {
         for place in places.iter_mut().filter(|place| round <= place.most_rounds) {
@@ -283,7 +285,7 @@ pub(super) fn race(places: &mut [Place<'_>], rounds: u32) -> Result<()> {
     Ok(())
 }
 
-/// Returns the speed of an entrant relative to the fastest of `others`, in the rounds that all of them have.
+/// Returns the speed of an entrant relative to the fastest of `others`, over the rounds that all of them have.
 pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
     let rounds = others.iter().map(|other| other.seconds.len()).min().unwrap_or(0);
     let ratio = |(round, own): (usize, &f64)| {
@@ -297,7 +299,7 @@ pub(super) fn ratio(place: &Place<'_>, others: &[&Place<'_>]) -> Sample {
 mod tests {
     use super::*;
 
-    /// Returns an entrant that takes one second longer every time.
+    /// Creates an entrant whose time increases by one second in every round.
     fn tiring(name: &str, mut seconds: f64) -> Place<'_> {
         Place::new(name, 1, move || {
             seconds += 1.0;

@@ -1,19 +1,19 @@
-//! Measurement of the pairs per second into the running slice: srlg, common alternatives and the limits of the machine,
-//! in turn.
+//! Measurement of the rate at which pairs are ingested into the running slice. The entrants are srlg, common
+//! alternatives and the limits of the machine, in turn.
 //!
-//! Pairs in ordinary memory come in batches, as a program collects them. Slices of the detector end with those of the
-//! traffic, which is not part of the time. On a GPU only srlg runs. Pairs in pinned memory and on the GPU itself are
-//! measured separately.
+//! Pairs in ordinary memory are passed in batches, as an application collects them. The detector starts a new slice
+//! with each slice of traffic, which is not part of the measured time. On a GPU, only srlg is measured. Pairs in pinned
+//! memory and on the GPU itself are measured separately.
 //!
-//! A [`Traffic`] has a name and slices with the pairs of one round. Equal settings have equal pairs.
+//! A [`Traffic`] has a name, and slices with the pairs of one round. Equal settings have equal pairs.
 //!
-//! - `distinct`: all pairs are distinct and in one slice. Each touches random recorders that are not touched yet in
-//!   this slice.
+//! - `distinct`: all pairs are distinct and in one slice. Each pair touches random recorders that are untouched in this
+//!   slice.
 //! - `packets`: consecutive seconds of a busy link, with one slice each. The traffic is model A with its mean of 46
-//!   packets per pair in five minutes. A second has [`SECOND`] packets on average, hence 6.5 million distinct pairs in
-//!   the window of 300 s. Few flows have most of the packets: most slices have 0.6 to 0.8 million packets and 37,000
+//!   packets per pair in five minutes. A second has [`SECOND`] packets on average, hence the window of 300 s has 6.5
+//!   million distinct pairs. Few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and 37,000
 //!   pairs.
-//! - `flood`: the same seconds, in which four of five packets are for one victim, each from its own spoofed source.
+//! - `flood`: the same seconds, in which four of five packets go to one victim, each from a different spoofed source.
 
 use std::iter;
 
@@ -32,9 +32,9 @@ use crate::feed::batches;
 use crate::peers::Peer;
 use crate::sample::Sample;
 
-/// Number of pairs in a pinned buffer. There are as many buffers as needed.
+/// Number of pairs in a pinned buffer. The number of buffers depends on the traffic.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
-/// Numbers of ingesting threads.
+/// Numbers of threads that ingest pairs.
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -64,10 +64,10 @@ fn own<'a>(setting: &Setting<'_>, traffic: &'a Traffic, threads: u32) -> Result<
     entrants::own(setting, &traffic.slices, threads, entrants::pairs)
 }
 
-/// Measures the same pairs with IPv6 hosts and with mixed families, relative to IPv4.
+/// Measures the same pairs with IPv6 hosts and with both families, relative to IPv4.
 fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     if setting.config.validate()?.finder().cells().is_none() {
-        return Ok(()); // the paper's scheme takes none
+        return Ok(()); // the paper's scheme does not support IPv6
     }
     let (v6, mixed) = (traffic.v6(), traffic.mixed());
     for threads in THREADS {
@@ -90,7 +90,7 @@ fn family(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Measures all systems, with a thread for each of `shares`, and the limits if they are comparable.
+/// Measures all systems, with a thread for each of the `shares`, and the limits if they are comparable.
 fn contest(
     setting: &Setting<'_>,
     traffic: &Traffic,
@@ -101,7 +101,7 @@ fn contest(
     let mut places: Vec<_> =
         Peer::ALL.into_iter().map(|peer| entrants::peer(setting, peer, shares)).collect();
     places.push(own(setting, traffic, threads)?);
-    // These touch random places, as distinct pairs do.
+    // The limits are comparable because they touch random places, as distinct pairs do.
     if traffic.name == "distinct" {
         places.extend(entrants::touches(setting, threads)?);
     }
@@ -123,7 +123,7 @@ fn contest(
     Ok(())
 }
 
-/// Adds the touches per second, and the share of them that ingest reached.
+/// Adds the touches per second, and the share of them that ingest reaches.
 fn add_limit(
     setting: &Setting<'_>,
     srlg: &Place<'_>,
@@ -157,8 +157,8 @@ fn add_place(
     metrics.push(memory.detail("traffic", traffic.name));
 }
 
-/// Measures pinned memory. It is filled before the measurement, like a buffer that a program fills while another one is
-/// read.
+/// Measures ingest from pinned memory. The memory is filled before the measurement, because an application would fill
+/// one buffer while another one is read.
 fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -> Result<()> {
     let owner = setting.detector()?;
     let buffers = |slice: &Vec<IpPair>| {
@@ -177,20 +177,20 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Approximate number of packets per second of the link. It is smaller if a round is shorter.
+/// Approximate number of packets per second on the link. In a shorter round, a second has fewer packets.
 const SECOND: u32 = 1_000_000;
 /// Length of a window, in seconds.
 const WINDOW: u32 = 300;
 /// Mean number of packets per pair in model A.
 const PACKETS_PER_PAIR: u32 = 46;
-/// One in this number of packets of a flood is not for the victim.
+/// In a flood, one packet in this number is background traffic, which is not for the victim.
 const BACKGROUND: usize = 5;
 
-/// Slices of pairs.
+/// Named traffic: slices with the pairs of one round.
 pub(super) struct Traffic {
     pub(super) name: &'static str,
-    /// Pairs that systems with a memory of pairs have before the first round, once each. These are the window of the
-    /// link. A lasting flood has most of the window itself.
+    /// Pairs that systems with a memory of pairs ingest before the first round, once each: the window of the link. It
+    /// is empty for a flood, which fills most of its window itself.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
 }
@@ -201,7 +201,8 @@ impl Traffic {
         self.slices.iter().map(|slice| v6_pairs(slice)).collect()
     }
 
-    /// Returns the slices in batches, with half of the inside hosts in IPv6. The victim of a flood is of either family.
+    /// Returns the slices in batches, with half of the inside hosts in IPv6. The victim of a flood may be of either
+    /// family.
     pub(super) fn mixed(&self) -> Vec<Vec<PairBatch>> {
         let batches = |slice: &Vec<IpPair>| batches(Family::Mixed, slice, PAIRS_PER_CALL);
         self.slices.iter().map(batches).collect()
@@ -211,7 +212,7 @@ impl Traffic {
 pub(super) fn all(setting: &Setting<'_>) -> [Traffic; 3] {
     let packets = packets(setting);
     let flood = flood(setting.options.seed, &packets);
-    // On a GPU, no measured system remembers pairs.
+    // On a GPU, none of the measured systems stores pairs.
     let before = if setting.device == Device::Cpu { before(setting) } else { Vec::new() };
     let distinct = vec![setting.distinct(setting.pairs)];
     [
@@ -225,7 +226,7 @@ fn link(setting: &Setting<'_>) -> Backbone {
     let second = setting.pairs.min(SECOND);
     Backbone {
         seed: setting.options.seed,
-        // Seconds have different numbers of packets. Some spare slices cost little.
+        // Seconds have different numbers of packets, so there are spare slices, which cost little.
         slices: 2 * setting.pairs.div_ceil(second) + 8,
         period: WINDOW,
         pairs: (second / PACKETS_PER_PAIR + 1) * WINDOW,
@@ -248,7 +249,7 @@ fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
     slices
 }
 
-/// Returns as many pairs of similar hosts as the link has in a window.
+/// Returns pairs of similar hosts, as many as the link has in a window.
 fn before(setting: &Setting<'_>) -> Vec<IpPair> {
     let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
     model.slices().flatten().collect()
@@ -256,7 +257,7 @@ fn before(setting: &Setting<'_>) -> Vec<IpPair> {
 
 fn flood(seed: u64, packets: &[Vec<IpPair>]) -> Vec<Vec<IpPair>> {
     let count: usize = packets.iter().map(Vec::len).sum();
-    // All spoofed pairs are of the first host.
+    // All spoofed pairs have the first host as their inside host.
     let mut spoofed = distinct_pairs(seed, 0, count as u64);
     let mut slice = |packets: &Vec<IpPair>| {
         let packets = packets.iter().enumerate().map(|(number, &packet)| {

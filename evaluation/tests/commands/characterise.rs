@@ -1,4 +1,4 @@
-//! Runs `characterise` at tiny sizes: what it prints and writes.
+//! Tests of the output and the files of `characterise`, with tiny sizes.
 
 use crate::program::{fresh, objects, page, program};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn json_has_an_object_for_every_metric_of_every_row() {
         objects.iter().filter(wanted).count()
     };
     for metric in ["rmse", "bias", "coverage95", "tfr_mean"] {
-        // Two presets in ten octaves and at two windows; with the plan at three loads, two memories.
+        // Two presets have ten octaves and two windows. The presets and the plan have three loads and two memory sizes.
         let counts = ["cardinality", "load", "memory", "window"].map(|name| count(name, metric));
         assert_eq!(counts, [20, 9, 6, 4]);
         assert!(count("tags", metric) >= 4);

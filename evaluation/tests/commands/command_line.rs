@@ -1,4 +1,4 @@
-//! Runs the program: what it writes, and how it fails.
+//! Tests of the output and the failures of the program.
 
 use crate::program::{failure, fresh, objects, program, run};
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ fn csv_has_a_header_and_the_wanted_pairs_in_order_of_time() {
         times.is_sorted() && times[0] == 7000 && (11_000..12_000).contains(times.last().unwrap())
     );
     let pairs: HashSet<_> = lines.iter().map(|(_, pair)| pair).collect();
-    // 5 % is the bound of the generator's own test, at more pairs than here.
+    // The test of the generator allows 5 %, with more pairs than here.
     assert!((1800..=2200).contains(&pairs.len()), "{}", pairs.len());
 }
 
@@ -57,7 +57,7 @@ fn bytes_set_the_size_of_the_file() {
         let options = format!("{SMALL} {format} --bytes {wanted}");
         assert!(generate(&options, &path).status.success());
         let size = fs::metadata(path).unwrap().len();
-        // The packet that reaches the size is the last: at most 16 + 90 bytes too many.
+        // The packet that reaches the size is the last one, so the file has at most 16 + 90 bytes more.
         assert!((wanted..wanted + 106).contains(&size), "{size} of {wanted}");
     }
 }

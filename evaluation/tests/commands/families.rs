@@ -1,4 +1,4 @@
-//! Runs commands with hosts of IPv6, and of both families: what they tell is as true as of IPv4.
+//! Tests of commands with IPv6 hosts and with both families: results are as accurate as with IPv4.
 
 use crate::program::{failure, objects, program, run};
 use approx::assert_abs_diff_eq;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const FAMILIES: [&str; 3] = ["4", "6", "mixed"];
 
-/// The objects of a run of each family, all of which name it.
+/// Returns the JSON objects of a run with each family. Asserts that all objects name their family.
 fn of_families(line: &str) -> [Vec<Value>; 3] {
     FAMILIES.map(|family| {
         let objects = objects(program(line).args(["--family", family]));
@@ -20,12 +20,12 @@ fn value(objects: &[Value], metric: &str) -> f64 {
     of_metric.and_then(|it| it["value"].as_f64()).unwrap_or_else(|| panic!("no {metric}"))
 }
 
-/// That no two families have the same: their hosts have other hashes.
+/// Asserts that all families have different values, because hosts of different families have different hashes.
 fn assert_distinct([v4, v6, mixed]: [f64; 3]) {
     assert!(v4 != v6 && v6 != mixed && mixed != v4, "{v4} {v6} {mixed}");
 }
 
-// 49 super points, of errors of 0.8 %: hosts of 29 and of 30 opposite hosts are four of these apart.
+// The 49 super points have errors of 0.8 %. The difference between 29 and 30 peers is four of these errors.
 #[test]
 fn accuracy_finds_the_super_points_of_either_family_with_errors_like_those_of_ipv4() {
     let runs = of_families("accuracy --load 50k --window 9 --threshold 30");
@@ -39,7 +39,8 @@ fn accuracy_finds_the_super_points_of_either_family_with_errors_like_those_of_ip
     assert_distinct(runs.map(|objects| value(&objects, "rmse_low")));
 }
 
-// Of 40 hosts of θ half have an estimate of θ, with a deviation of 3.2 hosts: four of them.
+// Half of the 40 hosts with θ peers have an estimate of θ or more, with a standard deviation of 3.2 hosts. The bounds
+// allow four standard deviations.
 #[test]
 fn planted_hosts_of_either_family_are_reported_among_hosts_that_are_all_alike() {
     let line = "alike --repeat 1 --hosts 1k --loads 20k --planted 40 --memory 1M";
@@ -59,7 +60,7 @@ fn deltas_of_either_family_have_as_many_recorders_as_those_of_ipv4() {
         let of_metric = objects.iter().filter(|it| it["metric"] == "recorders");
         of_metric.map(|it| it["value"].as_f64().unwrap()).sum::<f64>()
     });
-    // Of some 8,000 that pairs touch 1 or 2 in 100 are touched twice, of each family others.
+    // The pairs touch some 8,000 recorders, and 1 or 2 in 100 of them twice. These recorders differ between families.
     for it in recorders {
         assert_abs_diff_eq!(it / recorders[0], 1.0, epsilon = 0.01);
     }

@@ -1,4 +1,4 @@
-//! Runs `giants` at tiny sizes: what it prints, and how it fails.
+//! Tests of the output and the failures of `giants`, with tiny sizes.
 
 use crate::program::{failure, objects, program, run};
 
@@ -10,7 +10,7 @@ fn giants_are_told_within_their_stated_errors() {
     for row in rows {
         let of = |name: &str| row[name].as_f64().unwrap();
         assert_eq!((of("trials"), of("beyond"), of("bounds_above")), (4.0, 0.0, 0.0));
-        // Of four errors, the mean square exceeds 4 times its expectation once in 1,000 times.
+        // The mean square of four errors exceeds 4 times its expectation with a probability of 1 in 1,000.
         assert!(of("rmse") < 2.2 * of("stated") && of("stated") < 6.0, "{row}");
     }
 }

@@ -1,4 +1,4 @@
-//! Runs `growth` at tiny sizes: what it prints and writes, and how it fails.
+//! Tests of the output, the files and the failures of `growth`, with tiny sizes.
 
 use crate::program::{failure, fresh, objects, page, program, run};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn maps_grow_with_pairs_and_are_left_out_where_they_are_too_large() {
             |it: &&Value| it["sweep"] == sweep && it["metric"] == metric && it["system"] == system;
         objects.iter().filter(of).map(|it| it["value"].as_f64().unwrap()).collect::<Vec<_>>()
     };
-    // Loads of 10 k and 30 k.
+    // The loads are 10 k and 30 k.
     let [own, pairs, sets] = ["srlg", "hash map of pairs", "hash map of hash maps"]
         .map(|system| values("load", "memory_bytes", system));
     assert!(own.len() == 2 && own[0] == own[1], "{own:?}");

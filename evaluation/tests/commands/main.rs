@@ -1,4 +1,4 @@
-//! Runs the program `srlg-evaluation` at tiny sizes, a file per command.
+//! Tests that run the program `srlg-evaluation` with tiny sizes, with one module per command.
 
 mod characterise;
 mod command_line;

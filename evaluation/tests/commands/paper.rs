@@ -1,11 +1,11 @@
-//! Runs `paper` at tiny sizes: what it prints and writes, and how it fails.
+//! Tests of the output, the files and the failures of `paper`, with tiny sizes.
 
 use crate::program::{failure, fresh, objects, program};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// Two loads, two discrete and three sliding windows: all within a second or two.
+/// Command line with two loads, two discrete windows and three sliding windows, which runs within a second or two.
 const SMALL: &str = "paper --load 100k,200k --windows 2 --sliding-windows 3 --window 20 \
                      --threshold 64 --rival-memory 400k,1M --seed=5";
 
@@ -13,13 +13,13 @@ fn paper(line: &str, output: &Path) -> Output {
     program(line).arg("--output").arg(output).output().unwrap()
 }
 
-/// The lines, those of tables without their last cell, in which the times are.
+/// Returns the lines of `text`. Lines of tables lose their last cell, which has the times.
 fn without_times(text: &str) -> Vec<&str> {
     let end = |line: &str| if line.starts_with('|') { last_cell(line) } else { line.len() };
     text.lines().map(|line| &line[..end(line)]).collect()
 }
 
-/// Where the last cell of a table's line begins.
+/// Returns the position of the last cell in a table line.
 fn last_cell(line: &str) -> usize {
     line.trim_end_matches('|').rfind('|').unwrap_or(0)
 }
@@ -59,7 +59,7 @@ fn json_has_an_object_for_every_cell() {
         cells.iter().filter(wanted).count()
     };
     for metric in ["fpr_mean", "fnr_mean", "tfr_mean", "memory_bytes", "seconds_per_window"] {
-        // At two loads: two presets of srlg, and with discrete windows three rivals of two sizes.
+        // There are two loads with two presets of srlg. Discrete windows add three systems with two memory sizes each.
         assert_eq!((count("discrete", metric), count("sliding", metric)), (2 * 8, 2 * 2));
     }
     assert_eq!(cells.len(), 5 * (16 + 4));

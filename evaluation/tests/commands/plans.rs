@@ -1,10 +1,10 @@
-//! Runs `plans` at tiny sizes: what it measures and prints, and how it fails.
+//! Tests of the output and the failures of `plans`, with tiny sizes.
 
 use crate::program::{failure, fresh, objects, program, run};
 use approx::assert_abs_diff_eq;
 use std::fs;
 
-/// One plan that is measured and one that is refused.
+/// Command line with one plan that is measured and one that is rejected.
 const TINY: &str = "plans --thresholds 32 --loads 10k --memories 41k,200k --windows 10 --hosts 200";
 
 #[test]
@@ -15,7 +15,7 @@ fn plans_that_are_accepted_are_measured_and_keep_what_they_promise() {
     assert_eq!(measured.len(), 2, "a row for each traffic");
     for (row, traffic) in measured.iter().zip(["small", "tailed"]) {
         assert!(row["traffic"] == traffic && row["refused"].is_null());
-        // 22 hosts of each kind are a quarter of the load.
+        // In each window, 22 hosts of each kind have a quarter of the load.
         assert_eq!(row["hosts"], 220);
         assert_eq!((&row["missed"], &row["is_broken"]), (&0.into(), &false.into()));
         let ratio = row["rms_error"].as_f64().unwrap() / row["acting_std_error"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! Runs `scale` at tiny sizes: what it prints and writes, and how it fails.
+//! Tests of the output, the files and the failures of `scale`, with tiny sizes.
 
 use crate::program::{failure, fresh, objects, page, program, run};
 use serde_json::Value;
@@ -23,16 +23,17 @@ fn a_page_has_a_table_and_plots_of_every_sweep() {
 #[test]
 fn bytes_grow_with_traffic_and_nodes_and_less_than_either_where_nodes_share_recorders() {
     let metrics = objects(&mut program(QUICK));
-    // Sizes are planned for a load and a memory.
+    // Sizes are planned for a load and an amount of memory.
     assert!(metrics.iter().all(|it| it["load"] == 100_000 && it["memory"] == 4_000_000));
     let bytes = values(&metrics, "delta_bytes", "a node");
     assert!(bytes.len() == 2 && bytes[0] < bytes[1], "{bytes:?}");
-    let own = values(&metrics, "collector_bytes", "traffic of their own");
+    let own = values(&metrics, "collector_bytes", "separate traffic");
     assert!(own.len() == 2 && own[0] < own[1], "{own:?}");
-    // One delta of all pairs has no more in it than those of shares of them.
-    let shared = values(&metrics, "collector_bytes", "shares of one traffic");
+    // A single delta of all pairs is not larger than the deltas of their parts together.
+    let shared = values(&metrics, "collector_bytes", "shared traffic");
     assert!(shared.len() == 2 && shared[0] <= shared[1], "{shared:?}");
-    // 8 nodes: two below each need 4 + 2 + 1 collectors, all below one need 1.
+    // Trees over 8 nodes with two children per collector have 4 + 2 + 1 collectors. With eight children per collector,
+    // there is one.
     assert_eq!(values(&metrics, "tree_collectors", "tree"), [7.0, 4.0, 1.0]);
     assert_eq!(values(&metrics, "tree_levels", "tree"), [3.0, 2.0, 1.0]);
 }

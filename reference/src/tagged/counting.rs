@@ -1,4 +1,4 @@
-//! The tally of a host's positions, and its estimates from one region or from all regions together.
+//! The tally of a host's positions, and the estimates of its peers from one region or from all regions together.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -7,22 +7,22 @@ use srlg_core::EstimateRange;
 
 use super::{Id, LINE, Region, TaggedModel};
 
-/// The positions of a host's linear estimator by age: `all[m]` of them have age m.
+/// Counts of the positions of a host's linear estimator. Item m of each list counts positions with age m.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaggedTally {
-    /// Number of all positions.
+    /// Numbers of all positions, by age.
     pub all: Vec<u32>,
-    /// Number of positions that show an own touch of that age.
+    /// Numbers of positions that show the host's own touch, by age.
     pub own: Vec<u32>,
-    /// Number of positions that show no own touch and may hide one.
+    /// Numbers of positions that do not show the host's own touch but may hide one, by age.
     pub hidden: Vec<u32>,
-    /// Number of hidden positions at which both places have that age.
+    /// Numbers of hidden positions at which both places have the same age, by age.
     pub hidden_twice: Vec<u32>,
-    /// Number of positions at which both places have that age and each excludes an own touch.
+    /// Numbers of positions at which both places have the same age and each excludes a touch of the host, by age.
     pub excluded_twice: Vec<u32>,
 }
 
-/// An estimated number of peers.
+/// An estimated number of peers of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TaggedEstimate {
     /// n: estimated number of peers.
@@ -34,8 +34,8 @@ pub struct TaggedEstimate {
 }
 
 impl TaggedModel {
-    /// Returns the tallies of `host` over the last `window` slices. There is one tally, of the fine region, or one for
-    /// each region if the fine one is nearly used up.
+    /// Returns the tallies of `host` over the last `window` slices. Usually, there is one tally, for the fine region.
+    /// If the fine region is nearly used up, there is one tally for each region.
     #[must_use]
     pub fn tallies(&self, host: IpAddr, window: u32) -> Vec<TaggedTally> {
         let host = self.id(host.to_canonical());
@@ -53,7 +53,7 @@ impl TaggedModel {
         tallies
     }
 
-    /// Returns the tally of `positions` of `host` over the last `window` slices.
+    /// Returns the tally of `host` at these `positions` over the last `window` slices.
     fn tally(&self, host: Id, window: u32, positions: Range<u32>) -> TaggedTally {
         let (ages, _) = self.span(window, self.epoch);
         let none = vec![0; ages];
@@ -64,8 +64,8 @@ impl TaggedModel {
         tally
     }
 
-    /// Counts one position by the age of the older of its two words, and by what both show of an own touch of that age.
-    /// A position whose age is not in the window is not counted.
+    /// Counts one position in `tally`. Its age is the age of the older of its two words. Both words together show
+    /// whether the host touched the position at that age. If the age is not in the window, the position is not counted.
     fn count(&self, host: Id, position: u32, tally: &mut TaggedTally) {
         let [touch, echo] = self.places(host, position).map(|place| u32::from(self.slea[place]));
         let [tag, echo_tag] = self.tags_of(host, position);
@@ -92,15 +92,15 @@ impl TaggedModel {
 
     /// Returns whether a glimpse keeps `host` as a candidate.
     ///
-    /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if this estimate is four
-    /// standard deviations below the share of θ peers in these positions, for any distribution of their ages. The
-    /// arithmetic is that of the fast code: integers, in units of 2^-16.
+    /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if the estimate from this
+    /// tally is four standard deviations below the value that θ peers would give. The test allows for any distribution
+    /// of ages. The calculation is the same as in the fast code: it uses integers, in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
         let width = self.config.linear_width;
         let positions = u128::from((width / 8).next_multiple_of(LINE));
-        // The share of the fine region is 1 - 2^-s, and this is 2^s.
+        // The share of the fine region is 1 - 2^-s, and `coarse` is 2^s.
         let coarse = (1.0 - self.share(0)).recip();
         let theta = u128::from(self.config.threshold) * unit;
         let of_fine = if coarse.is_finite() { theta - theta / coarse as u128 } else { theta };
@@ -150,8 +150,8 @@ impl TaggedModel {
     }
 
     /// Returns the estimate from `width` positions, each of which a peer touches with probability `rate`. The product
-    /// over the ages is Kaplan and Meier's share of positions without an own touch. Linear counting turns it into a
-    /// cardinality, with Greenwood's variance.
+    /// over the ages is the Kaplan-Meier estimate of the share of positions without a touch of the host. Linear
+    /// counting converts it to a cardinality, with Greenwood's variance.
     fn estimate_of(
         &self,
         tally: &TaggedTally,
@@ -160,7 +160,7 @@ impl TaggedModel {
         rate: f64,
     ) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
-        // `inverse` is 1/S, where S is the share of positions without an own touch.
+        // `inverse` is 1/S, where S is the share of positions without a touch of the host.
         let (mut at_risk, mut inverse, mut greenwood, mut edge) = (width, 1.0, 0.0, 0.0);
         let mut is_beyond = false;
         for m in 0..ages {
@@ -180,8 +180,9 @@ impl TaggedModel {
         stated(libm::log(inverse) / rate, greenwood / (rate * rate) + edge, is_beyond)
     }
 
-    /// Returns R and d. R is the number of positions at which an own touch of age m would be visible, and d is the
-    /// number of those that show one. The false matches that the number of chances predicts are subtracted from d.
+    /// Returns R and d. R is the number of positions at which a touch of age m by the host would be visible. d is the
+    /// number of these positions that show such a touch, minus the number of false matches expected from the number of
+    /// chances.
     fn risk_and_touched(&self, tally: &TaggedTally, m: usize, at_risk: f64) -> (f64, f64) {
         let count = |counts: &[u32]| f64::from(counts[m]);
         let (all, own, hidden) = (count(&tally.all), count(&tally.own), count(&tally.hidden));
@@ -191,8 +192,8 @@ impl TaggedModel {
         (at_risk - hidden - (hidden + hidden_twice) / other_tags, own - chances / other_tags)
     }
 
-    /// Returns the number of ages in the last `window` slices, in epochs of `epoch` slices, and the share of the oldest
-    /// epoch in the window.
+    /// Returns the number of ages in the last `window` slices, in epochs of `epoch` slices. Also returns the share of
+    /// the oldest epoch that is in the window.
     pub(super) fn span(&self, window: u32, epoch: u64) -> (usize, f64) {
         let (running, window) = (self.slice % epoch + 1, u64::from(window));
         if window <= running {
@@ -204,15 +205,15 @@ impl TaggedModel {
     }
 }
 
-/// Returns the variance of the number of `touches` of an epoch that are in the window, which contains a `share` of the
-/// epoch. The formula allows for the case that all of them are in one slice.
+/// Returns the variance of the number of `touches` in an epoch that are in the window, which contains a `share` of the
+/// epoch. The formula allows for the case that all touches are in one slice.
 fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0);
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// Returns an estimate that is at least 0, or a lower bound if it is beyond the range. `variance` is that for a Poisson
-/// number of peers, so the variance of that number is subtracted.
+/// Returns an estimate that is at least 0, or a lower bound if the host is beyond the range. `variance` assumes a
+/// Poisson number of peers, so the variance of that Poisson number is subtracted.
 fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
     let bound = if is_beyond { cardinality - 2.0 * std_error } else { cardinality };
@@ -224,7 +225,7 @@ fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     TaggedEstimate { cardinality: bound.max(0.0), std_error, range }
 }
 
-/// A region at an age: R, d and o, and its rate q.
+/// A region at one age: its R, d and o, and its rate q.
 #[derive(Clone, Copy)]
 struct Part {
     risk: f64,
@@ -234,7 +235,7 @@ struct Part {
 }
 
 impl Part {
-    /// Returns the amount of information in a region, (R - d) q.
+    /// Returns the amount of information in a region: (R - d) q.
     fn weight(&self) -> f64 {
         let left = self.risk - self.touched;
         if left < 4.0 { 0.0 } else { left * self.rate }
@@ -253,7 +254,7 @@ impl TaggedModel {
         self.pooled(&tallies, window)
     }
 
-    /// Returns the estimate from all regions together, age by age.
+    /// Returns the estimate from all regions together, which is computed age by age.
     fn pooled(&self, tallies: &[TaggedTally], window: u32) -> TaggedEstimate {
         let (ages, oldest_share) = self.span(window, self.epoch);
         let mut at_risk: Vec<f64> = self.regions.iter().map(|region| region.width.into()).collect();
@@ -266,7 +267,7 @@ impl TaggedModel {
                 let own = f64::from(tally.own[m]);
                 at_risk[number] -= f64::from(tally.all[m]);
                 let part = Part { risk, touched: touched.min(risk), own, rate: rates[number] };
-                // If a finer region contains more than 4 times as much information, a coarser one does not count.
+                // If a finer region contains more than 4 times as much information, the coarser region is ignored.
                 if risk > 1.0 && parts.iter().all(|finer| finer.weight() <= 4.0 * part.weight()) {
                     parts.push(part);
                 }
@@ -276,7 +277,7 @@ impl TaggedModel {
                 break;
             };
             if parts.iter().all(|part| part.risk - part.touched < 1.0) {
-                // If all regions are used up, the coarsest is treated as if it had one position left.
+                // If all regions are used up, the coarsest region is treated as if it had one position left.
                 is_beyond = true;
                 let most = coarsest.risk - 1.0;
                 let (touched, own) = (coarsest.touched.min(most), coarsest.own.min(most));
@@ -291,7 +292,7 @@ impl TaggedModel {
     }
 }
 
-/// Returns the root x of `Σ q (d / (1 - e^(-xq)) - R) = 0`, the number of peers of one age, by Newton's method.
+/// Returns the number of peers of one age: the root x of `Σ q (d / (1 - e^(-xq)) - R) = 0`, found with Newton's method.
 fn increment(parts: &[Part]) -> f64 {
     let touched: f64 = parts.iter().map(|part| part.touched).sum();
     let mut x = touched
@@ -320,7 +321,7 @@ fn increment(parts: &[Part]) -> f64 {
     x
 }
 
-/// Returns B/A² at `x`, the variance of the number of peers of one age.
+/// Returns the variance of the number of peers of one age: B/A² at `x`.
 fn variance_of(parts: &[Part], x: f64) -> f64 {
     let (mut a, mut b) = (0.0, 0.0);
     for part in parts {

@@ -1,4 +1,4 @@
-//! Cells, candidates, super points, and the polynomial over GF(2^32) with which cells spell an IPv6 host.
+//! Cells, candidates and super points, and the polynomial over GF(2^32) that encodes an IPv6 host in cells.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,23 +8,24 @@ use srlg_core::Limbs;
 use super::{Id, host, words};
 use super::{OWNER_KEY, PEER_KEY, PLACE_KEY, POSITION_KEY, TaggedEstimate, TaggedModel};
 
-/// η: number of slots of a host.
+/// η: number of slots per host.
 const SLOTS: u32 = 64;
 
-/// Number of low bits of a cell's number that vary between the cells of an IPv6 host. The bits above are the bank.
+/// Number of low bits that vary between the cell numbers of an IPv6 host. The bits above them are the bank.
 const BANK_BITS: u32 = 18;
 
-/// The owner of a cell: an IPv4 host, or the IPv6 hosts with this fingerprint and bank.
+/// The owner of a cell: an IPv4 host, or all IPv6 hosts with this fingerprint and bank.
 enum Owner {
     V4(Ipv4Addr),
     V6 { fingerprint: u32, bank: u32 },
 }
 
-/// The number and the symbol of a cell of an IPv6 host.
+/// A cell of an IPv6 host: its number and its symbol.
 type Point = (u32, u32);
 
 impl TaggedModel {
-    /// Returns the super points among `candidates`, which are those whose estimate reaches θ, with the largest first.
+    /// Returns the super points among `candidates`: the hosts whose estimate is at least θ. The largest estimate comes
+    /// first.
     ///
     /// The fast code also uses a glimpse, which saves time and changes the result for about one host in 100,000.
     #[must_use]
@@ -36,8 +37,8 @@ impl TaggedModel {
         points
     }
 
-    /// Returns the candidates in ascending order: the hosts that hold at least [`c_min`](Self::c_min) cells in the
-    /// window. An IPv6 host also needs at least four.
+    /// Returns the candidates in ascending order: hosts that hold at least [`c_min`](Self::c_min) cells in the window.
+    /// An IPv6 host also needs at least four cells.
     #[must_use]
     pub fn candidates(&self) -> Vec<IpAddr> {
         let (ages, _) = self.span(self.config.window, self.cell_epoch);
@@ -65,7 +66,7 @@ impl TaggedModel {
         candidates
     }
 
-    /// Returns the hosts that any four of the `points` of a fingerprint spell, each with the number of its points.
+    /// Returns the hosts that any four of the `points` of a fingerprint determine, each with its number of points.
     fn spelt(&self, fingerprint: u32, mut points: Vec<Point>) -> Vec<(IpAddr, u32)> {
         let mut spelt = Vec::new();
         'again: loop {
@@ -92,8 +93,8 @@ impl TaggedModel {
         }
     }
 
-    /// Returns the largest number of cells that a host with θ peers holds with a probability of at least 1 - 1.3e-4.
-    /// The result is at least 2.
+    /// Returns the largest number c such that a host with θ peers holds at least c cells with a probability of at least
+    /// 1 - 1.3e-4. The result is never below 2.
     #[must_use]
     pub fn c_min(&self) -> u32 {
         let p = self.visible();
@@ -106,12 +107,12 @@ impl TaggedModel {
         (3..=SLOTS).take_while(|&c_min| below(c_min) <= 1.3e-4).last().unwrap_or(2)
     }
 
-    /// Returns p, the probability that a slot of a host with θ peers is visible, if its contacts are even over the
-    /// slices of the window.
+    /// Returns p, the probability that a slot of a host with θ peers is visible. The contacts of the host are assumed
+    /// to be spread evenly over the slices of the window.
     fn visible(&self) -> f64 {
         let window = self.config.window;
         let samples = f64::from(self.config.threshold) / f64::from(SLOTS << self.tau());
-        // The window also contains slices before slice 0, in which no host was seen.
+        // The window may extend before slice 0, where there were no contacts.
         let epoch =
             |late: u32| (self.slice as i64 - i64::from(late)).div_euclid(self.cell_epoch as i64);
         let (ages, _) = self.span(window, self.cell_epoch);
@@ -127,7 +128,7 @@ impl TaggedModel {
             let slices =
                 (0..window).filter(|&late| epoch(0) - epoch(late) == number as i64).count();
             let none = libm::exp(-samples * slices as f64 / f64::from(window));
-            // The host and the other hosts that touched the cell at the same age win the tie with equal probability.
+            // The host and the other hosts that touched the cell at the same age win a tie with equal probability.
             let (before, after) = (free(number), free(number + 1));
             let won = (before - after) / libm::log(before / after);
             visible += none_before * (1.0 - none) * if before == after { before } else { won };
@@ -145,13 +146,13 @@ impl TaggedModel {
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
     }
 
-    /// Returns τ, with which a host with θ peers has 32 samples or up to twice as many.
+    /// Returns τ, with which a host with θ peers has between 32 and 64 samples, or θ samples if θ is below 32.
     fn tau(&self) -> u32 {
         (self.config.threshold / 32).max(1).ilog2()
     }
 
-    /// Returns the cell of a pair in a slot, and its word. Below the age, the word has the body, xored with the veil of
-    /// the cell.
+    /// Returns the cell of a pair in a slot, and its word. The low part of the word, below the age, is the body xored
+    /// with the veil of the cell.
     pub(super) fn cell_word(
         &self,
         [host, opposite]: [IpAddr; 2],
@@ -174,8 +175,8 @@ impl TaggedModel {
 
     /// Returns the cell of an IPv4 host in a slot, and the body of its word.
     ///
-    /// A keyed bijection maps the host to an image. Its low bits and the slot are the name, and its high bits select
-    /// the cell. Name and cell therefore determine the host.
+    /// A keyed bijection maps the host to an image. The low bits of the image and the slot form the name. The high bits
+    /// select the cell. The name and the cell therefore determine the host.
     fn v4_cell(&self, host: Ipv4Addr, opposite: IpAddr, slot: u32) -> (u32, u64) {
         let image = self.config.hash.scramble(host.to_bits(), self.keys[OWNER_KEY]);
         let (high, low) =
@@ -183,8 +184,8 @@ impl TaggedModel {
         let name = low * SLOTS + slot;
         let (host, mut peer) = (self.id(host.into()), self.id(opposite).lo);
         if opposite.is_ipv6() {
-            // An IPv6 peer does not fit. The first following address with which the host has no contact in this slot
-            // replaces it.
+            // An IPv6 peer does not fit into a cell. It is replaced by the first following address that, as a peer of
+            // the host, would not belong to this slot.
             let is_shown = |peer: u32| self.slot(host, Id { lo: peer, hi: peer }) == Some(slot);
             while is_shown(peer) {
                 peer = peer.wrapping_add(1);
@@ -194,8 +195,8 @@ impl TaggedModel {
         (high ^ self.shift(name), u64::from(name) << 32 | u64::from(peer))
     }
 
-    /// Returns the cell of an IPv6 host in a slot. The slot is the low bits of its number, and the bank of the host is
-    /// the bits above `BANK_BITS`.
+    /// Returns the cell of an IPv6 host in a slot. The low bits of the cell's number are the slot, and the bits above
+    /// `BANK_BITS` are the bank of the host.
     fn place(&self, id: Id, slot: u32) -> u32 {
         let bank_bits = self.cell_bits.min(BANK_BITS);
         let bank = u64::from(self.hash(id.lo, OWNER_KEY)) >> (32 - (self.cell_bits - bank_bits));
@@ -204,12 +205,12 @@ impl TaggedModel {
         ((bank as u32) << bank_bits) + in_bank / SLOTS * SLOTS + slot
     }
 
-    /// Returns the fingerprint of an IPv6 host, which is equal in all of its cells.
+    /// Returns the fingerprint of an IPv6 host, which is the same in all of its cells.
     fn fingerprint(&self, id: Id) -> u32 {
         self.hash(id.hi, OWNER_KEY) >> (32 - name_bits(self.cell_bits))
     }
 
-    /// Returns the owner of the cell number `place`, whose word is `word`.
+    /// Returns the owner of the cell with number `place` and content `word`.
     fn owner(&self, place: u32, word: u64) -> Owner {
         let (name, names) = ((self.body(place, word) >> 32) as u32, 1 << name_bits(self.cell_bits));
         if name >= names {
@@ -219,48 +220,48 @@ impl TaggedModel {
         Owner::V4(Ipv4Addr::from_bits(self.config.hash.unscramble(image, self.keys[OWNER_KEY])))
     }
 
-    /// Returns the part of a cell's word below the age, without the veil.
+    /// Returns the body of a cell's word: the part below the age, without the veil.
     fn body(&self, place: u32, word: u64) -> u64 {
         (word & (u64::MAX >> self.age_bits)) ^ self.veil(place)
     }
 
-    /// Returns the age of a cell's word.
+    /// Returns the age in a cell's word.
     fn cell_age(&self, word: u64) -> usize {
         (word >> (64 - self.age_bits)) as usize
     }
 
-    /// Returns the part of a word that an age contributes, at most the largest word.
+    /// Returns the amount that `age` adds to a word, limited to the largest word.
     pub(super) fn aged(&self, age: u64) -> u64 {
         age.saturating_mul(1 << (64 - self.age_bits))
     }
 
-    /// Returns the hash of a name by which the cell of its host is moved.
+    /// Returns the hash of a name that is xored with the cell number of its host.
     fn shift(&self, name: u32) -> u32 {
         self.hash(name, PLACE_KEY) >> (32 - self.cell_bits)
     }
 
-    /// Returns the veil of a cell, a pattern that makes it depend on the cell which of two hosts wins a tie.
+    /// Returns the veil of a cell. Because of these bits, the winner of a tie between two hosts depends on the cell.
     fn veil(&self, place: u32) -> u64 {
         (u64::from(place) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.age_bits
     }
 }
 
-/// Returns all sets of four different numbers below `count`.
+/// Returns all sets of four distinct numbers below `count`.
 fn fours(count: usize) -> impl Iterator<Item = [usize; 4]> {
     let of_three = move |a, b, c| (c + 1..count).map(move |d| [a, b, c, d]);
     let of_two = move |a, b| (b + 1..count).flat_map(move |c| of_three(a, b, c));
     (0..count).flat_map(move |a| (a + 1..count).flat_map(move |b| of_two(a, b)))
 }
 
-/// Returns the number of bits of a name, which identifies a host and a slot, at least 20.
+/// Returns the number of bits of a name, which identifies a host and a slot. It is at least 20.
 pub(super) fn name_bits(cell_bits: u32) -> u32 {
     (32 - cell_bits + SLOTS.ilog2()).max(20)
 }
 
-/// Polynomial of the field, x^32 + x^22 + x^2 + x + 1. Bit i stands for x^i.
+/// Polynomial of the field: x^32 + x^22 + x^2 + x + 1. Bit i represents x^i.
 const FIELD: u64 = 1 << 32 | 1 << 22 | 0b111;
 
-/// Returns the product of two polynomials over GF(2), modulo that of the field.
+/// Returns the product of two polynomials over GF(2), modulo the polynomial of the field.
 fn product(a: u32, b: u32) -> u32 {
     let mut product = (0..32)
         .filter(|&bit| b >> bit & 1 == 1)
@@ -273,7 +274,7 @@ fn product(a: u32, b: u32) -> u32 {
     product as u32
 }
 
-/// Returns `x` to the power of `exponent` in the field, by squaring.
+/// Returns `x` to the power of `exponent` in the field, computed by repeated squaring.
 fn power(x: u32, exponent: u32) -> u32 {
     (0..32).rev().fold(1, |power, bit| {
         let square = product(power, power);
@@ -281,22 +282,22 @@ fn power(x: u32, exponent: u32) -> u32 {
     })
 }
 
-/// Returns the inverse of `x`, which must not be 0. By x^(2^32 - 1) = 1, it is x^(2^32 - 2).
+/// Returns the inverse of `x`, which must not be 0. Because x^(2^32 - 1) is 1, the inverse is x^(2^32 - 2).
 fn inverse(x: u32) -> u32 {
     power(x, u32::MAX - 1)
 }
 
 /// Returns the symbol in the cell of a slot. It is the value at slot + 1 of the polynomial whose coefficients are the
-/// words of the host, from degree 0 on.
+/// words of the host, from degree 0 upwards.
 fn symbol(host: Limbs, slot: u32) -> u32 {
     let terms = (0..).zip(host).map(|(exponent, word)| product(word, power(slot + 1, exponent)));
     terms.fold(0, |sum, term| sum ^ term)
 }
 
-/// Returns the host with these symbols in these slots, which are all different. It solves four linear equations by
+/// Returns the host with these symbols in these slots, which are all different. The four linear equations are solved by
 /// Gaussian elimination.
 fn solve(points: [(u32, u32); 4]) -> Limbs {
-    // A row contains the powers of slot + 1, and the symbol of the slot.
+    // A row contains the powers of slot + 1, followed by the symbol of the slot.
     let mut rows = points.map(|(slot, symbol)| {
         let mut row = [symbol; 5];
         (0..4).for_each(|exponent| row[exponent as usize] = power(slot + 1, exponent));

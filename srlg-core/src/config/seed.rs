@@ -1,4 +1,4 @@
-//! A seed as text: 16 hexadecimal digits, because many readers of JSON keep only 53 bits of a number.
+//! A seed as text: 16 hexadecimal digits, because many JSON parsers keep only 53 bits of a number.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Er
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    // If only a string were requested, parsers would reject numbers themselves and repeat the secret in the error.
+    // If this requested a string, parsers would reject numbers themselves and repeat the secret in their error.
     match from.is_human_readable() {
         true => from.deserialize_any(Digits),
         false => from.deserialize_str(Digits),

@@ -1,5 +1,5 @@
-//! The conversion of integer tallies to cardinalities. This module and [`detection`](crate::finder::detection) contain
-//! floating point, which uses `libm` and therefore gives equal bits on all machines.
+//! The conversion of integer tallies to cardinalities, in floating point. All functions come from `libm`, so every
+//! machine computes the same bits.
 
 /// An estimated number of distinct peers.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -10,9 +10,10 @@ pub struct Estimate {
     pub cardinality: f64,
     /// Standard error of `cardinality`, if `range` is [`EstimateRange::Within`].
     ///
-    /// In 95 % of cases, the truth is within 1.96 standard errors, for loads of up to 3 distinct pairs per recorder
-    /// ([`Params::errors_hold`](crate::Params::errors_hold)). The errors of hosts with the same peers are correlated.
-    /// In the paper's scheme, errors under load are larger than stated.
+    /// The interval of ±1.96 standard errors covers the true value in about 95 % of cases, for loads of up to 3
+    /// distinct pairs per recorder. [`Params::errors_hold`](crate::Params::errors_hold) checks this condition. The
+    /// errors of hosts with the same peers are correlated. In the paper's scheme, errors under load are larger than
+    /// stated.
     pub std_error: f64,
     /// Whether the cardinality is within the range of the estimator.
     pub range: EstimateRange,
@@ -25,26 +26,27 @@ pub struct Estimate {
 pub enum EstimateRange {
     /// The cardinality is an estimate.
     Within,
-    /// The touches of other hosts explain more than was seen, so the estimate is 0.
+    /// The expected touches of other hosts exceed the observed touches, so the estimate is 0.
     ClampedToZero,
     /// The estimator is full.
     ///
-    /// In the tagged scheme, the cardinality is a lower bound, which holds in 97.5 % of cases. It is two standard
-    /// errors below the number of peers that were seen. In the paper's scheme, the cardinality is the largest possible
-    /// one, `η' ln η'`. It is a lower bound only if other hosts did not fill the estimator.
+    /// In the tagged scheme, the cardinality is two standard errors below the estimate from the visible touches. This
+    /// lower bound holds in 97.5 % of cases. In the paper's scheme, the cardinality is the maximum that can be
+    /// estimated, `η' ln η'`. This is a lower bound only if other hosts did not fill the estimator.
     Beyond,
 }
 
 impl Estimate {
-    /// Returns the cardinality minus `sigmas` standard errors, at least 0. With 1.96, 2.5 % of the truths are below it.
-    /// If `range` is [`EstimateRange::Beyond`], this is the cardinality itself, which is a lower bound.
+    /// Returns the cardinality minus `sigmas` standard errors, at least 0. With 1.96, the true value is below the
+    /// result in 2.5 % of cases. If `range` is [`EstimateRange::Beyond`], the result is the cardinality itself, which
+    /// is a lower bound.
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. With 1.96, 2.5 % of the truths are above it. If `range`
-    /// is [`EstimateRange::Beyond`], this is infinite.
+    /// Returns the cardinality plus `sigmas` standard errors. With 1.96, the true value is above the result in 2.5 % of
+    /// cases. If `range` is [`EstimateRange::Beyond`], the result is infinite.
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)
@@ -52,7 +54,7 @@ impl Estimate {
 }
 
 impl EstimateRange {
-    /// Returns [`Estimate::lower`] of an estimate with this range, `cardinality` and `std_error`.
+    /// Returns [`Estimate::lower`] for an estimate with this range, this `cardinality` and this `std_error`.
     #[must_use]
     pub fn lower(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
@@ -61,7 +63,7 @@ impl EstimateRange {
         }
     }
 
-    /// Returns [`Estimate::upper`] of an estimate with this range, `cardinality` and `std_error`.
+    /// Returns [`Estimate::upper`] for an estimate with this range, this `cardinality` and this `std_error`.
     #[must_use]
     pub fn upper(self, cardinality: f64, std_error: f64, sigmas: f64) -> f64 {
         match self {
@@ -71,8 +73,8 @@ impl EstimateRange {
     }
 }
 
-/// Computes linear counting, equation 9 (`eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`. The weight must be at
-/// least 0.
+/// Returns the cardinality by linear counting (equation 9, `eq_SLE_cardinalityEst`): `-η' ln((η' - weight) / η')`. The
+/// weight must be at least 0.
 ///
 /// Returns `None` if all `width` recorders are within the window, because the cardinality is then beyond the range.
 #[must_use]
@@ -98,7 +100,7 @@ mod tests {
         for n in [1.0, 100.0, 1024.0, 16_384.0, 100_000.0] {
             let weight = 16_384.0 * (1.0 - libm::exp(-n / 16_384.0));
             let estimate = linear_cardinality(weight, 16_384).unwrap();
-            // An error in the last place of a weight below 2^14 is multiplied by 16384 e^(n/16384).
+            // A rounding error in the last place of a weight below 2^14 is multiplied by 16384 e^(n/16384).
             let rounding = 16_384.0 * libm::exp(n / 16_384.0) * f64::EPSILON * 4.0;
             assert!(abs_diff_eq!(estimate, n, epsilon = rounding), "{n}: {estimate}");
         }

@@ -1,5 +1,5 @@
-//! The paper's counter: rows of overlapping linear estimators. Its estimate subtracts the average background that other
-//! hosts leave.
+//! The paper's counter: rows of overlapping linear estimators. Its estimate subtracts the average background of other
+//! hosts.
 
 pub mod background;
 mod params;
@@ -31,7 +31,7 @@ impl Counter for RowsCounter {
         part.rows().expect("the params belong to this counter")
     }
 
-    /// Touches the recorders at once. Even with several threads, a touch of age 0 is a plain store.
+    /// Touches the recorders immediately. Even with several threads, a touch of age 0 is a plain store.
     #[inline(always)]
     fn touch(rows: Rows<'_, Recorder16>, pairs: &impl Batch, age: u32, _: impl FnOnce(&NoTouches)) {
         rows.touch_all(pairs, age);
@@ -59,7 +59,7 @@ impl Counter for RowsCounter {
     }
 }
 
-/// The empty type of deferred touches, because this counter does not defer touches.
+/// Deferred touches of this counter: an empty type, because it does not defer touches.
 #[derive(Clone, Copy, Debug)]
 pub enum NoTouches {}
 
@@ -71,7 +71,7 @@ impl TouchBatch for NoTouches {
     }
 }
 
-/// The number of positions of one host's union that are within a span.
+/// The number of positions within a span in the union of one host.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
     span: Span,

@@ -1,5 +1,5 @@
-//! The tagged counter: touches with a tag of the host, echoes of them in scattered lines, and estimates by survival
-//! analysis. The counter is explained in docs/tagged-recorders.md.
+//! The tagged counter: touches with a tag of the host, echoes of these touches, and estimates by survival analysis. See
+//! docs/tagged-recorders.md.
 
 mod bins;
 pub mod bound;

@@ -2,8 +2,8 @@
 //!
 //! # The array
 //! The array has M = 2^m cells of 64 bits. A keyed hash of the whole pair samples one pair in 2^τ and assigns it to one
-//! of η = 64 *slots*. Host and slot determine the one cell that the pair touches. So a host touches at most η cells,
-//! however many peers it has. A cell holds the host that touched it last:
+//! of η = 64 *slots*. Host and slot determine the one cell that the pair touches. A host therefore touches at most η
+//! cells, however many peers it has. A cell contains the host that touched it last:
 //!
 //! ```text
 //! word     age | body                            a smaller word is more recent
@@ -12,50 +12,53 @@
 //! bits     11     1   20            32           with 2^18 cells and more
 //! ```
 //!
-//! - **IPv4.** The image x = P(host) is a keyed bijection of 32 bits. `high` is its m highest bits, and `low` the
-//!   others. With `name = low · η + slot` and `cell = high xor h(name)`, cell and name determine x, and x determines
-//!   the host. A word therefore decodes to exactly the host that touched the cell. The peer field is another bijection
-//!   of the peer's address.
-//! - **IPv6** ([`spell`]). 128 bits do not fit. Each cell therefore holds a value of a polynomial over GF(2^32) whose
-//!   coefficients are the four words of the address. Any four cells of a host spell it.
-//! - **Veil.** The body is xored with a multiple of the number of the cell. Without the veil, hosts with small bodies
-//!   would win all ties in all cells.
+//! - **IPv4.** The image x = P(host) is a keyed bijection of the 32-bit address. `high` is the m highest bits of x, and
+//!   `low` is the remaining bits. With `name = low · η + slot` and `cell = high xor h(name)`, cell and name determine
+//!   x, and x determines the host. A word therefore decodes to exactly the host that touched the cell. The peer field
+//!   contains another bijection of the peer's address.
+//! - **IPv6** ([`spell`]). An address of 128 bits does not fit into a cell. Each cell therefore contains one value of a
+//!   polynomial over GF(2^32) whose coefficients are the four words of the address. Any four cells of a host determine
+//!   its address; they *spell* it.
+//! - **Veil.** The body is xored with a multiple of the cell number. Without this veil, hosts with small bodies would
+//!   win all ties in all cells.
 //! - **Minimum.** Touches and merges keep the smaller word. Ageing adds to the age and saturates the *whole* word. As
-//!   with all recorders, order, repetition, threads and nodes therefore do not matter.
+//!   with all recorders, the result therefore does not depend on order, repetition, or the assignment to threads and
+//!   nodes.
 //!
-//! With fewer than 2^18 cells, names are longer and ages are shorter. If the window has too many slices for them, ages
-//! count epochs of several slices.
+//! With fewer than 2^18 cells, names have more bits and ages have fewer. If the window has too many slices for these
+//! ages, ages count epochs of several slices.
 //!
 //! # Finding
-//! A close counts the cells that each host holds in the window ([`owner`](CellsParams::owner)). Hosts that hold at
-//! least `c_min` cells are candidates. This takes one pass over the cells, independently of the traffic.
+//! At the end of a slice, the detector counts the cells that each host holds in the window
+//! ([`owner`](CellsParams::owner)). Hosts that hold at least `c_min` cells are candidates. This count takes one pass
+//! over the cells, regardless of the traffic.
 //!
 //! # Missing
 //! A host with n peers has μ = n / (2^τ η) samples per slot on average. A slot is *visible* if its most recent sample
 //! is more recent than all touches of its cell by other hosts. Let G(u) be the share of the cells that no host touched
-//! at age u or less, which the pass counts anyway. If contacts are even over W ages, a slot is visible with the
-//! following probability:
+//! at age u or less. The pass over the cells also measures G. If contacts are even over W ages, a slot is visible with
+//! the following probability:
 //!
 //! ```text
 //! p = Σ_u (e^(-μu/W) - e^(-μ(u+1)/W)) · (G(u-1) - G(u)) / ln(G(u-1) / G(u))
 //! ```
 //!
 //! The first bracket is the probability that the most recent sample has age u. If k other hosts touched the cell at the
-//! same age, each of them and the host win the tie with probability 1 / (k + 1). The number k is a Poisson number with
-//! mean x = ln(G(u-1) / G(u)), so the mean of 1 / (k + 1) is (1 - e^-x) / x. Multiplied by G(u-1), this is the quotient
-//! above.
+//! same age, the host wins the tie with probability 1 / (k + 1). The number k is a Poisson number with mean x =
+//! ln(G(u-1) / G(u)). The mean of 1 / (k + 1) is therefore (1 - e^-x) / x. Multiplied by G(u-1), this mean is the
+//! quotient above.
 //!
 //! A host is missed if fewer than c_min of η slots are visible, with probability `P(Binomial(η, p) < c_min)`
-//! ([`chance`]). This holds for any load, because G is measured. `c_min` is the largest number with which a host with θ
-//! peers is missed with a probability of at most 1.3e-4.
+//! ([`chance`]). This formula holds for any load, because G is measured. `c_min` is the largest number of cells for
+//! which the probability of missing a host with θ peers is at most 1.3e-4.
 //!
-//! If epochs have several slices, the youngest and the oldest age in a window may have fewer, and their share of μ is
-//! smaller. Samples and slots are assumed to be independent. For θ below 64, every pair is sampled, and hosts are
-//! missed less often than computed.
+//! If epochs have several slices, the youngest and the oldest age in a window may have fewer slices, and therefore a
+//! smaller share of μ. Samples and slots are assumed to be independent. For θ below 64, every pair is sampled, and
+//! hosts are missed less often than computed.
 //!
-//! The load consists of the touches of other pairs. L pairs make L / (2^τ M) touches per cell, but a host makes at most
-//! η. With an even load, 1 % of hosts with θ peers are missed at about L = θM / 7.1. For θ = 1024 and 2^18 cells, these
-//! are 38 M pairs. At half this load, one in 10,000 is missed.
+//! The load consists of the touches of other pairs. L pairs cause L / (2^τ M) touches per cell, but a host touches at
+//! most η cells. With an even load of about L = θM / 7.1 pairs, 1 % of hosts with θ peers are missed. For θ = 1024 and
+//! 2^18 cells, this load is 38 M pairs. At half this load, one in 10,000 is missed.
 
 pub mod chance;
 mod params;
@@ -74,7 +77,7 @@ pub use peers::Peer;
 pub use touch::{CellTouch, touch_cells};
 pub use word::{Owner, Spot};
 
-/// The recorders of an array of cells.
+/// The array of the default finder, which consists of cells.
 pub type CellArray<'a, R> = ArrayView<'a, CellsParams, R>;
 
 /// The finder of the default scheme, with an array of cells.

@@ -1,10 +1,10 @@
-//! Closed-form probability that a rough estimator reports a host (equations 2 to 5, `eqt_prb_alphaNoneEmpytBox` to
+//! The closed-form probability that a rough estimator reports a host (equations 2 to 5, `eqt_prb_alphaNoneEmpytBox` to
 //! `eqt_prb_1BitsNPlusAfterScanningHostStrm`).
 //!
 //! Each of n peers is sampled with probability `s = 2^-τ`, and a sampled peer touches one of η recorders. A peer avoids
 //! a given set of η - j recorders with probability `1 - s + s·j/η`, independently of the others. All touches therefore
-//! fall into a given set of j recorders with probability `(1 - s + s·j/η)^n`. Inclusion and exclusion over the subsets
-//! of a set of w recorders gives the probability of exactly the weight w. It is `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s +
+//! fall into a given set of j recorders with probability `(1 - s + s·j/η)^n`. By inclusion and exclusion over the
+//! subsets of a set of w recorders, the probability of exactly the weight w is `C(η,w) Σ_j (-1)^(w-j) C(w,j) (1 - s +
 //! s·j/η)^n`. The binomial theorem replaces the paper's sum over the number of sampled hosts, so its recursion FN is
 //! not needed.
 
@@ -26,22 +26,22 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
         let sign = if (weight - j).is_multiple_of(2) { 1.0 } else { -1.0 };
         sign * binomial(weight, j) * within(j)
     });
-    // Rounding may make a tiny probability negative.
+    // A rounding error may make a tiny probability negative.
     (binomial(width, weight) * terms.sum::<f64>()).max(0.0)
 }
 
 /// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`, with an error
-/// of about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. This is the complement of
-/// equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), without touches of other hosts.
+/// of about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. The result is the
+/// complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), without touches of other hosts.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);
     lighter.map(|weight| weight_probability(cardinality, width, lsb_threshold, weight)).sum()
 }
 
-/// Returns the least cardinality that a rough estimator misses with a probability of at most 1 %. The estimator has
-/// `width` recorders, samples with τ = `lsb_threshold`, and is hot from a weight of `hot_weight` on. The result is
-/// infinite if every cardinality is missed more often.
+/// Returns the minimum cardinality that a rough estimator misses with a probability of at most 1 %. The estimator has
+/// `width` recorders, samples with τ = `lsb_threshold`, and is hot if its weight is at least `hot_weight`. The result
+/// is infinite if every cardinality is missed more often.
 #[must_use]
 pub fn found_from(width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let is_found = |n: u32| miss_probability(n, width, lsb_threshold, hot_weight) <= NOT_FOUND;
@@ -67,8 +67,8 @@ mod tests {
     use crate::{Config, IpPair};
     use approx::{abs_diff_eq, assert_abs_diff_eq};
 
-    /// Returns FN(α, n) / n^α, the probability that all n boxes are filled, by the recursion of Lemma `la-RE_fullN`
-    /// (its C_r is C_η).
+    /// Returns FN(α, n) / n^α, the probability that all n boxes are filled, by the recursion of Lemma `la-RE_fullN`,
+    /// whose C_r is C_η.
     fn all_filled(balls: u32, boxes: u32) -> f64 {
         let partly = (1..boxes).map(|i| {
             let share = libm::pow(f64::from(i) / f64::from(boxes), f64::from(balls));

@@ -1,19 +1,19 @@
-//! [`Overlap`]: a test of a pair of columns in rows 0 and 1 by row 2, before the high bits of an address are known.
+//! [`Overlap`]: a test of a pair of columns in rows 0 and 1 against row 2, before the high address bits are known.
 //!
-//! The pair determines `B(1)`, the low q address bits. These determine the low q - δ bits of `B(2)`, and therefore of
-//! the column in row 2. Of the `2^δ` columns with these bits, one must share enough recorders with the pair.
+//! The pair determines `B(1)`, the low q address bits. These bits determine the low q - δ bits of `B(2)`, and therefore
+//! also of the column in row 2. At least one of the `2^δ` columns with these bits must have enough recorders in common
+//! with the pair.
 //!
 //! To test all of these columns at once, a mask is represented as the set of all [`subsets`] of `hot_weight` recorders
-//! that it contains. Masks have at least `hot_weight` ones in common exactly if their sets intersect. The union of the
-//! sets represents all columns.
+//! that it contains. Two masks have at least `hot_weight` ones in common if and only if their sets intersect. The union
+//! of the sets represents all columns.
 
 use super::params::RsraParams;
 
-/// Largest number of sets of `hot_weight` recorders of an estimator: 3 of 8.
+/// Maximum number of sets of `hot_weight` recorders of an estimator: the number of ways to choose 3 of 8.
 const MOST: usize = 56;
 
-/// Returns, for each mask of a rough estimator, the sets of `hot_weight` recorders that the mask contains, with one bit
-/// for each set.
+/// Returns the sets of `hot_weight` recorders that each mask of a rough estimator contains, with one bit for each set.
 #[must_use]
 pub fn subsets(params: &RsraParams) -> [u64; 256] {
     let mut sets = [0u8; MOST];
@@ -65,7 +65,7 @@ pub struct Overlap<'a> {
 }
 
 impl<'a> Overlap<'a> {
-    /// Returns a view of `of_row_2`, an array that [`fill_overlap`] filled for `params`.
+    /// Creates a view of `of_row_2`, an array that [`fill_overlap`] filled for `params`.
     ///
     /// # Panics
     /// Panics if the length of `of_row_2` is not [`overlap_len`].
@@ -75,8 +75,8 @@ impl<'a> Overlap<'a> {
         Self { of_row_2, bit_stride: params.bit_stride }
     }
 
-    /// Returns whether the pair of `base` in row 0 and `column` in row 1 may belong to a candidate. Both masks contain
-    /// all of `sets`.
+    /// Returns whether the pair of `base` in row 0 and `column` in row 1 may belong to a candidate. `sets` are the sets
+    /// that both masks contain.
     #[inline(always)]
     #[must_use]
     pub fn admits(self, base: u32, column: u32, sets: u64) -> bool {

@@ -1,7 +1,7 @@
 //! [`RsraParams`]: the checked sizes and keys of an RSRA.
 //!
-//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`RsraParams::new`] is the only
-//! constructor, so every index computed from them is in range.
+//! `RsraParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
+//! [`RsraParams::new`] is the only constructor, so every index computed from these params is in range.
 
 use crate::config::{Config, RsraSizes};
 use crate::epoch::{LARGEST_AGE, shortest_epoch};
@@ -84,7 +84,7 @@ fn check(sizes: RsraSizes) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063...: 1, 2 and 3 for η = 2, 4 and 8.
+/// Returns `ceil(ρη)` with ρ = 0.99(1 - e^(-1/3)) = 0.28063... The result is 1, 2 or 3 for η = 2, 4 or 8.
 const fn hot_weight(width: u32) -> u32 {
     const RHO_PER_MILLION: u32 = 280_634;
     (width * RHO_PER_MILLION).div_ceil(1_000_000)
@@ -116,30 +116,30 @@ impl RsraParams {
     getters! {
         /// Returns r, the number of rows.
         rows,
-        /// Returns q. A row has `2^q` columns.
+        /// Returns q, the binary logarithm of the number of columns in a row.
         column_bits,
-        /// Returns η, the recorders of a rough estimator.
+        /// Returns η, the number of recorders in a rough estimator.
         width,
-        /// Returns δ, the address bits between two rows of the RHFG.
+        /// Returns δ, the number of address bits between two rows of the RHFG.
         bit_stride,
         /// Returns τ of equation 1. Peers with `LSB(H1(opposite)) < τ` are not sampled.
         lsb_threshold,
         /// Returns `ceil(ρη)`, the weight from which a rough estimator is hot.
         hot_weight,
-        /// Returns the number of hot columns per row that one search accepts.
+        /// Returns the maximum number of hot columns per row that a search accepts.
         hot_limit,
-        /// Returns the slices per epoch, the unit of ages.
+        /// Returns the number of slices per epoch. An epoch is the unit of ages.
         epoch_slices,
     }
 
-    /// Returns the number of columns of a row, `2^q`.
+    /// Returns the number of columns in a row, `2^q`.
     #[inline]
     #[must_use]
     pub const fn columns(&self) -> u32 {
         1 << self.column_bits
     }
 
-    /// Returns the number of rough estimators of all rows.
+    /// Returns the number of rough estimators in all rows.
     #[must_use]
     pub const fn estimators(&self) -> usize {
         (self.rows as usize) << self.column_bits
@@ -148,7 +148,7 @@ impl RsraParams {
     /// Returns `H2(opposite)`, the recorder of a rough estimator that the peer `opposite` touches, in `0..η`. Returns
     /// `None` if the peer is not sampled, that is, if `LSB(H1(opposite)) < τ` (algorithm 1).
     ///
-    /// H1 uses the low bits and H2 the high bits of one hash, together at most its 32 bits.
+    /// H1 uses the low bits and H2 the high bits of one 32-bit hash. Their bits do not overlap.
     #[inline]
     #[must_use]
     pub fn slot(&self, opposite: Address) -> Option<u32> {
@@ -156,11 +156,11 @@ impl RsraParams {
         (hash::lsb(hash) >= self.lsb_threshold).then(|| hash::reduce(hash, self.width))
     }
 
-    /// Returns whether the peer `opposite` is sampled, so that it has a [`slot`](Self::slot).
+    /// Returns whether the peer `opposite` is sampled and therefore has a [`slot`](Self::slot).
     #[inline(always)]
     #[must_use]
     pub(crate) fn is_sampled(&self, opposite: Address) -> bool {
-        // This form of LSB >= τ vectorises. τ is less than the 32 bits of a hash.
+        // This form of LSB >= τ vectorises. It is valid because τ is less than 32.
         self.hash.of(opposite, self.opposite_key) & ((1 << self.lsb_threshold) - 1) == 0
     }
 }

@@ -1,24 +1,24 @@
 //! The recovery of host addresses from hot columns, by meeting in the middle.
 //!
-//! The paper grows candidate tuples row by row, and tries all combinations of hot columns of the first three rows. But
-//! two columns determine the address. If v0 and v1 are hot in rows 0 and 1, `v0 xor v1` is `B(1)`, the low q address
-//! bits. Then `v0 xor T0(B(1))` is `T1` of the high bits, and [`HighTable`], the inverse of T1, lists the few high bits
-//! with that value. Each address found in this way satisfies `RHFG[0](inside) = v0` by construction. Its columns in the
-//! rows from 2 on must also be hot.
+//! The paper extends candidate tuples row by row and tries all combinations of hot columns in the first three rows.
+//! However, two columns determine the address. If v0 and v1 are columns of one host in rows 0 and 1, `v0 xor v1` is
+//! `B(1)`, the low q address bits. Then `v0 xor T0(B(1))` is `T1` of the high bits. [`HighTable`], the inverse of T1,
+//! lists the few high parts with that value. Each address found in this way satisfies `RHFG[0](inside) = v0` by
+//! construction. Its columns in rows 2 and above must also be hot.
 //!
-//! A super point touches the same recorders in every row. Its union estimator USRE, the masks of its columns and-ed
-//! over the rows, therefore still has `hot_weight` ones. Two masks with fewer common ones rule out all tuples that
-//! start with their columns. This test is exact.
+//! A super point touches the same recorders in every row. Its union estimator USRE, the bitwise AND of the masks of its
+//! columns in all rows, therefore has at least `hot_weight` ones. Two masks with fewer common ones rule out all tuples
+//! that start with their columns. This test is exact.
 
 use super::params::RsraParams;
 use crate::hash::by_family;
 use crate::pair::{ADDRESS_BITS, Address};
 
-/// The inverse of `T1`, which maps a column to the high address bits whose `T1` is that column.
+/// The inverse of `T1`: a map from each column to the high address bits whose `T1` is that column.
 ///
-/// It consists of three flat arrays, so that a device can hold it. The values `highs[starts[c]..starts[c + 1]]` have
-/// `T1 = c`. Bit `c` of `present` is set if there are such values, which is so for 22 % of the columns at q = 17. This
-/// bit map fits into a small cache.
+/// The map consists of three flat arrays, so that it can be stored on a device. The values `highs[starts[c]..starts[c +
+/// 1]]` have `T1 = c`. Bit `c` of `present` is set if such values exist, as for 22 % of the columns at q = 17. The bit
+/// map `present` fits into a small cache.
 #[derive(Clone, Copy, Debug)]
 pub struct HighTable<'a> {
     starts: &'a [u32],
@@ -51,7 +51,7 @@ pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32
         end += *start;
         *start = end;
     }
-    // Each column's end moves down to its start as its values are stored.
+    // While the values of a column are stored, its entry in `starts` moves down from its end to its start.
     for high in (0..highs.len() as u32).rev() {
         let column = params.high_entry(high) as usize;
         starts[column] -= 1;
@@ -60,13 +60,13 @@ pub fn fill_high_table(params: &RsraParams, [starts, highs, present]: [&mut [u32
 }
 
 impl<'a> HighTable<'a> {
-    /// Returns a view of the arrays `starts`, `highs` and `present`, which [`fill_high_table`] filled for `params`.
+    /// Creates a view of the arrays `starts`, `highs` and `present` that [`fill_high_table`] filled for `params`.
     ///
     /// # Panics
     /// Panics if the lengths of the arrays are not [`high_table_lens`].
     #[must_use]
     pub fn new(params: &RsraParams, [starts, highs, present]: [&'a [u32]; 3]) -> Self {
-        // A comparison of arrays would be a call to a memory comparison, so the lengths are compared one by one.
+        // A comparison of arrays would compile to a call of `memcmp`, so the lengths are compared one by one.
         let [of_starts, of_highs, of_present] = high_table_lens(params);
         assert!(
             starts.len() == of_starts && highs.len() == of_highs,
@@ -76,8 +76,8 @@ impl<'a> HighTable<'a> {
         Self { starts, highs, present }
     }
 
-    /// Moves those `columns` of row 1 to the front that a host with the column `base` in row 0 may have, and returns
-    /// their number.
+    /// Moves the `columns` of row 1 that a host with the column `base` in row 0 may have to the front. Returns their
+    /// number.
     #[inline(always)]
     pub fn keep_held(self, params: &RsraParams, base: u32, columns: &mut [u32]) -> usize {
         by_family!(params, |params| {
@@ -85,7 +85,7 @@ impl<'a> HighTable<'a> {
             for place in 0..columns.len() {
                 let column = columns[place];
                 let entry = base ^ params.low_entry(base ^ column);
-                // One column in five is kept, unpredictably, so there is no branch.
+                // One column in five is kept. The choice is unpredictable, so the loop does not branch.
                 columns[count] = column;
                 count += (self.present[entry as usize / 32] >> (entry % 32) & 1) as usize;
             }
@@ -104,19 +104,19 @@ impl<'a> HighTable<'a> {
 }
 
 /// Returns whether the [`RsraParams::hot_limit`] of `params` accepts a search among `hot` columns in rows 0 and 1.
-/// Neither number may exceed the limit. The number of addresses that the pairs of columns spell must not exceed the
-/// square of the limit. With few columns, a pair spells `2^(32 - 2q)` addresses.
+/// Neither number may exceed the limit. In addition, the number of addresses with these pairs of columns must not
+/// exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses have the same pair.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {
     let limit = u64::from(params.hot_limit);
     let spelled = ADDRESS_BITS.saturating_sub(2 * params.column_bits);
     let [first, second] = hot.map(u64::from);
-    let pairs = first * second; // Each is at most 2^24.
+    let pairs = first * second; // Each factor is at most 2^24.
     first <= limit && second <= limit && pairs << spelled <= limit * limit
 }
 
-/// Returns the candidates with these `columns` in rows 0 and 1 of the RSRA of `params`: the hosts whose union estimator
-/// has a weight of at least `weight`. `table` belongs to `params`.
+/// Returns the candidates with these `columns` in rows 0 and 1 of the RSRA of `params`. A candidate is a host whose
+/// union estimator has a weight of at least `weight`. `table` must belong to `params`.
 ///
 /// `masks` contains the mask of every rough estimator, row after row, in `rows x 2^q` bytes.
 #[inline]
@@ -134,7 +134,7 @@ pub fn candidates<'a>(
     hosts.filter(move |&host| union_mask(params, masks, base, host).count_ones() >= weight)
 }
 
-/// Returns the masks of the columns of `host`, and-ed over the rows: its union estimator USRE.
+/// Returns the union estimator USRE of `host`: the bitwise AND of the masks of its columns in all rows.
 #[inline]
 fn union_mask(params: &RsraParams, masks: &[u8], base: u32, host: Address) -> u8 {
     (0..params.rows).fold(u8::MAX, |mask, row| {

@@ -1,9 +1,10 @@
-//! RHFG, the reversible hash functions group: the columns of a host in the RSRA.
+//! The RHFG (reversible hash functions group), which maps a host to its columns in the RSRA.
 //!
-//! Row 0 is a random function of the address, `T0(low q bits) xor T1(high bits)`. This is simple tabulation over two
-//! chunks, with table entries computed from keys. Row `i > 0` is the same value xor `B(i)`, the q address bits from bit
-//! `(i-1)·δ` on. Two columns of one host therefore reveal its address bits. Because `B(1)` is the low chunk, they also
-//! reveal `T1` of its high bits. [`regain`](super::regain) follows these steps backwards.
+//! In row 0, the column is `T0(low q bits) xor T1(high bits)`. This is simple tabulation hashing over two chunks of the
+//! address, with table entries that are computed from keys. In row `i > 0`, the column is the same value xor `B(i)`,
+//! the q address bits from bit `(i-1)·δ` on. Two columns of one host therefore reveal bits of its address. Because
+//! `B(1)` is the low chunk, the columns in rows 0 and 1 also reveal `T1` of the high bits. [`regain`](super::regain)
+//! inverts these steps.
 
 use super::params::RsraParams;
 use crate::pair::Address;
@@ -19,7 +20,8 @@ impl RsraParams {
     /// Returns the column of `inside` in `row`, given its [`base_column`](Self::base_column), by equation 6
     /// (`eqt_RHFG_restHashes`) with a shift of `(row - 1)·δ`.
     ///
-    /// The printed shift `row·δ` never covers the low δ bits. See docs/paper-notes.md#rhfg-shift.
+    /// With the shift `row·δ` that the paper prints, no row contains the low δ bits. See
+    /// docs/paper-notes.md#rhfg-shift.
     #[inline]
     #[must_use]
     pub fn column(&self, row: u32, base_column: u32, inside: Address) -> u32 {
@@ -44,7 +46,7 @@ impl RsraParams {
         self.hash.of(low, self.low_key) >> (32 - self.column_bits)
     }
 
-    /// Returns `T1` of the address bits above the low q.
+    /// Returns `T1` of the address bits above the low q bits.
     #[inline]
     pub(crate) fn high_entry(&self, high: u32) -> u32 {
         self.hash.of(high, self.high_key) >> (32 - self.column_bits)
@@ -72,7 +74,7 @@ mod tests {
         }
     }
 
-    // The paper prints a shift of row·δ, with which the rows do not contain the low δ bits of the address.
+    // The paper prints a shift of row·δ. With this shift, no row contains the low δ bits of the address.
     #[test]
     fn shift_of_row_minus_one_covers_every_address_bit_and_the_printed_one_does_not() {
         let params = *Config::paper().validate().unwrap().finder().rsra().unwrap();

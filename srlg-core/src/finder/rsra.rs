@@ -1,8 +1,8 @@
-//! RSRA, the reversible array of rough estimators, which shows the hot columns.
+//! The RSRA (reversible array of rough estimators), from which the hot columns are read.
 //!
-//! It is a view of `rows x 2^q x η` recorders, row after row and column after column. A rough estimator samples one
-//! peer in `2^τ` into its η recorders. If at least `hot_weight` of them are in the window, it is hot, which means
-//! "probably at least θ".
+//! The array has `rows x 2^q x η` recorders, row after row and column after column. A rough estimator of η recorders
+//! samples one peer in `2^τ`. The estimator is *hot* if at least `hot_weight` of its recorders are in the window. A hot
+//! estimator probably has at least θ peers.
 
 use super::params::RsraParams;
 use super::{Finder, FinderPart};
@@ -13,7 +13,7 @@ use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder16, gathered};
 use crate::view::ArrayView;
 
-/// The recorders of an RSRA.
+/// The array of the paper's finder.
 pub type Rsra<'a, R> = ArrayView<'a, RsraParams, R>;
 
 impl<'a, R: ReadRecorder> Rsra<'a, R> {
@@ -25,8 +25,8 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
         self.mask_at((row << self.params.column_bits | column) as usize, ages)
     }
 
-    /// Returns the [mask](Self::mask), for the youngest `ages` ages, of rough estimator number `index`, counted row
-    /// after row.
+    /// Returns the [mask](Self::mask) of rough estimator number `index` for the youngest `ages` ages. Estimators are
+    /// numbered row after row.
     #[inline]
     #[must_use]
     pub fn mask_at(self, index: usize, ages: u32) -> u8 {
@@ -34,8 +34,8 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
         mask_of(&self.recorders[index * width..][..width], ages)
     }
 
-    /// Fills `masks` with the [masks](Self::mask), for the youngest `ages` ages, of rough estimators from number
-    /// `first` on, row after row.
+    /// Fills `masks` with the [masks](Self::mask) of rough estimators from number `first` on, for the youngest `ages`
+    /// ages. Estimators are numbered row after row.
     ///
     /// # Panics
     /// Panics if the array has too few rough estimators.
@@ -44,7 +44,7 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
         let (limit, width) = (R::saturated(ages), self.params.width as usize);
         let recorders = &self.recorders[first * width..][..masks.len() * width];
         if width == 8 {
-            // Only a constant width vectorises, so the usual width has a branch of its own.
+            // Only a constant width vectorises, so the usual width has a separate branch.
             for (mask, estimator) in masks.iter_mut().zip(recorders.as_chunks().0) {
                 *mask = gather(estimator, limit);
             }
@@ -56,9 +56,9 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
 }
 
 impl<R: Recorder> Rsra<'_, R> {
-    /// Touches the recorders of all sampled `pairs`, `age` epochs ago.
+    /// Touches the recorders of all sampled `pairs`, for contacts `age` epochs ago.
     ///
-    /// Few pairs are sampled. The test for this is pure arithmetic and vectorises.
+    /// The test whether a pair is sampled is pure arithmetic and vectorises. Few pairs are sampled.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -80,7 +80,7 @@ impl<R: Recorder> Rsra<'_, R> {
         }
     }
 
-    /// Touches one recorder of `pair` in every row, `age` epochs ago, if `pair` is sampled (algorithm 3,
+    /// Touches one recorder of `pair` in every row for a contact `age` epochs ago, if `pair` is sampled (algorithm 3,
     /// `alg_UpdateRSRA_oneIPpair`).
     #[inline]
     pub fn touch(self, pair: &impl PairIds, age: u32) {
@@ -95,11 +95,11 @@ impl<R: Recorder> Rsra<'_, R> {
     }
 }
 
-/// Touches one recorder of `pair` in every row of the RSRA of `params`, `age` epochs ago, if `pair` is sampled. The
-/// recorders are packed in `words`, and other threads may touch them too.
+/// Touches one recorder of `pair` in every row of the RSRA of `params` for a contact `age` epochs ago, if `pair` is
+/// sampled. The recorders are packed in `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
-/// Panics if `words` do not contain all recorders.
+/// Panics if `words` does not contain all recorders.
 #[inline(always)]
 pub fn touch_rsra(
     params: &RsraParams,
@@ -136,7 +136,7 @@ impl Finder for RsraFinder {
         part.rsra().expect("the params belong to this finder")
     }
 
-    /// The empty type of a touch, because recorders are touched at once.
+    /// Deferred touch of this finder: the unit type, because recorders are touched immediately.
     type Touch = ();
 
     #[inline(always)]
@@ -151,7 +151,8 @@ impl Finder for RsraFinder {
     fn apply(_: Rsra<'_, Recorder16>, _: &[()]) {}
 }
 
-/// Returns a mask in which bit i belongs to recorder i of an estimator of at most eight recorders.
+/// Returns the mask of `estimator`, which has at most eight recorders. Bit i is set if recorder i has one of the
+/// youngest `ages` ages.
 #[inline]
 fn mask_of<R: ReadRecorder>(estimator: &[R], ages: u32) -> u8 {
     let limit = R::saturated(ages);

@@ -1,9 +1,8 @@
-//! Keyed bijections of 32-bit words and their inverses, with which an address can be computed from its image.
+//! Keyed bijections of 32-bit words and their inverses, which compute an address from its image.
 //!
 //! Murmur's finaliser is a bijection for every key. HalfSipHash is not, so [`HashFamily::HalfSip13`] uses it in a
-//! Feistel network of four rounds. Each round replaces one half of the word by its exclusive or with a hash of the
-//! other half. Luby and Rackoff showed that even an attacker with access to both directions cannot distinguish four
-//! rounds from a random bijection.
+//! Feistel network of four rounds. Each round xors one half of the word with a hash of the other half. Luby and Rackoff
+//! showed that even an attacker with access to both directions cannot distinguish four rounds from a random bijection.
 
 use super::{HashFamily, Key, hash};
 use crate::pair::Address;
@@ -43,7 +42,7 @@ impl HashFamily {
         }
     }
 
-    /// Returns the hash of a half in a round of the Feistel network.
+    /// Returns the hash of `half` for round number `round` of the Feistel network.
     #[inline(always)]
     fn of_half(self, round: u32, half: u32, key: Key) -> u32 {
         self.of(round << 16 | half, key) >> 16
@@ -64,12 +63,12 @@ fn unhash(image: u32, key: Key) -> u32 {
 /// Returns the word `x` for which `x ^ x >> by` is `image`.
 #[inline(always)]
 fn unshift(image: u32, by: u32) -> u32 {
-    // Each iteration makes `by` more of the high bits correct.
+    // Each iteration corrects `by` more of the high bits.
     (0..32 / by).fold(image, |x, _| image ^ x >> by)
 }
 
-/// Returns the inverse of an `odd` number modulo 2^32, by Newton's method. An odd number and its inverse have 3 low
-/// bits in common, and each iteration doubles the number of correct low bits.
+/// Returns the inverse of an `odd` number modulo 2^32, by Newton's method. The three low bits of an odd number are also
+/// the low bits of its inverse. Each iteration doubles the number of correct low bits.
 #[inline(always)]
 const fn inverse(odd: u32) -> u32 {
     let mut x = odd;

@@ -1,8 +1,8 @@
 //! HalfSipHash (Aumasson and Bernstein) of 32-bit words.
 //!
-//! The message is the bytes of the words, the lowest byte first: one full block for each word, then a block with only
-//! the length. The hash uses additions, rotations and exclusive ors of 32 bits, without multiplications or tables. It
-//! therefore vectorises, and runs on a GPU.
+//! The message consists of the bytes of the words, the lowest byte first. Each word is a full block, followed by a
+//! block with only the length. The hash uses 32-bit additions, rotations and exclusive ors, without multiplications or
+//! tables. It therefore vectorises and runs on a GPU.
 
 /// Hashes `word` to 32 bits under a `key` of 64 bits, with `BLOCK` rounds per block and `END` rounds at the end.
 #[inline(always)]
@@ -16,7 +16,7 @@ pub(super) fn half_sip_all([a, b, c, d]: [u32; 4], key: [u32; 2]) -> u32 {
     hash_blocks::<1, 3, 5>([a, b, c, d, 4 * LENGTH], key)
 }
 
-/// Last block of a message of one word, which contains its length in bytes.
+/// Last block of a message of one word, which contains the length in bytes.
 const LENGTH: u32 = 4 << 24;
 
 #[inline(always)]
@@ -56,10 +56,10 @@ fn rounds<const COUNT: u32>([mut a, mut b, mut c, mut d]: [u32; 4]) -> [u32; 4] 
 mod tests {
     use super::*;
 
-    /// The key of the authors' vectors, the bytes 0 to 7.
+    /// Key of the authors' test vectors: the bytes 0 to 7.
     const KEY: [u32; 2] = [0x0302_0100, 0x0706_0504];
 
-    // The authors' vector of 2 and 4 rounds for the message 0, 1, 2, 3 is 2a 6e 46 89.
+    // The authors' test vector for 2 and 4 rounds and the message 0, 1, 2, 3 is 2a 6e 46 89.
     #[test]
     fn two_and_four_rounds_equal_the_vector_of_the_authors() {
         assert_eq!(
@@ -68,8 +68,8 @@ mod tests {
         );
     }
 
-    // The expected values come from an independent Python implementation, which gives the authors' first five vectors
-    // of 2 and 4 rounds.
+    // The expected values come from an independent Python implementation, which reproduces the authors' first five test
+    // vectors for 2 and 4 rounds.
     #[test]
     fn one_and_three_rounds_equal_the_pinned_vectors() {
         for (word, expected) in [

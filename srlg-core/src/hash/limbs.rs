@@ -1,15 +1,15 @@
-//! Ids of addresses of four 32-bit words: 64 bits, uniform under their keys.
+//! Ids of IPv6 addresses: 64-bit keyed hashes of four 32-bit words.
 //!
-//! [`HashFamily::Murmur`] uses NH of UMAC (Black and others), a sum of two products, each of sums of a word and a key
-//! word. Two addresses that were not chosen for the seed collide with probability 2^-32. A bijection of 64-bit words
-//! follows, because both ends of such a sum are weaker than its middle. [`HashFamily::HalfSip13`] uses HalfSipHash of
-//! the four words, once for each half of the id.
+//! [`HashFamily::Murmur`] uses the NH hash of UMAC (Black and others): the sum of two products whose factors are sums
+//! of a word and a key word. Two addresses that were not crafted for the seed collide with probability 2^-32. A
+//! bijection of 64-bit words follows, because the low and high bits of such a sum are weaker than the middle bits.
+//! [`HashFamily::HalfSip13`] computes HalfSipHash of the four words, once for each half of the id.
 
 use super::half_sip::half_sip_all;
 use super::{HashFamily, Key, mix64};
 
 impl HashFamily {
-    /// Returns the id of an address under `keys`, as its low and its high half. `limbs` are the words of the address,
+    /// Returns the low and the high half of an address's id under `keys`. `limbs` contains the words of the address,
     /// the highest first.
     #[inline(always)]
     #[must_use]

@@ -1,4 +1,4 @@
-//! The ids of IPv6 addresses are uniform and independent for all common ways to assign addresses.
+//! Tests that the ids of IPv6 addresses are uniform and independent for all common ways to assign addresses.
 
 use super::*;
 use crate::pair::Limbs;
@@ -7,22 +7,22 @@ use approx::abs_diff_eq;
 use std::vec;
 use std::vec::Vec;
 
-/// The ways in which networks assign addresses, as functions of the number of a host.
+/// Functions from the number of a host to its address, one for each common way to assign addresses.
 pub(crate) const STRUCTURES: [fn(u64) -> Limbs; 6] = [
     |number| {
         let [high, low] = [mix64(number), mix64(!number)];
         [(high >> 32) as u32, high as u32, (low >> 32) as u32, low as u32]
     },
-    // Hosts are numbered in one network of 64 bits.
+    // Hosts are numbered within one /64 network.
     |number| [0x2001_0db8, 0x0001_0002, (number >> 32) as u32, number as u32],
-    // Devices of one vendor are numbered by EUI-64 in one network of 64 bits.
+    // Devices of one vendor have EUI-64 addresses in one /64 network.
     |number| {
         let device = number as u32 & 0x00ff_ffff;
         [0x2001_0db8, (number >> 24) as u32, 0x0211_22ff, 0xfe00_0000 | device]
     },
-    // Each network of 64 bits has one host, its first.
+    // Each /64 network contains only one host, with the first address.
     |number| [0x2001_0db8 + (number >> 32) as u32, number as u32, 0, 1],
-    // The networks of 6to4 contain the numbers of IPv4 hosts.
+    // The prefixes of 6to4 networks contain the addresses of IPv4 hosts.
     |number| {
         let v4 = 0x0a00_0000 + number as u32;
         [0x2002_0000 | v4 >> 16, v4 << 16, (number >> 32) as u32, 1]
@@ -56,7 +56,7 @@ fn pearson(bins: impl Iterator<Item = u32>) -> f64 {
     (sum - 255.0) / 22.6
 }
 
-// Six deviations in 96 statistics allow for bad luck. By chance, one of them exceeds six deviations once in 10^5 runs.
+// The tolerance is six deviations. By chance, one of the 96 statistics exceeds it in one of 10^5 runs.
 #[test]
 fn ids_of_structured_addresses_are_even_and_independent() {
     for (structure, hash) in all() {
@@ -72,16 +72,15 @@ fn ids_of_structured_addresses_are_even_and_independent() {
                 check(pearson(ids.iter().map(byte)), ["low", "high"][half], end);
             }
             check(pearson(ids.iter().map(|&[lo, hi]| of(lo) << 4 | of(hi))), "halves", end);
-            // Every other pair of neighbours is left out, because a host would otherwise be in two of them.
+            // Only every other pair of neighbours is used, so that each host is in one pair.
             let neighbours = ids.chunks_exact(2).map(|two| of(two[0][0]) << 4 | of(two[1][0]));
             check(pearson(neighbours), "neighbours", end);
         }
     }
 }
 
-// Two of a million ids of 64 bits are equal with a probability of 10^12 / 2^65 = 3e-8. Of their halves of 32 bits,
-// 10^12 / 2^33 = 116 pairs are equal, a Poisson number with a standard deviation of 10.8. The tolerance is six
-// deviations.
+// Any two of a million 64-bit ids are equal with a probability of 10^12 / 2^65 = 3e-8. Of their 32-bit halves, 10^12 /
+// 2^33 = 116 pairs are expected to be equal, with a standard deviation of 10.8. The tolerance is six deviations.
 #[test]
 fn no_two_of_a_million_structured_addresses_have_one_id() {
     for (structure, hash) in all() {
@@ -104,7 +103,7 @@ fn no_two_of_a_million_structured_addresses_have_one_id() {
     }
 }
 
-// The expected values come from an independent Python implementation of the module's text (seed 5).
+// The expected values come from an independent Python implementation of the text of `hash::limbs` (seed 5).
 #[test]
 fn ids_equal_the_pinned_vectors() {
     let keys = Keys::of(5).limbs;

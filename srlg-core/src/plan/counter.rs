@@ -11,10 +11,10 @@ use crate::error::ConfigError;
 /// Lengths of linear estimators to try, in recorders. Longer ones need more time.
 const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSITIONS];
 
-/// Largest ratio of an error to the least one. The shortest linear estimator within this ratio is chosen.
+/// Maximum ratio of an error to the minimum error. The shortest linear estimator within this ratio is chosen.
 const GOOD_ENOUGH: f64 = 1.05;
 
-/// Standard errors by which a normal variable is too low, or too high, once in 2,000 times.
+/// Number of standard deviations by which a normal variable is too low in 1 of 2,000 cases, and too high equally often.
 const DEVIATIONS: f64 = 3.2905;
 
 const LINE_BYTES: usize = 2 * LINE as usize;
@@ -24,24 +24,25 @@ const LINE_BYTES: usize = 2 * LINE as usize;
 pub(super) struct CounterPlan {
     pub(super) width: u32,
     pub(super) lines: u32,
-    /// Standard error of the estimate for a host with θ peers, in hosts.
+    /// Standard error of the estimate for a host with θ peers, in peers.
     pub(super) std_error: f64,
     /// Probability that the estimate of a host with 2θ peers is below θ.
     pub(super) double_miss: f64,
-    /// λ: distinct pairs per recorder.
+    /// λ: number of distinct pairs per recorder.
     pub(super) load: f64,
 }
 
 /// A rule that a counter breaks.
 enum Broken {
     Load,
-    /// A number of hosts that cannot be distinguished from θ, and the standard error of its estimate as a multiple of
+    /// A number of peers that cannot be distinguished from θ, and the standard error of its estimate as a multiple of
     /// θ.
     Error(u32, f64),
 }
 
 impl Broken {
-    /// Returns the distance of a counter from keeping all rules, for a comparison of counters with equally many lines.
+    /// Returns a measure of how far a counter is from obeying all rules, for a comparison of counters with the same
+    /// number of lines.
     fn distance(&self) -> f64 {
         match self {
             Self::Load => f64::INFINITY,
@@ -54,7 +55,7 @@ pub(super) fn least_lines(width: u32) -> u32 {
     Regions::new(width).positions() / LINE
 }
 
-/// Returns the number of lines that fit into `bytes`. The number of recorders is limited to 32 bits.
+/// Returns the number of lines that fit into `bytes`. The result is limited so that 32 bits can number all recorders.
 pub(super) fn lines_of(bytes: usize) -> u32 {
     (bytes / LINE_BYTES).min((u32::MAX / LINE) as usize) as u32
 }
@@ -71,7 +72,7 @@ impl Load {
         widths.filter(move |&width| least_lines(width) <= lines)
     }
 
-    /// Returns `width`, or the least length that θ needs if that is larger.
+    /// Returns `width`, or the minimum length that θ needs if that is larger.
     pub(super) fn width(&self, width: u32) -> u32 {
         width.max(self.base.threshold.div_ceil(2).next_multiple_of(LINE))
     }
@@ -80,14 +81,14 @@ impl Load {
         self.width(WIDTHS[0])
     }
 
-    /// Returns the best counter with this number of `lines`, if any keeps the rules.
+    /// Returns the best counter with this number of `lines`, or `None` if no such counter obeys the rules.
     pub(super) fn counter(&self, lines: u32) -> Option<CounterPlan> {
         let plans = || self.widths(lines).filter_map(|width| self.counted(width, lines).ok());
         let least = plans().map(|plan| plan.std_error).fold(f64::INFINITY, f64::min);
         plans().find(|plan| plan.std_error <= least * GOOD_ENOUGH)
     }
 
-    /// Returns the least number of lines with which a counter keeps the rules.
+    /// Returns the minimum number of lines with which a counter obeys the rules.
     pub(super) fn least_lines(&self) -> Option<u32> {
         let most = lines_of(usize::MAX);
         let least = self.widths(most).filter_map(|width| {
@@ -103,8 +104,8 @@ impl Load {
         least.min()
     }
 
-    /// Returns the rule that the best counter with this number of `lines` breaks. The lines hold at least one linear
-    /// estimator.
+    /// Returns the rule that the best counter with this number of `lines` breaks. The lines must have room for at least
+    /// one linear estimator.
     pub(super) fn counter_refusal(&self, lines: u32, least: Option<usize>) -> ConfigError {
         let broken = |width| self.counted(width, lines).err();
         let broken = self.widths(lines).filter_map(broken);
@@ -150,8 +151,8 @@ impl Load {
         })
     }
 
-    /// Returns the largest standard error, as a multiple of θ, with which an estimate of `hosts` stays on the same side
-    /// of θ.
+    /// Returns the maximum standard error, as a multiple of θ, with which the estimate of a host with `hosts` peers
+    /// stays on the same side of θ.
     fn most_error(&self, hosts: u32) -> f64 {
         let threshold = f64::from(self.base.threshold);
         libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS

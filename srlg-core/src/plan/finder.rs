@@ -1,4 +1,4 @@
-//! The number of cells and candidates that a load needs.
+//! The numbers of cells and candidates that a load needs.
 
 use super::{ACCEPTED, Load};
 use crate::config::Config;
@@ -8,29 +8,32 @@ use crate::finder::cells::chance::{AgeHistogram, least_v6};
 use crate::finder::cells::{CellsParams, SLOTS};
 use crate::validate::MOST_CANDIDATES;
 
-/// Share of the hosts with θ peers that the finder may miss if chance fills more cells, by [`DEVIATIONS`]. Reports say
-/// `Overload::Crowded` above [`NOT_FOUND`], which a detector with the planned load must not reach.
+/// Maximum share of the hosts with θ peers that the finder may miss if the number of free cells is [`DEVIATIONS`]
+/// standard deviations below its expectation. Reports contain `Overload::Crowded` above [`NOT_FOUND`], which a detector
+/// with the planned load must not reach.
 const ACCEPTED_OF_THRESHOLD: f64 = 0.8 * NOT_FOUND;
 
-/// Standard deviations by which the number of free cells may be below its expectation.
+/// Number of standard deviations by which the number of free cells may be below its expectation.
 const DEVIATIONS: f64 = 3.0;
 
-/// Cells for every θ pairs of a window with which a host with θ peers is missed about once in 10,000 times.
+/// Number of cells for every θ pairs of a window. With this number, a host with θ peers is missed in about 1 of 10,000
+/// cases.
 const CELLS_PER_THRESHOLD: u64 = 14;
 
-/// Least and largest candidate limit of a plan, unless hosts with 2θ peers need a larger one.
+/// Minimum and maximum candidate limit of a plan, unless hosts with 2θ peers need a larger limit.
 const CANDIDATES: [u64; 2] = [1 << 14, 1 << 16];
 
-/// Largest number of ages that is computed. With more ages, the probability of a miss changes by less than a hundredth
-/// of itself.
+/// Maximum number of ages that are computed. With more ages, the probability of a miss changes by less than 1 % of its
+/// value.
 const AGES: usize = 64;
 
-/// An array of cells with its expected misses.
+/// An array of cells, with the probabilities of missing hosts.
 #[derive(Clone, Copy)]
 pub(super) struct FinderPlan {
     pub(super) cell_bits: u32,
     pub(super) candidate_limit: u32,
-    /// Probability that a host with θ peers, of either family, is missed if the candidate limit excludes no host.
+    /// Probability that a host with θ peers, of either family, is missed if the candidate limit does not exclude any
+    /// host.
     pub(super) miss: f64,
     /// Probability that a host with 2θ peers, of either family, is missed, for any distribution of the load over hosts.
     pub(super) double_miss: f64,
@@ -40,13 +43,14 @@ impl FinderPlan {
     pub(super) const LEAST_BITS: u32 = 12;
     const MOST_BITS: u32 = 24;
 
-    /// Returns the plan with the fewest cells, or an error if the load has too many pairs for any number of cells.
+    /// Returns the plan with the minimum number of cells, or an error if the load has too many pairs for any number of
+    /// cells.
     pub(super) fn least(load: &Load) -> Result<Self, ConfigError> {
         let plans = (Self::LEAST_BITS..=Self::MOST_BITS).map(|bits| Self::new(load, bits));
         plans.flatten().next().ok_or_else(|| Self::refusal(load, Self::MOST_BITS, None))
     }
 
-    /// Returns the plan with `2^cell_bits` cells, or `None` if hosts would be missed too often.
+    /// Creates the plan with `2^cell_bits` cells. Returns `None` if hosts would be missed too often.
     pub(super) fn new(load: &Load, cell_bits: u32) -> Option<Self> {
         let cells = load.cells(cell_bits);
         if load.crowded_miss(&cells) > ACCEPTED_OF_THRESHOLD {
@@ -62,7 +66,7 @@ impl FinderPlan {
             if needed > MOST_CANDIDATES.into() {
                 return None;
             }
-            // At most this many hosts can have θ peers.
+            // This is the maximum number of hosts with θ peers.
             let super_points = pairs / u64::from(load.base.threshold);
             let [least, most] = CANDIDATES;
             let limit = super_points.clamp(least, most).next_power_of_two() as u32;
@@ -94,7 +98,7 @@ impl FinderPlan {
         let needed = load.distinct_pairs.saturating_mul(CELLS_PER_THRESHOLD)
             / u64::from(load.base.threshold);
         let is_good = |bits: &u32| {
-            // A larger number is considered only if half of it would be too few.
+            // A number of cells is considered only if half of it would be too few.
             let (half, bytes) = (1 << (bits - 1), cell_bytes(*bits));
             half < needed && bytes <= memory / 6
                 || half < needed.saturating_mul(8) && bytes <= memory / 15
@@ -120,11 +124,11 @@ impl Load {
         *params.finder().cells().expect("the tagged scheme has this finder")
     }
 
-    /// Returns the share of hosts with θ peers, of either family, that `params` miss if chance leaves fewer cells free
-    /// than expected, by [`DEVIATIONS`].
+    /// Returns the share of hosts with θ peers, of either family, that a finder with `params` misses in an unlucky
+    /// case. The number of free cells is then [`DEVIATIONS`] standard deviations below its expectation.
     ///
     /// With x touches per cell, a share g = e^-x of M cells is free, with a standard deviation of at most sqrt(g (1 -
-    /// g) / M). This reduction of g corresponds to sqrt(M (e^x - 1)) more touches.
+    /// g) / M). A reduction of g by one standard deviation corresponds to sqrt(M (e^x - 1)) more touches.
     fn crowded_miss(&self, params: &CellsParams) -> f64 {
         let sampling = params.lsb_threshold as i32;
         let cells = libm::ldexp(1.0, params.cell_bits as i32);
@@ -185,7 +189,7 @@ mod tests {
         {
             let base = Config { threshold, window: 1, ..Config::default() };
             let load = Load { base, distinct_pairs };
-            // This is the mean share of free cells over the order of touches.
+            // `shown` is the mean share of free cells over the order of touches.
             let touches = distinct_pairs as f64 / f64::from(1 << cell_bits);
             let shown = -libm::expm1(-touches) / touches;
             load.with_ages(&load.cells(cell_bits), distinct_pairs, |ages| {
@@ -205,7 +209,7 @@ mod tests {
         }
     }
 
-    // In these plans, the bound matters most, because hosts of a few peers hold nearly as many cells as hosts with 2θ
+    // The bound matters most in these plans, because hosts with a few peers hold nearly as many cells as hosts with 2θ
     // peers.
     #[test]
     fn candidates_of_any_spread_leave_room_for_hosts_of_twice_a_small_threshold() {

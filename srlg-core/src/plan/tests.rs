@@ -11,7 +11,7 @@ fn asked() -> impl Iterator<Item = (u32, u32, u64)> {
     })
 }
 
-/// Returns the least memory that an error names.
+/// Returns the minimum memory that `refusal` states.
 fn least(refusal: ConfigError) -> Option<usize> {
     match refusal {
         ConfigError::Memory { least, .. } => Some(least),
@@ -62,7 +62,7 @@ fn the_least_memory_that_a_refusal_names_is_accepted_and_a_byte_less_is_not() {
         let plan = |memory| Config::for_load(threshold, window, load, memory);
         assert!(plan(least).is_ok(), "{threshold} {window} {load} {least}");
         assert!(plan(least - 1).is_err(), "{threshold} {window} {load} {least}");
-        // Errors name the same memory for all memories, and more memory is accepted.
+        // Errors must state the same minimum for any smaller memory, and larger memory must be accepted.
         for part in [2, 10] {
             let refusal = plan(least / part).unwrap_err();
             assert_eq!(self::least(refusal), Some(least), "{refusal}");
@@ -81,7 +81,7 @@ fn each_rule_is_named() {
         Config::for_load(threshold, window, load, memory).unwrap_err()
     };
     let cells = refusal(64, 300, 2_000_000, 1_000_000);
-    // With 2 M pairs, L/θ = 31,250, so 2^16 cells are 2.1 for every θ of the pairs. The counter does not matter.
+    // With 2 M pairs, L/θ = 31,250, so 2^16 cells are 2.1 cells for every θ pairs. The counter does not matter.
     assert!(
         matches!(
             cells,
@@ -104,7 +104,8 @@ fn each_rule_is_named() {
     };
     assert!((3_900_000..4_000_000).contains(&recorders), "{load}");
     let error = refusal(64, 300, 1_000_000, 3_000_000);
-    // Twice the threshold must be 3.29 standard errors above it, which is 30 % of it.
+    // Twice the threshold must be 3.29 standard errors above the threshold, so the standard error must be at most 30 %
+    // of it.
     assert!(
         matches!(
             error,
@@ -139,12 +140,12 @@ fn plan_says_how_often_the_finder_misses() {
     for load in [500_000, 2_000_000, 5_000_000, 10_000_000, 20_000_000] {
         assert!(miss(1024, load, 31_700_000) < 1.31e-4, "{load}");
     }
-    // With 2^19 cells, there are 16.8 for every θ of the pairs. In the table of docs/design.md, 20 M pairs at θ = 1024
+    // The plan has 2^19 cells, or 16.8 for every θ pairs. In the table of docs/design.md, 20 M pairs at θ = 1024
     // have 13.4.
     assert!((1e-4..1e-3).contains(&miss(64, 2_000_000, 8_000_000)));
 }
 
-// With 8 cells for every θ of the pairs, a host needs two cells, and an IPv6 host needs four.
+// With 8 cells for every θ pairs, an IPv4 host needs two cells, and an IPv6 host needs four.
 #[test]
 fn plans_have_cells_for_hosts_of_both_families() {
     let memory = 514_496;
@@ -152,7 +153,7 @@ fn plans_have_cells_for_hosts_of_both_families() {
     let ConfigError::PlanLoad { least: Some(least), .. } = refusal else { panic!("{refusal}") };
     assert_eq!(least, 580_032);
     let plan = Config::for_load(1024, 1, 1_122_316, least).unwrap();
-    // With 2^14 cells, there are 15 for every θ.
+    // The plan has 2^14 cells, or 15 for every θ pairs.
     assert!(matches!(plan.config.scheme, Scheme::Tagged { cell_bits: 14, .. }), "{plan:?}");
     assert!((1e-3..8e-3).contains(&plan.miss_probability), "{plan:?}");
 }
@@ -163,8 +164,7 @@ fn as_many_candidates_as_a_load_may_make_are_looked_at() {
         Config::for_load(threshold, 300, load, memory).unwrap().config.candidate_limit
     };
     assert_eq!(limit(1024, 2_000_000, 8_000_000), 1 << 14);
-    // There may be 19,531 hosts with θ peers. Fewer of the slightly smaller hosts have as many cells as those with 2θ
-    // peers.
+    // At most 19,531 hosts have θ peers. Slightly smaller hosts rarely have as many cells as hosts with 2θ peers.
     assert_eq!(limit(1024, 20_000_000, 31_700_000), 1 << 15);
     let limit = limit(64, 5_000_000, 60_000_000);
     assert!((1 << 16..1 << 18).contains(&limit), "{limit}");
@@ -174,7 +174,8 @@ fn as_many_candidates_as_a_load_may_make_are_looked_at() {
 fn windows_of_one_slice_take_less_memory_than_long_ones() {
     for (threshold, load) in [(64, 1_000_000), (100, 5_000_000)] {
         let least = |window| least(Config::for_load(threshold, window, load, 0).unwrap_err());
-        // Ties hide fewer touches than time does. The cells need slightly more memory, and the counter needs much less.
+        // Ties hide fewer touches than time does. In shorter windows, the cells need slightly more memory, and the
+        // counter needs much less.
         assert!(least(1) < least(10) && least(10) < least(300), "{threshold}");
     }
 }
@@ -203,7 +204,7 @@ fn what_is_accepted_is_accepted_of_less_load_and_of_a_larger_threshold() {
         let least =
             |threshold, load| least(Config::for_load(threshold, window, load, 0).unwrap_err());
         let Some(bytes) = least(threshold, load) else { continue };
-        // The result is exact to one line, because numbers are rounded.
+        // The minimum is exact to one line, because numbers are rounded.
         assert!(least(threshold, load / 2).unwrap() <= bytes + 64, "{threshold} {window} {load}");
     }
 }

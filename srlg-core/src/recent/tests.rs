@@ -1,4 +1,4 @@
-//! Touches and their echoes are recent, and hardly any other recorders are.
+//! Tests that touches and their echoes are recent, and that hardly any other recorders are.
 
 extern crate std;
 
@@ -52,7 +52,7 @@ fn contacts(ages: Range<u32>) -> impl Strategy<Value = Vec<(IpPair, u32)>> {
 }
 
 proptest! {
-    // A recorder that changes must be in a delta, or a node that merges deltas would not get its word.
+    // Every recorder that changes must be in a delta. Without it, a node that merges deltas would miss its word.
     #[test]
     fn recorders_that_change_are_recent_and_lines_that_do_not_have_none(
         before in contacts(3..24),

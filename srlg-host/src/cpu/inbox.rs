@@ -23,13 +23,13 @@ use super::recent::LanePair;
 use super::shards::Buckets;
 use super::waiting::Waiting;
 
-/// Number of pairs that are ingested while an inbox is locked, which takes a few tenths of a millisecond.
+/// Number of pairs that are ingested per lock of an inbox. Ingesting them takes a few tenths of a millisecond.
 const PAIRS_PER_LOCK: usize = 1 << 14;
 
 /// The inboxes of all threads that have ingested. When a thread ends, another thread reuses its inbox.
 pub(super) struct Inboxes<S: CpuScheme> {
     inboxes: ThreadLocal<Mutex<Inbox<S>>>,
-    /// Number of times that recently seen pairs were forgotten.
+    /// Number of times that the recently seen pairs were forgotten.
     generation: u64,
 }
 
@@ -47,7 +47,7 @@ impl<S: CpuScheme> Inboxes<S> {
         }
     }
 
-    /// Creates the calling thread's inbox at its first call.
+    /// Creates the calling thread's inbox on its first call.
     ///
     /// This is a separate function, so that a call with one pair does not reserve stack space for an inbox.
     #[cold]
@@ -84,7 +84,7 @@ pub(super) struct Lanes {
     v6: Option<Box<Lane<Ip6Pair>>>,
 }
 
-/// A pair of a family that has a lane.
+/// A pair of an address family that has a lane.
 pub(super) trait InboxPair: LanePair {
     fn lane(lanes: &mut Lanes) -> &mut Lane<Self>;
 }
@@ -121,7 +121,7 @@ impl<S: CpuScheme> Inbox<S> {
         }
     }
 
-    /// Ingests pairs in batches. This is not inlined, because its setup is too expensive for short calls.
+    /// Ingests pairs in batches. This function is not inlined, because its setup is too expensive for short calls.
     #[inline(never)]
     fn take_batches<P: InboxPair>(&mut self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let Self { lanes, waiting, buckets } = self;

@@ -18,7 +18,8 @@ pub(super) struct Target<'a, S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Target<'_, S> {
-    /// Touches a batch of contacts `ages` ago. Only the first `count` pairs need to be touched.
+    /// Touches the recorders of the first `count` pairs, whose contacts were `ages` ago. Touching the other pairs is
+    /// harmless.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
         let Self { arrays, waiting, buckets, is_only_writer } = self;
@@ -33,24 +34,24 @@ pub(super) struct Lane<P: LanePair> {
     recent: RecentPairs<P>,
     /// Generation of the recent pairs.
     generation: u64,
-    /// Waiting pairs, at the front.
+    /// Waiting pairs, stored at the front.
     waiting: [P::Note; 2 * BATCH],
     count: usize,
     /// Age of the waiting pairs.
     ages: Ages,
 }
 
-/// The work that [`Lane::note_few`] leaves.
+/// The work that remains after [`Lane::note_few`].
 pub(super) enum Rest {
-    /// The pairs wait, so nothing is left to do.
+    /// All pairs wait in the lane, and no work remains.
     Nothing,
-    /// The pairs wait, and a batch is full.
+    /// All pairs wait in the lane, and a batch is full.
     Batch,
-    /// None of the pairs were noted.
+    /// No pair was noted, so all pairs must be ingested.
     All,
 }
 
-// There are two functions, because a common loop is slower for both kinds of writers.
+// There are two functions, because a loop that serves both kinds of writers is slower.
 for_wider_vectors! {
     /// Ingests `pairs`, whose contacts were `ages` ago, through `lane`, as one of several writers.
     pub(super) fn ingest<P: LanePair, S: CpuScheme>(
@@ -62,7 +63,7 @@ for_wider_vectors! {
         lane.ingest(&mut Target { is_only_writer: false, ..target }, pairs, ages);
     }
 
-    /// Does the same as `ingest`, as the only writer.
+    /// Ingests `pairs` like `ingest`, as the only writer.
     pub(super) fn ingest_alone<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
         target: Target<'_, S>,
@@ -93,7 +94,7 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Notes `pairs` if they are few and have the same age as the waiting ones. Returns the remaining work.
+    /// Notes `pairs` if they are few and as old as the waiting pairs. Returns the remaining work.
     #[inline(always)]
     pub(super) fn note_few(&mut self, pairs: &[P], ages: Ages) -> Rest {
         if pairs.len() >= BATCH || ages != self.ages {
@@ -126,7 +127,7 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Appends those of at most [`BATCH`] pairs that may be unknown. Less than a batch may be waiting before.
+    /// Appends the pairs that may be unknown. There are at most [`BATCH`] `pairs`, and fewer may wait before the call.
     #[inline(always)]
     fn note(&mut self, pairs: &[P]) {
         let room = &mut self.waiting[self.count..];

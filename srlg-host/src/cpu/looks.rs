@@ -1,4 +1,5 @@
-//! Examination of candidates: a glimpse, then the rest of the fine region, and for very large hosts the coarse regions.
+//! Examination of a candidate: a glimpse, then the rest of the fine region, then the coarse regions if the host is very
+//! large.
 
 use std::mem;
 use std::ops::Range;
@@ -12,12 +13,12 @@ use super::sweep::look_at;
 type Frozen<'a, C> =
     ArrayView<'a, <C as Counter>::Params, <<C as Counter>::Recorder as ReadRecorder>::Word>;
 
-/// Calls `each` with the number and the tallies of each of `hosts` that no glimpse dismisses.
+/// Calls `each` with the number and the tallies of every host in `hosts` that no glimpse dismisses.
 ///
 /// A glimpse examines `glimpse` positions. With 0 positions, no host is dismissed.
 ///
-/// If a glimpse does not dismiss a host, the host is completed after the glimpse of the next one. Thus the lines of the
-/// next look can be prefetched during each look.
+/// A host that its glimpse does not dismiss is completed after the glimpse of the following host. This order allows the
+/// lines for the next look to be prefetched during each look.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,
@@ -29,7 +30,7 @@ pub(super) fn tally<C: Counter>(
     let regions: Vec<Range<u32>> = params.regions().collect();
     let (fine, coarse) = regions.split_first().expect("a fine region");
     let look = |number: usize, positions, next: (usize, u32), counted: &mut C::Accumulator| {
-        // The last host has no successor. Prefetching its own lines again does no harm.
+        // The last host has no successor. Prefetching its own lines again is harmless.
         let next = (hosts.get(next.0).copied().unwrap_or(hosts[number]), next.1);
         look_at::<C>(array, &Look { host: hosts[number], positions, next }, counted);
     };

@@ -53,7 +53,7 @@ const HOSTS_PER_PIECE: usize = 32;
 
 /// Returns an error if less memory is available than requested.
 ///
-/// The mapping itself would succeed, but the kernel would kill the process when it writes to all of it.
+/// The mapping itself would succeed, but the kernel would kill the process when it uses all of the memory.
 fn check_memory(bytes: usize) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -68,7 +68,7 @@ fn check_memory(bytes: usize) -> Result<(), Error> {
     }
 }
 
-/// The arrays, the inboxes that update them, and the search.
+/// The CPU backend of one detector: the arrays, the inboxes that update them, and the search.
 struct CpuBackend<S: CpuScheme> {
     arrays: Arrays<S>,
     inboxes: Inboxes<S>,
@@ -95,7 +95,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         &self.arrays
     }
 
-    /// Returns the arrays for changes, after all ingested pairs have been applied.
+    /// Returns the arrays for writing, after all ingested pairs have been applied.
     fn drained_mut(&mut self) -> &mut Arrays<S> {
         self.inboxes.drain(&self.arrays);
         &mut self.arrays
@@ -108,22 +108,22 @@ impl<S: CpuScheme> CpuBackend<S> {
         arrays[array]
     }
 
-    /// Returns the array with this number for changes, after all ingested pairs have been applied.
+    /// Returns the array with this number for writing, after all ingested pairs have been applied.
     fn array_mut(&mut self, array: usize) -> &mut dyn WordArray {
         let Arrays { finder, counter, .. } = self.drained_mut();
         let arrays: [&mut dyn WordArray; ARRAYS] = [finder, counter];
         arrays.into_iter().nth(array).expect("the array exists")
     }
 
-    /// Ingests pairs in pinned memory. This is not inlined, because a call with one plain pair must not pay for its
-    /// setup.
+    /// Ingests pairs in pinned memory. This function is not inlined, because a call with one plain pair must not pay
+    /// for its setup.
     #[inline(never)]
     fn scan_pinned(&self, pairs: &PinnedMemory, ages: Ages) -> Result<(), Error> {
         pairs.scan(|pairs| self.scan_slice(pairs, ages))
     }
 
-    /// Ingests pairs of either type. This is not inlined, because a call with one IPv4 pair must not pay for other
-    /// addresses.
+    /// Ingests pairs of either type. This function is not inlined, because a call with one IPv4 pair must not pay for
+    /// the code that handles IPv6.
     #[inline(never)]
     fn scan_slice(&self, pairs: PairSlice<'_>, ages: Ages) -> Result<(), Error> {
         pairs.family().check(&self.arrays.params)?;
@@ -143,7 +143,7 @@ impl<S: CpuScheme> CpuBackend<S> {
         })
     }
 
-    /// Makes all recorders `ages` older. Returns the number of words of the counter that were below `limit` before.
+    /// Makes all recorders `ages` older. Returns how many words of the counter were below `limit` before.
     fn age_all(&mut self, ages: Ages, limit: <CounterRecorder<S> as ReadRecorder>::Word) -> u32 {
         self.inboxes.drain(&self.arrays);
         self.inboxes.forget();
@@ -216,7 +216,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok(Candidates { span, count: hosts.len(), hosts, health, row_weights })
     }
 
-    // Each host is completed before the next one, so that the positions of a glimpse are not examined again.
+    // Each host is completed before the following one, so that the positions of a glimpse are not examined twice.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error> {
         let threads = self.threads;
         let Arrays { params, counter, .. } = self.drained_mut();
@@ -264,7 +264,7 @@ impl<S: CpuScheme> Backend for CpuBackend<S> {
         Ok((tallies, row_weights))
     }
 
-    // As for the candidates of a close, lines of the next host are prefetched during each look.
+    // As when a slice closes, the lines of the next host are prefetched during each look.
     fn query_all(&mut self, hosts: &[HostId], span: Span) -> Result<HostAnswers, Error> {
         let needs_weights = self.arrays.params.needs_row_weights();
         let row_weights = if needs_weights { self.row_weights(span) } else { Vec::new() };

@@ -139,8 +139,8 @@ proptest! {
     }
 }
 
-// Sixty hot columns per row agree by chance in hundreds of thousands of tuples. The check RHFG[0](inside) = column of
-// row 0, which the paper omits, separates hosts from false ones.
+// Sixty hot columns per row agree by chance in hundreds of thousands of tuples. The paper omits the check that
+// RHFG[0](inside) equals the column of row 0. This check separates real hosts from false ones.
 #[test]
 fn check_of_row_0_removes_most_fake_tuples() {
     let finder = RsraSizes { column_bits: 12, bit_stride: 10, rows: 4, ..RsraSizes::PAPER };
@@ -157,6 +157,6 @@ fn check_of_row_0_removes_most_fake_tuples() {
     }
     let (tuples, candidates) = (model.tuples(1, 3), model.candidates(1, 3));
     assert!((0..60).all(|host| candidates.contains(&(host * 0x0101_0101))));
-    // A false host passes with probability 2^-q, and the masks of the union remove more.
+    // A false host passes with probability 2^-q, and the masks of the union remove more of them.
     assert!(tuples.len() > 100 * candidates.len(), "{} {}", tuples.len(), candidates.len());
 }

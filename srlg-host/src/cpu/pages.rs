@@ -1,8 +1,8 @@
 //! [`Pages`]: recorders on huge pages, if the system has them.
 //!
 //! Pairs touch recorders all over 31.7 MB. With 4 KB pages, every touch would also miss the TLB. The recorders are
-//! therefore in an anonymous mapping for which huge pages are requested. A mapping provides bytes. [`self_cell`] ties
-//! the recorders, which are the same bytes as atomics, to the mapping that they borrow from.
+//! therefore in an anonymous mapping for which huge pages are requested. A mapping provides bytes. [`self_cell`] stores
+//! the mapping together with a view of its bytes as atomic recorders.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -18,10 +18,10 @@ use crate::state::{Coder, Section, StateWord, Words, code};
 
 /// A recorder that can be stored in a mapping.
 pub(crate) trait Mappable: Recorder<Word: StateWord> + 'static {
-    /// A mapping and its bytes as recorders.
+    /// A mapping together with its bytes as recorders.
     type Mapping: Send + Sync;
 
-    /// Returns the bytes of `map` as recorders, or an error if they are not a whole number of them.
+    /// Returns the bytes of `map` as recorders, or an error if the length is not a whole number of recorders.
     fn map(map: MmapMut) -> std::io::Result<Self::Mapping>;
 
     /// Returns the recorders for shared access.
@@ -70,7 +70,7 @@ mappable!(Recorder16, Mapping16, Slice16);
 mappable!(Recorder32, Mapping32, Slice32);
 mappable!(Recorder64, Mapping64, Slice64);
 
-/// A fixed number of recorders, which are untouched at first.
+/// A fixed number of recorders, all untouched at first.
 pub(crate) struct Pages<R: Mappable>(R::Mapping);
 
 impl<R: Mappable> Pages<R> {
@@ -103,8 +103,7 @@ impl<R: Mappable> Pages<R> {
         R::exclusive(&mut self.0, |recorders| look(R::freeze(recorders)))
     }
 
-    /// Ages every recorder by `step`, on up to `threads` threads. Returns the number of words that were below `limit`
-    /// before.
+    /// Ages every recorder by `step`, on up to `threads` threads. Returns how many words were below `limit` before.
     pub(crate) fn age_by(&mut self, step: R::Word, limit: R::Word, threads: usize) -> u32 {
         let sum = AtomicU32::new(0);
         R::exclusive(&mut self.0, |recorders| {
@@ -122,13 +121,13 @@ pub(super) trait WordArray {
     /// Returns the words of the recorders numbered `places`.
     fn gather(&self, places: &[u32]) -> Words;
 
-    /// Keeps the more recent of each recorder and the corresponding one of `words`, aged by `step`.
+    /// Replaces each recorder by the corresponding word of `words`, aged by `step`, if that word is more recent.
     fn merge(&mut self, words: &Words, step: u64);
 
     /// Writes the recorders within `range` to `coder`.
     fn recent(&mut self, range: RecentRange, coder: &mut Coder);
 
-    /// Keeps the more recent of each recorder in `section` and its word there, aged by `step`.
+    /// Replaces each recorder in `section` by its word there, aged by `step`, if that word is more recent.
     fn apply(&mut self, section: &Section<'_>, step: u64);
 }
 

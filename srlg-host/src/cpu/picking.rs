@@ -1,9 +1,9 @@
-//! Selection of the positions of a window with vector instructions.
+//! Selection of the positions within a window, with vector instructions.
 //!
-//! This replaces [`pick`](srlg_core::counter::tagged::pick) on processors that support it, in half of the time or less.
-//! A comparison of a whole line finds the positions in the window, and most of the time goes into listing them. Here
-//! the wanted words of a vector are moved to its front in one step, and the vector is stored after the previous ones.
-//! All later steps use the same code on all processors.
+//! This replaces [`pick`](srlg_core::counter::tagged::pick) on processors that support it, and takes at most half of
+//! the time. Comparing a whole line finds the positions in the window quickly, but listing them takes most of the time.
+//! Here, the selected words of a vector are moved to its front in one step, and the vector is stored after the previous
+//! ones. All later steps use the same code on all processors.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_add_epi16, _mm_set1_epi16, _mm_shuffle_epi8, _mm256_cmpeq_epi16,
@@ -27,7 +27,7 @@ const PLACES: Words = {
     places
 };
 
-/// Picks with `vpcompressw`, where a line is one vector.
+/// Picks with `vpcompressw`, one vector per line.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
 #[inline]
 pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
@@ -35,7 +35,7 @@ pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWi
     let echo_places = _mm512_xor_si512(places, _mm512_set1_epi16(wanted.twist as i16));
     let delay = _mm512_set1_epi16(wanted.delay as i16);
     let limit = _mm512_set1_epi16(wanted.limit as i16);
-    // These are in registers, because the compiler must assume that stores to the lists change `found.count`.
+    // These variables are in registers, because the compiler must assume that stores to the lists change `found.count`.
     let (mut first, mut count) = (wanted.first, found.count);
     for &words in &group[..wanted.lines] {
         let touches: __m512i = transmute!(words);
@@ -63,12 +63,12 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
         let [low, high]: [__m256i; 2] = transmute!(*touches);
         let [echoes_low, echoes_high] = twist.of(low, high);
         let echoes: Words = transmute!([echoes_low, echoes_high]);
-        // This does not use the `map` of arrays, because the compiler might not compile it for the caller's vectors.
+        // The `map` of arrays is not used here, because the compiler might not compile it for the caller's vectors.
         let low = _mm256_max_epu16(low, _mm256_subs_epu16(echoes_low, delay));
         let high = _mm256_max_epu16(high, _mm256_subs_epu16(echoes_high, delay));
         let low = _mm256_cmpeq_epi16(low, _mm256_min_epu16(low, most));
         let high = _mm256_cmpeq_epi16(high, _mm256_min_epu16(high, most));
-        // The bytes are put back into the order of the words.
+        // The bytes are restored to the order of the words.
         let bytes = _mm256_permute4x64_epi64::<0xd8>(_mm256_packs_epi16(low, high));
         let within = _mm256_movemask_epi8(bytes).to_le_bytes();
         let eights = touches.as_chunks::<8>().0.iter().zip(echoes.as_chunks::<8>().0);
@@ -91,10 +91,10 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
     found.count = count;
 }
 
-/// The positions of the echoes of a line's touches: position i has that of position `i ^ twist`.
+/// The positions of the echoes of a line's touches. The echo of the touch at position i is at position `i ^ twist`.
 #[derive(Clone, Copy)]
 struct Twist {
-    /// Order of the bytes within 8 words, from the low three bits.
+    /// Order of the bytes within 8 words, given by the low three bits of the twist.
     bytes: __m256i,
     /// Whether the halves of each 16 words are exchanged.
     quarters: bool,
@@ -128,7 +128,7 @@ impl Twist {
 
 const FIRST_EIGHT: [u16; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// Byte order for every selection of 8 words, given as a bit for each. The selected words come first.
+/// Byte order for every selection of 8 words, with one bit per word. The selected words come first.
 const PACKINGS: [[u8; 16]; 256] = {
     let mut packings = [[0; 16]; 256];
     let mut choice = 0;

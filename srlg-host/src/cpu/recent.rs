@@ -2,25 +2,27 @@
 //!
 //! Most packets repeat a pair of the same slice, and a repeated touch has no effect. Skipping a known pair costs a
 //! tenth of ingesting it. A slot stores a whole pair, so a skipped pair has certainly been ingested. If hardly any pair
-//! repeats, look-ups have no benefit. They then pause and are tried again from time to time.
+//! repeats, look-ups have no benefit. In this case they pause, and are tried again from time to time.
 
 use std::fmt;
 
 use srlg_core::{BATCH, Batch, Ip6Batch, Ip6Pair, IpPair, Params};
 
-/// Number of slots, which take 8 bytes for an IPv4 pair and 32 for others.
+/// Number of slots. A slot takes 8 bytes for an IPv4 pair and 32 bytes for other pairs.
 ///
-/// IPv4 slots fit into the second-level cache of common processors, and the others into that of newer ones.
+/// The slots for IPv4 pairs fit into the second-level cache of common processors. The slots for other pairs fit into
+/// the second-level cache of newer processors.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 15;
 
-/// Number of pairs looked up before the decision to continue or pause.
+/// Number of pairs that are looked up before the decision to continue or pause.
 const TRIAL: usize = 1 << 14;
 
-/// Number of trial lengths without look-ups, after a trial that found too few pairs.
+/// Length of a pause after a trial that found too few known pairs, in multiples of [`TRIAL`].
 const PAUSE: usize = 15;
 
-/// Look-ups continue if at least one in `LEAST` pairs was known. A look-up costs about a tenth of what it saves.
+/// Minimum share of known pairs at which look-ups continue: one in `LEAST`. A look-up costs a tenth of the time it
+/// saves.
 const LEAST: usize = 8;
 
 /// A pair of one family that a lane can ingest.
@@ -28,18 +30,20 @@ pub(super) trait LanePair: Copy + 'static {
     /// The compact form of a pair, with all its bits.
     type Note: Copy + fmt::Debug + Default + PartialEq + Send;
 
-    /// A note that marks the slot of the default note as empty. It belongs to another slot.
+    /// The note that fills the slot of the default note while it is empty. It belongs to another slot, so it matches no
+    /// pair.
     const ELSEWHERE: Self::Note;
 
     /// The pairs of a batch with their ids.
     type Ids<'a>: Batch;
 
-    /// Whether slots are prefetched before they are read, because they do not all fit into the second-level cache.
+    /// Whether slots are prefetched before they are read. This is needed if not all slots fit into the second-level
+    /// cache.
     const AHEAD: bool;
 
     fn note(self) -> Self::Note;
 
-    /// Returns the slot of a pair, which is any function of the note with values below [`SLOTS`].
+    /// Returns the slot of a note, which may be any function of the note with values below [`SLOTS`].
     fn slot(note: Self::Note) -> usize;
 
     fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
@@ -48,13 +52,13 @@ pub(super) trait LanePair: Copy + 'static {
     fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Self::Ids<'a>;
 }
 
-/// Returns the slot from the high bits of a product.
+/// Returns the slot number in the high bits of `product`.
 #[inline(always)]
 fn high(product: u64) -> usize {
     (product >> (u64::BITS - SLOT_BITS)) as usize
 }
 
-/// The note is a number of 8 bytes, which takes one store.
+/// Notes are 8-byte numbers, so that storing one takes a single instruction.
 impl LanePair for IpPair {
     type Note = u64;
     const ELSEWHERE: u64 = 1;
@@ -84,7 +88,7 @@ impl LanePair for IpPair {
 
 /// All words of a pair, aligned to stay within a cache line.
 ///
-/// They are compared in registers. A copy on the stack could cross a cache line, and a load from it would wait for the
+/// The words are compared in registers. A copy on the stack could cross a cache line, and loading it would wait for the
 /// stores.
 #[derive(
     Clone,
@@ -136,12 +140,12 @@ impl LanePair for Ip6Pair {
     }
 }
 
-/// The last pair of each slot.
+/// The last pair that was ingested in each slot.
 pub(super) struct RecentPairs<P: LanePair> {
     slots: Box<[P::Note; SLOTS]>,
     /// Number of pairs until the next decision.
     left: usize,
-    /// Number of known pairs in this trial. `None` while look-ups pause.
+    /// Number of known pairs in this trial, or `None` while look-ups pause.
     known: Option<usize>,
 }
 
@@ -166,7 +170,7 @@ impl<P: LanePair> RecentPairs<P> {
         self.known.is_none()
     }
 
-    /// Counts `pairs` that are ingested without a look-up.
+    /// Counts `pairs` pairs that are ingested without a look-up.
     #[inline(always)]
     pub(super) fn pass_over(&mut self, pairs: usize) {
         self.left = self.left.saturating_sub(pairs);
@@ -175,9 +179,9 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
-    /// Copies those of `pairs` that may not have been ingested to the front of `unknown`, and remembers them.
+    /// Copies the pairs that may not have been ingested to the front of `unknown` and remembers them.
     ///
-    /// Returns their number.
+    /// Returns the number of copied pairs.
     ///
     /// # Panics
     /// Panics if `unknown` is shorter than `pairs`, or if there are more than [`BATCH`] pairs.
@@ -202,7 +206,7 @@ impl<P: LanePair> RecentPairs<P> {
     #[inline(always)]
     fn look_up(&mut self, pairs: &[P], unknown: &mut [P::Note]) -> usize {
         let (mut slots, mut count) = ([0; BATCH], 0);
-        // There is no branch on the pair, because it could not be predicted whether the pair is known.
+        // The loop has no branch on whether the pair is known, because the processor could not predict it.
         let mut look = |slot: usize, note: P::Note| {
             unknown[count] = note;
             slots[count] = slot as u16;

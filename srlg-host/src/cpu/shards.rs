@@ -1,9 +1,9 @@
 //! [`Shards`]: parts of a counter's array, each changed by one thread at a time.
 //!
 //! A touch keeps the smaller of two words. With several threads, this needs an atomic swap, which costs more than all
-//! the rest. A single thread needs only a load and a store. Therefore, a thread sorts touches into buckets, one per
-//! shard. It takes the lock of a shard when its bucket is full, once per hundred touches or so. Another thread rarely
-//! holds the lock.
+//! other work. A single thread needs only a load and a store. Each thread therefore sorts touches into buckets, one per
+//! shard. It takes the lock of a shard only when its bucket is full, about once per hundred touches. Another thread
+//! rarely holds the lock at that moment.
 //!
 //! A thread that is the [only writer](Writers) needs no buckets. It prefetches the lines of a batch while it applies
 //! the touches of the previous batch.
@@ -20,18 +20,18 @@ use super::writers::{SoleTurn, WriterId, Writers};
 /// Maximum number of shards, a power of two.
 const MOST_SHARDS: u32 = 8;
 
-/// Number of touches in a bucket. The buckets of all shards take 12 KB and leave room for lines in the first-level
+/// Number of touches in a bucket. The buckets of all shards take 12 KB, which leaves room for lines in the first-level
 /// cache.
 const TOUCHES_PER_BUCKET: usize = 128;
 
-/// Number of buckets applied without a check, after a check in which most touches changed something.
+/// Number of buckets that are applied without a check, after a check in which most touches changed something.
 const WITHOUT_LOOK: u32 = 15;
 
 /// The locks of all shards, aligned to cache lines.
 pub(super) struct Shards {
     pub(super) writers: Writers,
     locks: Vec<Lock>,
-    /// Number of bits by which a recorder's number is shifted to get its shard. Shards consist of whole lines.
+    /// Number of bits to shift a recorder's number right to get its shard. Shards consist of whole lines.
     shift: u32,
 }
 
@@ -43,7 +43,7 @@ struct Lock(Mutex<Shard>);
 struct Shard {
     /// The thread that emptied the last bucket.
     last: Option<WriterId>,
-    /// Number of further buckets to be applied without a check.
+    /// Number of further buckets to apply without a check.
     without_look: u32,
 }
 
@@ -76,12 +76,12 @@ impl<C: Counter> Buckets<C> {
         Self { counts: [0; MOST_SHARDS as usize], touches, last: None }
     }
 
-    /// Returns the inbox that owns these buckets.
+    /// Returns the id of the inbox that owns these buckets.
     pub(super) fn writer(&self) -> WriterId {
         WriterId(self.touches.as_ptr().addr())
     }
 
-    /// Returns the turn of the only writer, if this is the only one and needs a turn.
+    /// Returns the turn of the only writer, if this inbox is the only one and its touches need a turn.
     ///
     /// Touches without a value need no turn, because any number of threads can apply them at once.
     pub(super) fn sole_turn<'a>(&self, shards: &'a Shards) -> Option<SoleTurn<'a>> {
@@ -91,10 +91,11 @@ impl<C: Counter> Buckets<C> {
         shards.writers.sole_turn(self.writer())
     }
 
-    /// Touches the pairs of a batch `age` epochs ago. Only the first `count` pairs need to be touched.
+    /// Touches the recorders of the first `count` pairs of a batch, `age` epochs ago. Touching the other pairs is
+    /// harmless.
     ///
-    /// Touches that need exclusive access wait: those of the only writer until the next batch, others until their
-    /// bucket is full.
+    /// Touches that need exclusive access wait. The touches of the only writer wait until the next batch. Other touches
+    /// wait until their bucket is full.
     #[inline(always)]
     pub(super) fn touch(
         &mut self,
@@ -122,7 +123,7 @@ impl<C: Counter> Buckets<C> {
         });
     }
 
-    /// Sorts the first `count` of `touches` into buckets, and empties the full ones.
+    /// Sorts the first `count` of `touches` into buckets and empties the full ones.
     #[inline(always)]
     fn sort(&mut self, array: Array<'_, C>, shards: &Shards, touches: &C::Touches, count: usize) {
         for i in 0..count.min(BATCH) {
@@ -134,7 +135,7 @@ impl<C: Counter> Buckets<C> {
             self.counts[shard] = count + 1;
         }
         for shard in 0..MOST_SHARDS as usize {
-            // The next batch needs room.
+            // Room for one more batch must remain.
             if self.counts[shard] > TOUCHES_PER_BUCKET - BATCH {
                 self.empty(array, shards, shard);
             }
@@ -168,7 +169,7 @@ impl<C: Counter> Buckets<C> {
         let here = Some(self.writer());
         let mut state =
             shards.locks[shard].0.lock().expect("no thread panics while it holds a shard");
-        // Lines last used by another thread are in its caches. Those that do not change should stay there.
+        // Lines last used by another thread are in that thread's caches. Lines that do not change should stay there.
         let is_contended = mem::replace(&mut state.last, here) != here;
         if is_contended && state.without_look == 0 {
             let changes = C::apply_changes(array, touches);

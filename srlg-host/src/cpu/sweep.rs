@@ -1,6 +1,7 @@
-//! Passes over all recorders, at the speed of the memory.
+//! Passes over all recorders, at the speed of memory.
 //!
-//! They work on chunks, on any number of threads. Like the looks at hosts, they are also compiled for wider vectors.
+//! Passes work on chunks, on any number of threads. Like the looks at hosts, passes are also compiled for wider
+//! vectors.
 
 use multiversion::target::match_target;
 use prefetch_index::prefetch_index;
@@ -19,7 +20,7 @@ for_wider_vectors! {
         count_below(recorders, limit)
     }
 
-    /// Ages all `recorders` by `step`, and counts those whose word was below `limit` before.
+    /// Ages all `recorders` by `step`. Returns how many words were below `limit` before.
     pub(super) fn age_by<R: Recorder>(recorders: &mut [R], step: R::Word, limit: R::Word) -> u32 {
         age_all(recorders, step, limit)
     }

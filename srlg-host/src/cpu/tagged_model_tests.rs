@@ -9,7 +9,7 @@ use srlg_core::{Config, HashFamily, Scheme};
 use contacts::{Contact, HOSTS};
 use node::Node;
 
-/// An action of one of two nodes.
+/// An action on one of two nodes.
 #[derive(Clone, Debug)]
 enum Action {
     /// Ingests contacts, `late` slices late, on `threads` threads.
@@ -20,11 +20,11 @@ enum Action {
     },
     Skip(u64),
     Close,
-    /// Saves the state of the node and replaces the saved one.
+    /// Saves the state of the node, in place of the previously saved state.
     Keep,
     /// Merges the saved state of the other node, or its current state if none was saved.
     Merge,
-    /// Merges a delta of the other node. It covers one slice more than this number, modulo the window.
+    /// Merges a delta of the other node. The delta covers one slice more than this number, modulo the window.
     MergeLast(u32),
 }
 
@@ -55,12 +55,11 @@ fn steps() -> impl Strategy<Value = Vec<(bool, Action)>> {
     prop::collection::vec((any::<bool>(), step), 1..16)
 }
 
-/// Returns configurations with short and long epochs of both arrays, and sizes at which touches and echoes meet.
+/// Returns configurations with short and long epochs of both arrays, and with sizes at which touches and echoes meet.
 ///
-/// θ is at most 16, so no candidate is dismissed by a glimpse. Linear estimators have one, two or three regions.
+/// θ is at most 16, so no glimpse dismisses a candidate. Linear estimators have one, two or three regions.
 fn configs() -> impl Strategy<Value = Config> {
-    // With few cells, ages are short. With many cells, names are longer than necessary, and the model is slow if a
-    // window has many ages.
+    // With few cells, the model is fast for any window. With many cells, it is slow if a window has many ages.
     let any_window = prop_oneof![1u32..12, Just(300), Just(600), Just(5000)];
     let sizes = prop_oneof![5 => (12u32..17, any_window), 1 => (17u32..20, 1u32..12)];
     let lines_of_host = prop_oneof![4 => 1u32..8, 2 => 8u32..24, 1 => 32u32..40];
@@ -94,8 +93,8 @@ fn least_lines(lines_of_host: u32) -> u32 {
 
 /// Returns configurations in which θ is so large that glimpses of one to four lines dismiss candidates.
 ///
-/// More than 16 of θ peers fall into a glimpse, and at least three quarters of all peers into the fine region. Hosts of
-/// half of θ are candidates, and so are smaller ones if strangers hide cells.
+/// Of θ peers, more than 16 fall into a glimpse, and at least three quarters fall into the fine region. Hosts with half
+/// of θ peers are candidates. Smaller hosts are candidates if strangers hide cells.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
     (configs(), 1u32..32, 0u32..200, 26u32..40).prop_map(
         |(config, lines_of_host, more_lines, glimpsed)| {
@@ -169,9 +168,9 @@ fn merged_super_points_are_reported_and_small_candidates_are_dismissed_at_a_glim
     assert_eq!(config.validate().unwrap().glimpse_positions(), Some(32));
     let peers = |host: usize, peers: std::ops::Range<u32>| peers.map(move |peer| (host, peer));
     let [mut node, mut other] = [Node::new(config), Node::new(config)];
-    // Each node has half of host 2, and a snapshot of the other one has all of host 3. Strangers touch all but a
-    // twentieth of the cells, so two cells make a candidate. Of 60 peers, 7 are sampled, and half of these win their
-    // ties.
+    // Each node has half of the peers of host 2, and a snapshot of the other node has all peers of host 3. Strangers
+    // touch all but a twentieth of the cells, so two cells make a candidate. Of 60 peers, 7 are sampled, and half of
+    // these win their ties.
     let strangers = (HOSTS.len()..100_000).map(|stranger| (stranger, 0));
     let small = (4..8).flat_map(|host| peers(host, 0..60));
     let contacts: Vec<Contact> = peers(2, 0..250).chain(small).chain(strangers).collect();

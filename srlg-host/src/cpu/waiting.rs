@@ -1,13 +1,13 @@
 //! [`Waiting`]: touches of a finder that wait until there are many.
 //!
-//! One pair in several dozen is sampled, and its recorder is not in any cache. A swap would wait for its line, and
-//! later instructions would wait for the swap. Therefore, the line is prefetched at once, and the touch is applied
-//! later.
+//! One pair in several dozen is sampled, and its recorder is not in any cache. A swap would wait for the recorder's
+//! line, and later instructions would wait for the swap. The line is therefore prefetched at once, and the touch is
+//! applied later.
 
 use srlg_core::finder::Finder;
 use srlg_core::{ArrayView, BATCH, Batch};
 
-/// Maximum number of waiting touches. Each batch may add one per pair.
+/// Maximum number of waiting touches. Each batch may add one touch per pair.
 const ROOM: usize = 2 * BATCH;
 
 pub(super) type FinderArray<'a, F> = ArrayView<'a, <F as Finder>::Params, <F as Finder>::Recorder>;
@@ -22,7 +22,7 @@ impl<F: Finder> Waiting<F> {
         Self { count: 0, touches: Box::new([F::Touch::default(); ROOM]) }
     }
 
-    /// Touches the pairs of a batch `age` epochs ago. Touches that the finder defers are added to the waiting ones.
+    /// Touches the pairs of a batch `age` epochs ago. Touches that the finder defers join the waiting touches.
     #[inline(always)]
     pub(super) fn touch(&mut self, array: FinderArray<'_, F>, batch: &impl Batch, age: u32) {
         F::touch(array, batch, age, |touch| {

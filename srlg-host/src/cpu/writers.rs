@@ -1,8 +1,8 @@
 //! [`Writers`]: detection of whether a single inbox writes to a counter's array.
 //!
-//! Most programs ingest on one thread. Until a second one appears, that thread needs neither the buckets of
-//! [`Shards`](super::shards::Shards) nor their locks. A second inbox ends this after waiting for the current turn,
-//! which is short. Both then use shards until the next slice.
+//! Most programs ingest on one thread. Until a second thread ingests, the first one needs neither the buckets of
+//! [`Shards`](super::shards::Shards) nor their locks. When a second inbox appears, it waits for the current turn, which
+//! is short. Both inboxes then use shards until the next slice.
 
 use std::sync::atomic::{
     AtomicBool,
@@ -10,18 +10,19 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The inboxes that have written since the last close: none, one or several.
+/// The inboxes that have written since the last close: zero, one or several.
 #[derive(Default)]
 #[repr(align(128))]
 pub(super) struct Writers {
-    /// Whether there are several writers. Changes from false to true only, under the lock of `first`.
+    /// Whether there are several writers. The value changes only from false to true, under the lock of `first`.
     are_several: AtomicBool,
-    /// Whether another inbox waits for the lock of `first`. Otherwise, the only writer could take it again and again.
+    /// Whether another inbox waits for the lock of `first`. Without this flag, the only writer could retake the lock
+    /// forever.
     is_asked_for: AtomicBool,
     first: Mutex<Option<WriterId>>,
 }
 
-/// The address of the buckets of an inbox.
+/// The identifier of an inbox: the address of its buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WriterId(pub(super) usize);
 
@@ -33,7 +34,7 @@ pub(super) struct SoleTurn<'a> {
 impl Writers {
     /// Registers `writer`. Returns its turn unless there are other writers.
     pub(super) fn sole_turn(&self, writer: WriterId) -> Option<SoleTurn<'_>> {
-        // The writes of the only writer are visible to each thread that reads true.
+        // Each thread that reads true also sees the writes of the previous only writer.
         if self.are_several.load(Acquire) {
             return None;
         }

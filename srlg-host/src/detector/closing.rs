@@ -1,4 +1,4 @@
-//! A close in two steps, from the recorders of a device to a [`SliceReport`].
+//! Closing a slice in two steps, from the recorders of a device to a [`SliceReport`].
 //!
 //! ```text
 //! Closing::new     candidates -> tallies and estimate of each -> sample peers of super points
@@ -6,7 +6,7 @@
 //! Closing::finish  age: the window moves -> SliceReport
 //! ```
 //!
-//! The device counts. All decisions and floating-point operations are in srlg-core.
+//! The device counts. All decisions and all floating-point operations are in srlg-core.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,12 +25,12 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 
 /// A slice that is being closed. Its window can be queried until [`end`](Self::end) moves it.
 ///
-/// After a close, the running slice is empty and counts as one of the window. A query of k slices then covers about one
-/// slice less than the report. During a close, both cover the same window. If a `Closing` is dropped without `end`, no
-/// slice is closed.
+/// After a close, the running slice is empty and counts as a slice of the window. A query of k slices then covers about
+/// one slice less than the report. During a close, the query and the report cover the same window. If a `Closing` is
+/// dropped without a call of `end`, no slice is closed.
 ///
-/// Feeds buffer pairs until then, and ingest them into the next slice. A feed whose buffer is full waits until the
-/// `Closing` is dropped. A thread that owns both must not give the feed more pairs than its capacity.
+/// Feeds buffer pairs until the `Closing` is gone and ingest them into the next slice. A feed whose buffer is full
+/// waits until then. A thread that owns both must not give the feed more pairs than its capacity.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -66,12 +66,12 @@ pub(super) struct ExclusiveDetector<'a> {
 /// The parts of the last report that a detector keeps.
 pub(super) struct LastReport {
     pub(super) health: Health,
-    /// Hosts that are always candidates of the next report.
+    /// Hosts that are always candidates for the next report.
     pub(super) kept: KeptHosts,
 }
 
 impl LastReport {
-    /// Returns the state of a detector that has not closed a slice, with the hosts `kept` by others.
+    /// Creates the state of a detector that has not closed a slice, with the hosts `kept` by other detectors.
     pub(super) fn untouched(params: &Params, kept: KeptHosts) -> Self {
         Self { health: Health::untouched(params), kept }
     }
@@ -131,14 +131,14 @@ impl<'a> Closing<'a> {
 
     /// Returns the super points with at least `threshold` peers within the last `window` slices.
     ///
-    /// Each has its cardinality and sample peers of these slices. The largest cardinality comes first. A `threshold`
-    /// below the detector's own does not find more hosts.
+    /// Each super point has its cardinality and sample peers of these slices. The largest cardinality comes first. A
+    /// `threshold` below the detector's own threshold does not find more hosts.
     ///
-    /// Only super points of the whole window whose cardinality reaches `threshold` are queried. A host with `threshold`
-    /// peers in the shorter window also has them in the whole one. It is therefore missed only through the error of the
-    /// estimate over the whole window.
+    /// Only the super points of the whole window whose cardinality reaches `threshold` are queried. A host with
+    /// `threshold` peers in the shorter window also has them in the whole window. Such a host is therefore missed only
+    /// if its estimate over the whole window is too low.
     ///
-    /// In the paper's scheme, a GPU reads the whole SLEA once per queried host, and a CPU once per call.
+    /// In the paper's scheme, a GPU reads the whole SLEA once per queried host, and a CPU reads it once per call.
     ///
     /// # Errors
     /// Returns the errors of [`cardinality_within`](Self::cardinality_within).
@@ -169,19 +169,19 @@ impl<'a> Closing<'a> {
         Ok(points)
     }
 
-    /// Estimates the number of distinct peers of `host` in the last `window` slices, including the one that is being
-    /// closed.
+    /// Returns the estimated number of distinct peers of `host` in the last `window` slices, including the closing one.
     ///
     /// The host need not be a super point. `window` must be between 1 and the detector's own window.
     ///
     /// # Errors
-    /// Returns [`Error::QueryWindow`], [`Error::Ip6InPaper`], or an error if a GPU fails.
+    /// Returns [`Error::QueryWindow`] if `window` is out of range. Returns [`Error::Ip6InPaper`] for an IPv6 host in
+    /// the paper's scheme. Returns another error if a GPU fails.
     pub fn cardinality_within(&self, host: IpAddr, window: u32) -> Result<Estimate, Error> {
         let ExclusiveDetector { params, backend, .. } = &self.detector;
         estimate_within(params, &**backend, self.slice(), host, window)
     }
 
-    /// Returns up to 64 sampled peers of `host` in the window, most recent contact first.
+    /// Returns up to 64 sampled peers of `host` in the window. The most recent contact comes first.
     ///
     /// The host need not be a super point. The result is empty for an IPv6 host and in the paper's scheme.
     ///
@@ -197,7 +197,7 @@ impl<'a> Closing<'a> {
     /// The time between `begin_close` and this call is part of [`StageTimes::other`](crate::report::StageTimes::other).
     ///
     /// # Errors
-    /// Returns [`Error::LastSlice`], or an error if a GPU fails.
+    /// Returns [`Error::LastSlice`] if the slice is the last possible one, or an error if a GPU fails.
     pub fn end(self) -> Result<SliceReport, Error> {
         let start = self.start;
         let (mut report, detector) = self.finish()?;
@@ -206,7 +206,7 @@ impl<'a> Closing<'a> {
         Ok(report)
     }
 
-    /// Closes the slice like [`end`](Self::end), and returns the report with the detector for the next slice.
+    /// Closes the slice like [`end`](Self::end) and returns the report, together with the detector for the next slice.
     pub(super) fn finish(self) -> Result<(SliceReport, ExclusiveDetector<'a>), Error> {
         let Self { mut detector, candidates, super_points, mut stages, start } = self;
         let ExclusiveDetector { params, backend, last } = &mut detector;

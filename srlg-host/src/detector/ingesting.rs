@@ -15,17 +15,18 @@ impl SlidingDetector {
     /// Records a contact in the running slice for each of `pairs`.
     ///
     /// The pairs are [`IpPair`](crate::IpPair)s, which are faster for IPv4, or [`Ip6Pair`](crate::ingest::Ip6Pair)s of
-    /// any two addresses. A detector takes both. Any number of threads may ingest at the same time, because touches are
-    /// idempotent.
+    /// any two addresses. One detector accepts both types. Any number of threads may ingest at the same time, because
+    /// touches are idempotent.
     ///
     /// # Errors
-    /// Returns [`Error::Ip6InPaper`], or an error if a GPU fails.
+    /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
+    /// another error if a GPU fails.
     #[inline]
     pub fn ingest<P: Pair>(&self, pairs: &[P]) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Plain(P::slice(pairs)), Ages::default())
     }
 
-    /// Records a contact `slices_late` slices before the running one for each of `pairs`.
+    /// Records a contact for each of `pairs`, `slices_late` slices before the running one.
     ///
     /// The next report is the same as if the pairs had arrived in time. Pairs that are late by at least the length of
     /// the window have no effect, because no later report would count them.
@@ -38,17 +39,17 @@ impl SlidingDetector {
         self.backend.shared().scan(pairs, self.params.ages(self.slice(), slices_late))
     }
 
-    /// Returns a buffer for `len` pairs, from which the device reads fastest.
+    /// Returns a buffer for `len` pairs, in the kind of memory that the device reads fastest.
     ///
     /// Fill it and pass it to [`ingest_pinned`](Self::ingest_pinned).
     ///
     /// # Errors
-    /// Returns [`Error::PinnedMemory`].
+    /// Returns [`Error::PinnedMemory`] if the system cannot provide the memory.
     pub fn pinned_pairs<P: Pair>(&self, len: usize) -> Result<PinnedPairs<P>, Error> {
         PinnedPairs::new(len, |bytes| self.backend.shared().pin(bytes))
     }
 
-    /// Ingests all `pairs` of a buffer, like [`ingest`](Self::ingest). A GPU copies them after the call has returned.
+    /// Ingests all `pairs` of a buffer, like [`ingest`](Self::ingest). A GPU may copy them after the call has returned.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.
@@ -69,7 +70,9 @@ impl SlidingDetector {
     /// Ingests `pairs` that are already on the detector's GPU, like [`ingest`](Self::ingest).
     ///
     /// # Errors
-    /// Returns [`Error::NotOnDevice`], [`Error::OtherDevice`], [`Error::UnalignedPairs`], or an error if a GPU fails.
+    /// Returns [`Error::NotOnDevice`] if the detector runs on the CPU. Returns [`Error::OtherDevice`] if the pairs are
+    /// on another GPU, and [`Error::UnalignedPairs`] if their address is not aligned. Returns another error if a GPU
+    /// fails.
     #[cfg(any(feature = "cudarc", feature = "cust"))]
     pub fn ingest_device(&self, pairs: &impl DevicePairs) -> Result<(), Error> {
         self.backend.shared().scan(Pairs::Resident(pairs), Ages::default())
@@ -81,8 +84,8 @@ impl SlidingDetector {
     /// full, [`Feed::ingest`] blocks.
     ///
     /// A close waits while a feed ingests at most 4096 new pairs and the same number of buffered pairs. It does not
-    /// wait for the rest of a larger call. Later calls of the feed ingest its buffered pairs. The next close ingests
-    /// any that remain ([`StageTimes::hand_in`](crate::report::StageTimes)).
+    /// wait until a larger call has ended. Later calls of the feed ingest its buffered pairs. The next close ingests
+    /// any pairs that remain, see [`StageTimes::hand_in`](crate::report::StageTimes).
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -101,14 +104,14 @@ impl SlidingDetector {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::FeedMemory`].
+    /// Returns [`Error::FeedMemory`] if the system cannot provide the memory of the buffer.
     pub fn feed(&self, capacity: usize) -> Result<Feed, Error> {
         self.backend.feed(capacity)
     }
 
     /// Waits until all ingested pairs have reached the recorders.
     ///
-    /// This is useful for time measurements only. Results never require it.
+    /// A flush is useful for time measurements only. Results never require it.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.

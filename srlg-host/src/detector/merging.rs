@@ -1,4 +1,4 @@
-//! Snapshots and deltas, by which detectors merge and survive restarts.
+//! Snapshots and deltas, with which detectors merge and survive restarts.
 
 use std::array::from_fn;
 
@@ -21,16 +21,16 @@ impl SlidingDetector {
         Ok(Snapshot::new(&self.params, self.slice(), words, self.last.kept.clone()))
     }
 
-    /// Replaces the state of this detector, including the running slice, by that of `snapshot`.
+    /// Replaces the state of this detector, including the running slice, by the state in `snapshot`.
     ///
-    /// Until the next close, [`health`](Self::health) is that of a new detector.
+    /// Until the next close, [`health`](Self::health) returns the health of a new detector.
     ///
     /// # Errors
-    /// Returns [`Error::OtherSizes`], [`Error::OtherSeed`], or an error if a GPU fails.
+    /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match, or an error if a GPU fails.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let mut backend = self.backend.exclusive_until(snapshot.slice())?;
-        // After this, all recorders are empty.
+        // This makes all recorders empty.
         backend.age(Ages::FOREVER)?;
         merge_words(&mut *backend, snapshot, [0; ARRAYS])?;
         backend.set_slice(snapshot.slice());
@@ -42,9 +42,9 @@ impl SlidingDetector {
 
     /// Merges `snapshot`, the state of another detector.
     ///
-    /// The recorders then equal, bit for bit, those of a detector that ingested the pairs of both. A snapshot of an
-    /// earlier slice is aged to the running one. The super points of its last report become candidates of the next
-    /// report.
+    /// The recorders then equal, bit for bit, the recorders of a detector that ingested the pairs of both. A snapshot
+    /// of an earlier slice is aged to the running slice. The super points of the snapshot's last report become
+    /// candidates for the next report.
     ///
     /// # Errors
     /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match. Returns
@@ -57,19 +57,19 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Copies the recorders touched in the last `slices`, including the running one. This is a small part of a
+    /// Copies the recorders touched in the last `slices`, including the running slice. This is a small part of a
     /// snapshot.
     ///
-    /// With a delta of one slice per slice, another detector can follow this one, see [`Delta`]. A delta includes the
-    /// deltas that were merged in these slices. To send only this detector's own touches, take its delta before merging
-    /// others and before the close.
+    /// With one delta of one slice for every slice, another detector can follow this one, see [`Delta`]. A delta
+    /// includes the deltas that were merged in these slices. To send only this detector's own touches, take its delta
+    /// before merging other deltas and before the close.
     ///
     /// Late pairs ([`ingest_late`](Self::ingest_late)) touch earlier slices. If pairs may be n slices late, take deltas
-    /// of n + 1 slices. One more slice is needed, too, if threads and [feeds](Self::feed) ingest between this call and
-    /// the close. The next delta then contains these pairs.
+    /// of n + 1 slices. If threads and [feeds](Self::feed) ingest between this call and the close, take deltas of one
+    /// more slice. The next delta then contains the pairs that they ingested in between.
     ///
     /// # Errors
-    /// Returns [`Error::QueryWindow`], or an error if a GPU fails.
+    /// Returns [`Error::QueryWindow`] if `slices` is out of range, or an error if a GPU fails.
     pub fn delta(&mut self, slices: u32) -> Result<Delta, Error> {
         let ranges = self.params.recent_ranges(span(&self.params, self.slice(), slices)?);
         let shapes = self.params.arrays();
@@ -85,10 +85,11 @@ impl SlidingDetector {
 
     /// Merges `delta`, the recent touches of another detector.
     ///
-    /// A delta of an earlier slice is aged to the running one. Touches that have left the window have no effect.
+    /// A delta of an earlier slice is aged to the running slice. Touches that have left the window have no effect.
     ///
     /// # Errors
-    /// Returns the errors of [`merge_snapshot`](Self::merge_snapshot) and [`Error::OlderThanWindow`].
+    /// Returns the errors of [`merge_snapshot`](Self::merge_snapshot). Also returns [`Error::OlderThanWindow`] if the
+    /// whole delta has left the window.
     pub fn merge_delta(&mut self, delta: &Delta) -> Result<(), Error> {
         delta.fingerprints.check(StateKind::Delta, None, &self.params)?;
         let steps = self.steps_since(StateKind::Delta, delta.slice())?;
@@ -101,7 +102,7 @@ impl SlidingDetector {
         sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
     }
 
-    /// Returns the growth of the words of each array since `slice`, in which the state was `stored`.
+    /// Returns the growth of the words of each array since `slice`, the slice of the `stored` state.
     fn steps_since(&self, stored: StateKind, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice() {
             return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });

@@ -1,8 +1,8 @@
-//! The common part of all devices that search cells. It selects candidates from the ages of all cells and the owners of
-//! some.
+//! The part of a cell search that is common to all devices. From the ages of all cells and the owners of some, it
+//! selects the candidates.
 //!
-//! If there are more candidates than the limit, those with the most cells stay. Large super points are still found in
-//! bounded time, and the health reports the overload.
+//! If there are more candidates than the limit, the hosts with the most cells stay candidates. Large super points are
+//! therefore still found in bounded time, and the health reports the overload.
 
 use std::cmp::Reverse;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,9 +19,9 @@ use super::{FinderFill, FinderHealth, Overload};
 
 #[derive(Clone, Copy)]
 pub(crate) struct CellCounts<'a> {
-    /// All cells, by age.
+    /// Numbers of all cells, by age.
     pub(crate) histogram: AgeHistogram<'a>,
-    /// Number of cells that a candidate must hold, [`AgeHistogram::c_min`].
+    /// Number of cells that a candidate must hold, see [`AgeHistogram::c_min`].
     pub(crate) c_min: u32,
     /// Number of cells held by IPv6 hosts.
     v6: u32,
@@ -31,7 +31,7 @@ impl<'a> CellCounts<'a> {
     /// Creates the counts over `span` from `by_family`: cells of IPv4 hosts by age, followed by cells of IPv6 hosts by
     /// age.
     ///
-    /// The first half of `by_family` becomes the sums of both.
+    /// The first half of `by_family` is overwritten with the sums of both halves.
     pub(crate) fn new(params: &'a CellsParams, by_family: &'a mut [u32], span: Span) -> Self {
         let (all, v6) = by_family.split_at_mut(span.finder_ages as usize);
         all.iter_mut().zip(&*v6).for_each(|(all, v6)| *all += v6);
@@ -52,12 +52,12 @@ pub(crate) type HeldCell = (Owner, u32, u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Holder {
     owner: Owner,
-    /// Address of an IPv6 host.
+    /// Address of an IPv6 host, as words.
     limbs: Limbs,
     cells: u32,
 }
 
-/// The hosts that a search selects as candidates, and its health.
+/// The hosts that a search selects as candidates, and the health of the finder.
 pub(crate) struct Shortlist {
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
@@ -65,10 +65,11 @@ pub(crate) struct Shortlist {
     pub(crate) is_limited: bool,
 }
 
-/// Returns the hosts with at least c_min cells, or those with the most cells if there are more hosts than the limit.
+/// Selects the hosts with at least c_min cells, or those with the most cells if there are more hosts than the limit.
 ///
-/// `counts` cover all cells in the window. `v4` are the IPv4 hosts with at least c_min cells, each with its number of
-/// cells. `held` are cells of IPv6 hosts, including all that may belong to candidates. The call reorders `held`.
+/// `counts` covers all cells in the window. `v4` yields the IPv4 hosts with at least c_min cells, each with its number
+/// of cells. `held` contains cells of IPv6 hosts, including all cells that may belong to candidates. The call reorders
+/// `held`.
 pub(crate) fn candidates(
     params: &CellsParams,
     counts: CellCounts<'_>,
@@ -94,13 +95,13 @@ pub(crate) fn candidates(
     }
 }
 
-/// Removes IPv6 hosts from `owners` and sorts the rest.
+/// Removes IPv6 hosts from `owners` and sorts the remaining owners.
 pub(super) fn sort_v4(owners: &mut Vec<Owner>) {
     owners.retain(|owner| !owner.is_fingerprint());
     owners.sort_unstable();
 }
 
-/// Returns the owners that occur at least `c_min` times in the sorted `owners`, with their numbers.
+/// Returns the owners that occur at least `c_min` times in the sorted `owners`, each with its number of occurrences.
 pub(super) fn holders(owners: &[Owner], c_min: u32) -> impl Iterator<Item = (Owner, u32)> {
     let runs = owners.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
     runs.filter(move |&(_, cells)| cells >= c_min)
@@ -123,12 +124,12 @@ fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Ve
     }
 }
 
-/// Reduces `found` to the hosts with the most cells, up to the limit. Returns the number of cells required of them.
+/// Reduces `found` to the hosts with the most cells, up to the limit. Returns the resulting requirement for a host.
 fn limited(found: &mut Vec<Holder>, c_min: u32, limit: usize) -> Requirement {
     if found.len() <= limit {
         return c_min.into();
     }
-    // Ties are broken by a hash of the owner, in the same order every time and for both families.
+    // Ties are broken by a hash of the owner, which gives the same order every time and treats both families alike.
     let order = |holder: &Holder| (Reverse(holder.cells), holder.owner.order());
     found.sort_unstable_by(|a, b| order(a).cmp(&order(b)).then(a.cmp(b)));
     let border = found[limit].cells;
@@ -179,7 +180,7 @@ fn health(counts: CellCounts<'_>, asked: Requirement) -> FinderHealth {
     let misses = Misses::new(histogram, asked);
     let misses_v6 = if asked_v6 == asked { misses } else { Misses::new(histogram, asked_v6) };
     let is_raised = asked != c_min.into() && misses.even > ACCEPTED_MISS;
-    // IPv6 hosts need more cells, which matters only if there are IPv6 hosts.
+    // IPv6 hosts need more cells. This matters only if there are IPv6 hosts.
     let fewest = if v6 > 0 { least_v6(LEAST_CELLS) } else { LEAST_CELLS };
     let overload = match () {
         () if is_raised => Some(Overload::Raised),
@@ -207,7 +208,7 @@ mod tests {
     use super::*;
     use srlg_core::Config;
 
-    /// Returns holders with the given numbers of cells and different owners.
+    /// Returns holders with the given numbers of cells, each with another owner.
     fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();

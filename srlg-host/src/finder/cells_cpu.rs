@@ -12,7 +12,7 @@ use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::share::share_chunks;
 use crate::vectors::for_wider_vectors;
 
-/// Number of cells that justifies a thread. Its start takes a quarter of the time of both passes over these cells.
+/// Minimum number of cells per thread. Starting a thread takes a quarter of the time of both passes over these cells.
 const CELLS_PER_THREAD: usize = 1 << 16;
 
 /// A search, with the counts and lists of each part of the cells.
@@ -24,8 +24,8 @@ pub(crate) struct CellSearch {
 
 /// The counts of the first pass.
 struct Counts {
-    /// Numbers of cells of IPv4 hosts by age, followed by those of IPv6 hosts. The last number of each family counts
-    /// the cells outside the window.
+    /// Numbers of cells of IPv4 hosts by age, followed by the numbers of cells of IPv6 hosts by age. The last number of
+    /// each family counts the cells outside the window.
     ages: Vec<u32>,
     /// Numbers of cells in the window, by the counter of their owners.
     counters: Vec<u8>,
@@ -36,15 +36,15 @@ struct Counts {
 struct Lists {
     /// Owners of cells that may belong to candidates.
     owners: Vec<Owner>,
-    /// The cells among these that IPv6 hosts hold.
+    /// The cells of these owners that IPv6 hosts hold.
     held: Vec<HeldCell>,
 }
 
 for_wider_vectors! {
     /// Counts `cells`, the first of which has the number `first`, by age and by the counter of their owners.
     ///
-    /// The first half of `ages` is for IPv4 hosts and the second for IPv6 hosts. The last entry of each half counts
-    /// cells outside the window. `counters` count only cells in the window.
+    /// The first half of `ages` counts cells of IPv4 hosts, and the second half counts cells of IPv6 hosts. The last
+    /// entry of each half counts cells outside the window. `counters` counts only cells in the window.
     fn count(params: &CellsParams, first: u32, cells: &[u64], ages: &mut [u32], counters: &mut [u8]) {
         let of_one = ages.len() as u32 / 2;
         for (first, cells) in (first..).step_by(BATCH).zip(cells.as_chunks::<BATCH>().0) {
@@ -84,7 +84,7 @@ for_wider_vectors! {
         }
     }
 
-    /// Lists the cells held by IPv6 hosts, under the conditions of [`list`].
+    /// Lists the cells held by IPv6 hosts, under the same conditions as [`list`].
     fn list_held(
         params: &CellsParams,
         first: u32,
@@ -122,7 +122,7 @@ impl Counts {
         Self { ages: Vec::new(), counters: vec![0; params.recorders()] }
     }
 
-    /// Replaces the counts by those of `cells` over `span`. The first cell has the number `first`.
+    /// Replaces the counts by the counts of `cells` over `span`. The first cell has the number `first`.
     fn count(&mut self, params: &CellsParams, first: u32, cells: &[u64], span: Span) {
         self.counters.fill(0);
         self.ages.clear();
@@ -160,7 +160,7 @@ impl CpuSearch<u64> for CellSearch {
         let (all, others) = counts.split_first_mut().expect("cells have a part");
         others.iter().for_each(|others| all.add(others));
         let Counts { ages, counters } = all;
-        // Cells outside the window are left out.
+        // Cells outside the window are omitted.
         let of_window = span.finder_ages as usize;
         ages.swap_remove(2 * of_window + 1);
         ages.remove(of_window);

@@ -1,8 +1,8 @@
-//! The common part of all devices that search an RSRA. It finds the weight at which the numbers of hot columns are
-//! within the limits.
+//! The part of an RSRA search that is common to all devices. It finds the weight at which the numbers of hot columns
+//! are within the limits.
 //!
-//! Under overload, the weight is raised. Large super points are still found in bounded time, and the health reports the
-//! overload.
+//! Under overload, the weight is raised. Large super points are therefore still found in bounded time, and the health
+//! reports the overload.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,7 +13,7 @@ use srlg_kernels::survey::WEIGHTS;
 use super::{FinderFill, FinderHealth, Overload};
 use crate::error::Error;
 
-/// For each row, the numbers of rough estimators of weight 0 to 8. Rough estimators that are not hot are not counted.
+/// Numbers of rough estimators of weight 0 to 8, for each row. Rough estimators that are not hot are not counted.
 pub(crate) struct HotCounts(pub(crate) Vec<[u32; WEIGHTS]>);
 
 impl HotCounts {
@@ -22,7 +22,7 @@ impl HotCounts {
         self.0[row][weight as usize..].iter().sum()
     }
 
-    /// Returns whether all rows are within the limit of hot columns, and the first two can be searched.
+    /// Returns whether all rows are within the limit of hot columns and the first two rows can be searched.
     fn is_searchable(&self, rsra: &RsraParams, weight: u32) -> bool {
         let is_few = |row| self.columns(row, weight) <= rsra.hot_limit();
         (0..self.0.len()).all(is_few)
@@ -35,9 +35,9 @@ impl HotCounts {
     }
 }
 
-/// Calls `regain` with increasing weights that are within the limits, until it returns a result.
+/// Calls `regain` with increasing weights that are within the limits until it returns a result.
 ///
-/// Returns that result and the health of the search. `regain` returns `None` if there are too many candidates.
+/// Returns this result and the health of the search. `regain` returns `None` if there are too many candidates.
 pub(crate) fn search<T: Default>(
     params: &Params,
     counts: &HotCounts,
@@ -91,7 +91,7 @@ fn health(
         fill: FinderFill::Rsra { hot_weight, hot_shares: counts.shares(rsra) },
         miss_probability,
         miss_probability_v6: None,
-        // An estimator can be hot through touches of any age.
+        // Touches of any age can make an estimator hot, so a burst is missed as often as contacts spread evenly.
         burst_miss_probability: miss_probability,
         burst_miss_probability_v6: None,
         found_from,

@@ -1,8 +1,8 @@
 //! [`RsraSearch`]: a search of an RSRA for candidate hosts on the CPU.
 //!
-//! Every hot column of row 0 is paired with the hot columns of row 1 whose masks share enough recorders with its own.
-//! Row 1 is grouped by mask, so one comparison skips a whole group. Row 2 then rules out most pairs before the inverse
-//! table is read. All this is implemented by [`srlg_core::finder::regain`] and [`Overlap`].
+//! Every hot column of row 0 is paired with the hot columns of row 1 whose masks share enough recorders with its own
+//! mask. Row 1 is grouped by mask, so one comparison skips a whole group. Row 2 then rules out most pairs before the
+//! inverse table is read. [`srlg_core::finder::regain`] and [`Overlap`] implement these steps.
 
 use std::net::IpAddr;
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ const MASKS_PER_CHUNK: usize = 1 << 15;
 /// The masks of the last search, and the table that recovers hosts.
 pub(crate) struct RsraSearch {
     params: Params,
-    /// Masks of all rough estimators, `rows x 2^q` of them.
+    /// Masks of all `rows x 2^q` rough estimators.
     masks: Vec<u8>,
     /// The arrays of a [`HighTable`].
     table: [Vec<u32>; 3],
@@ -38,7 +38,7 @@ struct Group {
     columns: Vec<u32>,
 }
 
-/// A column of row 1 that may make a pair with one of row 0.
+/// A column of row 1 that may form a pair with a column of row 0.
 struct Partner {
     column: u32,
     /// The sets of recorders that are in both masks.
@@ -55,8 +55,8 @@ for_wider_vectors! {
     fn weights(masks: &[u8], hot_weight: u32) -> [u32; WEIGHTS] {
         let mut weights = [0; WEIGHTS];
         for (weight, total) in (0..).zip(&mut weights).skip(hot_weight as usize) {
-            // Counters as narrow as the masks fill whole vectors, and 255 masks cannot overflow them. They wrap,
-            // because the compiler does not vectorise sums that are checked for overflow.
+            // Counters as narrow as the masks fill whole vectors, and 255 masks cannot overflow them. The additions
+            // wrap, because the compiler does not vectorise sums that are checked for overflow.
             for masks in masks.chunks(255) {
                 let mut count = 0u8;
                 for mask in masks {
@@ -68,7 +68,7 @@ for_wider_vectors! {
         weights
     }
 
-    /// Writes the columns of `partners` that may share a host with `base` to `admitted`, and returns their number.
+    /// Writes the columns of `partners` that may share a host with `base` to `admitted` and returns their number.
     fn admit(
         params: &RsraParams,
         table: HighTable<'_>,
@@ -77,7 +77,7 @@ for_wider_vectors! {
         partners: &[Partner],
         admitted: &mut [u32],
     ) -> usize {
-        // There are no branches, because they could not be predicted.
+        // The loop has no branches, because the processor could not predict them.
         let mut count = 0;
         for &Partner { column, sets } in partners {
             admitted[count] = column;
@@ -148,7 +148,7 @@ impl RsraSearch {
 
     /// Returns the distinct hosts whose union estimators have at least `weight`, in ascending order.
     ///
-    /// Returns `None` if there are more than `limit`. Uses up to `threads` threads.
+    /// The result is `None` if there are more hosts than `limit`. The search uses up to `threads` threads.
     fn hosts(&self, weight: u32, limit: u32, threads: usize) -> Option<Vec<Address>> {
         let params = self.rsra();
         let mut of_row_2 = vec![0; overlap_len(params)];
@@ -166,14 +166,14 @@ impl RsraSearch {
         if hosts.len() > limit as usize {
             return None;
         }
-        // Columns 0 and 1 determine the low and the high bits, so no host is found twice.
+        // Columns 0 and 1 determine the low and the high bits of a host, so no host is found twice.
         hosts.sort_unstable();
         Some(hosts)
     }
 
     /// Returns the hosts whose column in row 0 is in `bases` and whose column in row 1 is in `others`.
     ///
-    /// Stops early if `enough` returns true for the number of hosts found so far.
+    /// The search stops early if `enough` returns true for the number of hosts found so far.
     fn hosts_of(
         &self,
         weight: u32,

@@ -24,15 +24,16 @@ use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates};
 
 pub(super) struct GpuCellSearch<G: Gpu> {
     pub(super) params: CellsParams,
-    /// Numbers of cells of IPv4 hosts by age, followed by those of IPv6 hosts and the sums of the counter's rows.
+    /// Numbers of cells of IPv4 hosts by age, followed by the numbers for IPv6 hosts and by the sums of the counter's
+    /// rows.
     ages: G::Memory,
     keys: G::Memory,
     counts: G::Memory,
-    /// The list of IPv4 hosts and of kept ones: identity, number of cells, and id of each host.
+    /// The list of IPv4 hosts and of kept hosts: identity, number of cells, and id of each host.
     entries: G::Memory,
     holds: G::Memory,
     hosts: G::Memory,
-    /// The list of cells held by IPv6 hosts: their numbers and words.
+    /// The list of cells held by IPv6 hosts: the numbers and words of these cells.
     places: G::Memory,
     words: G::Memory,
     /// Hosts that are always candidates.
@@ -60,7 +61,7 @@ impl<G: Gpu> GpuCellSearch<G> {
             kept: gpu.allocate(LIST_ROOM * size_of::<KeptHost>())?,
             kept_copy: gpu.pin(LIST_ROOM * size_of::<KeptHost>())?,
         };
-        // More entries of the list may be copied than were written.
+        // The host may copy more entries of the list than the device wrote.
         ctx.clear(search.entries.all())?;
         ctx.clear(search.holds.all())?;
         Ok(search)
@@ -95,9 +96,9 @@ impl<G: Gpu> GpuCellSearch<G> {
         })
     }
 
-    /// Starts listing the IPv4 hosts with at least `c_min` cells, and those of `kept` that are not among them.
+    /// Starts listing the IPv4 hosts with at least `c_min` cells, followed by the remaining hosts of `kept`.
     ///
-    /// `count`, which is 0, becomes their number.
+    /// `count` must be 0 and becomes the number of listed hosts.
     pub(super) fn list(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -148,9 +149,9 @@ impl<G: Gpu> GpuCellSearch<G> {
         Ok(part)
     }
 
-    /// Starts listing the cells over `span` of IPv6 hosts that may be candidates, where IPv4 hosts need `c_min` cells.
+    /// Starts listing the cells over `span` of IPv6 hosts that may be candidates if IPv4 candidates need `c_min` cells.
     ///
-    /// `count`, which is 0, becomes the number of cells.
+    /// `count` must be 0 and becomes the number of listed cells.
     pub(super) fn list_held(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -175,7 +176,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         self.hosts.all()
     }
 
-    /// Returns the location of a range of list entries and of the numbers of cells.
+    /// Returns the locations of a range of list entries and of their numbers of cells.
     pub(super) fn entries(&self, range: Range<usize>) -> [Part<'_, G::Memory>; 2] {
         [
             self.entries.part(range.start * size_of::<u64>()..range.end * size_of::<u64>()),
@@ -205,14 +206,14 @@ pub(super) fn count_bytes(params: &Params) -> usize {
 }
 
 pub(super) struct HostList {
-    /// The hosts by their number in the list.
+    /// The listed hosts, in the order of the list.
     pub(super) hosts: Vec<IpAddr>,
-    /// The IPv4 hosts with enough cells, and their numbers of cells.
+    /// The IPv4 hosts with enough cells, each with its number of cells.
     holders: Vec<(Owner, u32)>,
 }
 
 impl HostList {
-    /// Reads the hosts of `entries`, whose numbers of cells are in `holds`. Kept hosts are looked up in `kept`.
+    /// Creates the list from `entries`, with the numbers of cells in `holds`. Kept hosts are looked up in `kept`.
     pub(super) fn new(
         params: &CellsParams,
         entries: &[u64],

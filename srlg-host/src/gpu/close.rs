@@ -2,12 +2,13 @@
 //!
 //! [`TaggedClose`] implements it for the default scheme.
 //!
-//! The default scheme usually takes two trips. The first copies the numbers of cells by age, from which the host
-//! computes c_min. The second copies the candidates and the records of those that may be super points. The host does
-//! not know their numbers in advance, so it copies slightly more than in the last close.
+//! In the default scheme, a close usually needs two trips, which are copies that the host waits for. The first trip
+//! copies the numbers of cells by age, from which the host computes c_min. The second trip copies the candidates, and
+//! the records of those that may be super points. The host does not know their numbers in advance, so it copies
+//! slightly more than the last close had.
 //!
-//! Further trips are needed for entries beyond that, for hosts for which the device had no room, and for all regions of
-//! giants. IPv6 hosts also need one, because the host first recovers their addresses.
+//! Further trips are needed in four cases: there are more entries than were copied, the device had no room for some
+//! hosts, a host has so many peers that all its regions are needed, or the host must first recover IPv6 addresses.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -24,9 +25,9 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::cells::{CellCounts, Shortlist, health_of_all};
 
-/// The memory with which a device closes slices.
+/// The memory and the work of a device that closes slices.
 pub(super) trait Close<G: Gpu>: Send + Sync {
-    /// Does the same as [`Backend::candidates`](crate::backend::Backend::candidates).
+    /// Finds the candidates, like [`Backend::candidates`](crate::backend::Backend::candidates).
     fn candidates(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -35,7 +36,7 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
         kept: &[IpAddr],
     ) -> Result<Candidates, Error>;
 
-    /// Does the same as [`Backend::tally`](crate::backend::Backend::tally).
+    /// Tallies the candidates, like [`Backend::tally`](crate::backend::Backend::tally).
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -45,8 +46,8 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Number of additional listed hosts and records that are copied. The total is that of the last close, plus a sixteenth
-/// and this number.
+/// Number of additional listed hosts and records to copy: the total is the number in the last close, plus a sixteenth,
+/// plus this number.
 const MORE: usize = if cfg!(test) { 2 } else { 32 };
 
 pub(super) struct TaggedClose<G: Gpu> {
@@ -57,14 +58,14 @@ pub(super) struct TaggedClose<G: Gpu> {
     pending: Option<PendingRecords>,
 }
 
-/// Records in the first copy.
+/// The records in the first copy.
 struct PendingRecords {
     turn: Turn,
-    /// The listed hosts by number.
+    /// The listed hosts, in the order of the list.
     hosts: Vec<IpAddr>,
 }
 
-/// Returns the number of entries to copy if the last close had `last`.
+/// Returns the number of entries to copy, at most `most`, if the last close had `last` entries.
 fn expected(last: usize, most: usize) -> usize {
     (last + last / 16 + MORE).min(most)
 }
@@ -85,7 +86,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
         let is_known = kept.len() <= LIST_ROOM;
         let known = if is_known { kept } else { &[] };
         let turn = self.start(ctx, span, counts, known)?;
-        // The device examines candidates at the same time.
+        // The device examines candidates while the host computes the health.
         let health = health_of_all(counts);
         let (totals, listed) = self.listed(ctx, turn, span, known)?;
         self.last = totals;
@@ -96,7 +97,7 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
             self.pending = Some(PendingRecords { turn, hosts: listed.hosts });
             return Ok(Candidates { span, count, hosts: Vec::new(), health, row_weights });
         }
-        // The host recovers IPv6 addresses, and selects hosts if there are more than the limit.
+        // The host recovers IPv6 addresses and selects hosts if there are more than the limit.
         let mut held = self.search.held(ctx, &self.looks.copies[1], totals.held)?;
         let Shortlist { hosts, health, is_limited } = listed.candidates(&params, counts, &mut held);
         let mut hosts = united(hosts, kept);
@@ -136,14 +137,14 @@ impl<G: Gpu> Close<G> for TaggedClose<G> {
 }
 
 impl<G: Gpu> TaggedClose<G> {
-    /// Allocates the memory of closes, and starts writing its constant parts through the pinned memory `by`.
+    /// Allocates the memory for closes and starts writing its constant parts through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (search, looks) = (GpuCellSearch::new(ctx)?, LookMemory::new(ctx, by)?);
         Ok(Self { search, looks, last: Totals::default(), pending: None })
     }
 
-    /// Starts listing and examining candidates, and copying the expected numbers of both. Returns the turn of the
-    /// records.
+    /// Starts listing and examining candidates. Also starts copying the expected numbers of both. Returns the turn of
+    /// the records.
     fn start(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -168,7 +169,7 @@ impl<G: Gpu> TaggedClose<G> {
         Ok(turn)
     }
 
-    /// Waits for the started work, and returns the totals and the listed hosts.
+    /// Waits for the started work and returns the totals and the listed hosts.
     fn listed(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -196,7 +197,7 @@ impl<G: Gpu> TaggedClose<G> {
     }
 }
 
-/// Calls `visit` for `giants`, with the tallies of all their regions.
+/// Calls `visit` for `giants` (hosts with very many peers) with the tallies of all their regions.
 fn all_regions<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     questions: &mut Questions<G>,

@@ -1,4 +1,4 @@
-//! [`GpuCtx`]: a device, a queue of its work, and the arrays of a detector on it.
+//! [`GpuCtx`]: a device, a queue for its work, and the arrays of a detector on it.
 
 use srlg_core::{ARRAYS, Params};
 use srlg_kernels::Kernel;
@@ -7,14 +7,14 @@ use zerocopy::{FromBytes, Immutable};
 use super::device::{Gpu, HostMemory, Memory, On, Part, values};
 use crate::error::Error;
 
-/// Number of blocks that fill a processor.
+/// Number of blocks that fill one multiprocessor.
 const BLOCKS_PER_PROCESSOR: usize = 8;
 
-/// The recorders of both arrays. Each array has whole 32-bit words, because kernels swap such words.
+/// The recorders of both arrays. Each array consists of whole 32-bit words, because kernels swap such words.
 pub(super) struct Arrays<G: Gpu>([G::Memory; ARRAYS]);
 
 impl<G: Gpu> Arrays<G> {
-    /// Allocates recorders, which are set to untouched in `queue`.
+    /// Allocates recorders. The command that makes them untouched is added to `queue`.
     pub(super) fn new(gpu: &G, queue: &G::Queue, params: &Params) -> Result<Self, Error> {
         let [finder, counter] = params.arrays().map(|shape| -> Result<_, Error> {
             let memory = gpu.allocate(shape.bytes().next_multiple_of(size_of::<u32>()))?;
@@ -57,7 +57,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         self.arrays.0[array].all()
     }
 
-    /// Starts `kernel` with the blocks that its work needs, up to the number that can run at the same time.
+    /// Starts `kernel` with as many blocks as its work needs, up to the number that can run at the same time.
     pub(super) fn start(self, kernel: impl Kernel<Place = On<G>> + 'static) -> Result<(), Error> {
         let at_once = self.gpu.processors() as usize * BLOCKS_PER_PROCESSOR;
         let blocks = kernel.blocks().clamp(1, at_once);
@@ -93,7 +93,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         Ok(())
     }
 
-    /// Copies `from` through the pinned memory `by`, and passes it to `take` in pieces.
+    /// Copies `from` through the pinned memory `by` and passes it to `take` in pieces.
     pub(super) fn fetch(
         self,
         from: Part<'_, G::Memory>,
@@ -107,7 +107,7 @@ impl<'a, G: Gpu> GpuCtx<'a, G> {
         Ok(())
     }
 
-    /// Copies `from` through the pinned memory `by`, and appends its values to `all`.
+    /// Copies `from` through the pinned memory `by` and appends its values to `all`.
     pub(super) fn fetch_into<T: FromBytes + Immutable + Copy>(
         self,
         from: Part<'_, G::Memory>,

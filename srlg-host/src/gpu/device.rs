@@ -1,7 +1,7 @@
-//! [`Gpu`]: the interface of a GPU to the backend, with memory, queues of work, marks and the kernels of srlg-kernels.
+//! [`Gpu`]: the interface between a GPU and the backend, with memory, queues, marks and the kernels of srlg-kernels.
 //!
-//! Work in one queue runs in order. Work in different queues runs at any time. Only [`finish`](Gpu::finish) and access
-//! to pinned memory wait. Errors other than those of `allocate` and `pin` may come from earlier work, and leave the
+//! Work in one queue runs in order. Work in different queues runs in any order. Only [`finish`](Gpu::finish) and access
+//! to pinned memory wait. Errors of functions other than `allocate` and `pin` may come from earlier work, and leave the
 //! memory in an unknown state.
 
 use std::marker::PhantomData;
@@ -14,18 +14,18 @@ use zerocopy::{FromBytes, Immutable};
 use super::cuda::pairs::DevicePairs;
 use crate::error::Error;
 
-/// Returns `bytes` written by a device as values of `T`.
+/// Returns `bytes`, which a device wrote, as values of `T`.
 pub(crate) fn values<T: FromBytes + Immutable>(bytes: &[u8]) -> &[T] {
     <[T]>::ref_from_bytes(bytes).expect("results are whole values in aligned memory")
 }
 
 /// A device with its own memory.
 pub(crate) trait Gpu: Send + Sync + Sized + 'static {
-    /// Memory of the device. Dropping it waits for work that uses it.
+    /// Memory of the device. Dropping it waits for the work that uses it.
     type Memory: Memory;
-    /// Memory of the host that the device copies to and from.
+    /// Host memory that the device copies to and from.
     type HostMemory: HostMemory;
-    /// Work that runs in order.
+    /// A sequence of work that runs in order.
     type Queue: Send + Sync;
     /// A point in a queue.
     type Mark: Send + Sync;
@@ -33,7 +33,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Returns the number of thread groups that run at the same time, which determines the sizes of launches.
     fn processors(&self) -> u32;
 
-    /// Allocates memory of `bytes` bytes, with any content.
+    /// Allocates memory of `bytes` bytes, with arbitrary contents.
     fn allocate(&self, bytes: usize) -> Result<Self::Memory, Error>;
 
     /// Allocates pinned memory of `bytes` bytes, set to zero.
@@ -42,7 +42,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Creates an empty queue.
     fn queue(&self) -> Result<Self::Queue, Error>;
 
-    /// Creates a mark that has been reached.
+    /// Creates a mark that has already been reached.
     fn mark(&self) -> Result<Self::Mark, Error>;
 
     fn fill(
@@ -52,7 +52,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         byte: u8,
     ) -> Result<(), Error>;
 
-    /// Copies bytes of `from`, starting at number `start`, to all of `to`.
+    /// Copies all of `to` from `from`, beginning at byte `start` of `from`.
     fn upload(
         &self,
         queue: &Self::Queue,
@@ -61,7 +61,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         to: Part<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
-    /// Copies `from` to the bytes of `to`, starting at number `start`.
+    /// Copies all of `from` to `to`, beginning at byte `start` of `to`.
     fn download(
         &self,
         queue: &Self::Queue,
@@ -73,7 +73,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
     /// Starts `blocks` of `kernel`.
     ///
     /// # Panics
-    /// Panics if [`Kernel::check`] does.
+    /// Panics if [`Kernel::check`] panics.
     fn launch<K: Kernel<Place = On<Self>> + 'static>(
         &self,
         queue: &Self::Queue,
@@ -89,22 +89,22 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         scan: Scan<'_, Self::Memory>,
     ) -> Result<(), Error>;
 
-    /// Moves `mark` behind all work that is in `queue`.
+    /// Moves `mark` to the end of the work that is now in `queue`.
     fn record(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
 
     /// Makes later work in `queue` wait for `mark`.
     fn wait(&self, queue: &Self::Queue, mark: &Self::Mark) -> Result<(), Error>;
 
-    /// Waits for `mark`.
+    /// Waits until `mark` is reached.
     fn finish(&self, mark: &Self::Mark) -> Result<(), Error>;
 }
 
-/// A function that starts a scan of pairs in memory of a device.
+/// A function that starts a scan of pairs in the memory of a device.
 pub(crate) type Scan<'a, M> = &'a mut dyn FnMut(Part<'_, M>) -> Result<(), Error>;
 
 /// Memory of a device.
 pub(crate) trait Memory: Send + Sync + Sized {
-    /// Address of a value for kernels.
+    /// Address of a value, as passed to kernels.
     type Address: Copy + Send + Sync + 'static;
 
     fn bytes(&self) -> usize;
@@ -128,17 +128,17 @@ pub(crate) trait Memory: Send + Sync + Sized {
     }
 }
 
-/// Memory of the host. Access waits for copies to and from it.
+/// Host memory. Access waits for copies to and from it.
 pub(crate) trait HostMemory: Send + Sync + 'static {
     fn bytes(&self) -> usize;
 
     fn read<T>(&self, look: impl FnOnce(&[u8]) -> T) -> Result<T, Error>;
 
-    /// Returns the bytes for changes.
+    /// Returns the bytes for writing.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
-/// A range of bytes in memory of a device.
+/// A range of bytes in the memory of a device.
 #[derive(Debug)]
 pub(crate) struct Part<'a, M> {
     /// The memory that contains the range.
@@ -158,7 +158,8 @@ impl<M> Clone for Part<'_, M> {
 impl<M> Copy for Part<'_, M> {}
 
 impl<M> Part<'_, M> {
-    /// Returns pieces of up to `bytes` bytes, in order. An empty part, whose memory may have no address, has no pieces.
+    /// Returns pieces of up to `bytes` bytes, in order. An empty part has no pieces, because its memory may have no
+    /// address.
     pub(crate) fn pieces(self, bytes: usize) -> impl Iterator<Item = Self> {
         (0..self.bytes).step_by(bytes).map(move |at| {
             let bytes = bytes.min(self.bytes - at);
@@ -171,7 +172,7 @@ impl<M: Memory> Part<'_, M> {
     /// Returns the part as values of `T`.
     ///
     /// # Panics
-    /// Panics if the part does not consist of whole values, starts within one, or has 2^32 values or more.
+    /// Panics if the part is not a whole number of values, is misaligned, or has 2^32 values or more.
     pub(crate) fn buffer<T>(self) -> Buffer<M::Address, T> {
         let whole = self.bytes.is_multiple_of(size_of::<T>());
         assert!(
@@ -184,7 +185,7 @@ impl<M: Memory> Part<'_, M> {
     }
 }
 
-/// Values of `T` in memory of a device, as passed to a kernel.
+/// Values of `T` in the memory of a device, as passed to a kernel.
 #[repr(C)]
 pub(crate) struct Buffer<A, T> {
     /// Address of the first value.

@@ -1,11 +1,11 @@
 //! [`HostLook`]: the steps from a list of hosts to the records of possible super points.
 //!
-//! All steps run on the device, without a trip to the host in between.
+//! All steps run on the device, without a copy to the host in between.
 //!
-//! The steps are: glimpse, tally of the fine region, selection of hosts that may reach the threshold, and records. The
-//! device examines a limited number of fine regions at the same time. Their hosts are a *part* of those that the
-//! glimpses leave. Records are copied in turns to two buffers. While the host reads one turn, the device writes the
-//! next.
+//! The steps are the glimpse, the tally of the fine region, the selection of hosts that may reach the threshold, and
+//! the records. The device examines a limited number of fine regions at the same time. The hosts of these regions form
+//! a *part* of the hosts that no glimpse dismissed. Records are copied in turns to two buffers. While the host reads
+//! one turn, the device writes the next turn.
 
 use std::net::IpAddr;
 use std::slice::from_ref;
@@ -40,20 +40,20 @@ pub(super) struct LookMemory<G: Gpu> {
     totals: G::Memory,
     /// Bins of glimpses.
     glimpses: G::Memory,
-    /// Numbers of hosts that the glimpses leave.
+    /// Numbers of the hosts that no glimpse dismissed.
     left: G::Memory,
-    /// Bins of a part, by age and in groups.
+    /// Bins of the hosts in a part, by age and in groups.
     bins: G::Memory,
     groups: G::Memory,
-    /// Numbers within a part.
+    /// Numbers, within a part, of the hosts that may reach the threshold.
     reached: G::Memory,
     records: G::Memory,
-    /// Buffers that receive results in turn: counts, records and listed hosts.
+    /// Buffers that alternately receive results: counts, records and listed hosts.
     pub(super) copies: [G::HostMemory; 2],
 }
 
 impl<G: Gpu> LookMemory<G> {
-    /// Allocates the memory of looks, and starts writing its constant parts through the pinned memory `by`.
+    /// Allocates the memory for looks and starts writing its constant parts through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *TaggedCounter::params(ctx.params.counter()));
         let longest = Span::whole(params.echo_delay(), 1);
@@ -74,7 +74,7 @@ impl<G: Gpu> LookMemory<G> {
             records: gpu.allocate(record_bytes(longest, PART))?,
             copies: [copy()?, copy()?],
         };
-        // More records may be copied than were written.
+        // The host may copy more records than the device wrote.
         ctx.clear(memory.records.all())?;
         let numbers: Vec<u32> = (0..LIST_ROOM as u32).collect();
         ctx.send(by, numbers.as_bytes(), memory.numbers.all())?;
@@ -105,16 +105,16 @@ pub(super) struct HostLook<'a, G: Gpu> {
     pub(super) span: Span,
 }
 
-/// A host that needs all of its regions.
+/// A giant: a host with so many peers that all of its regions are needed.
 ///
-/// Its tally of 10 kB is not kept, because all hosts of a list may be giants.
+/// Its tally of 10 kB is not stored, because all hosts of a list may be giants.
 pub(super) struct Giant {
     pub(super) host: IpAddr,
     pub(super) words: Vec<u64>,
 }
 
 impl<G: Gpu> HostLook<'_, G> {
-    /// Starts the look from the beginning, and starts copying the records of `turn` to the first buffer.
+    /// Starts the look from the beginning and starts copying the records of `turn` to the first buffer.
     pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
         if let Some(positions) = self.ctx.params.glimpse_positions() {
             self.glimpse(positions)?;
@@ -130,10 +130,9 @@ impl<G: Gpu> HostLook<'_, G> {
         self.ctx.download(self.memory.totals(), copy, 0)
     }
 
-    /// Calls `visit` for those of `hosts` that may be super points, except giants, which it returns. `hosts` are those
-    /// of the list.
+    /// Calls `visit` for the hosts that may be super points, except giants. Returns the giants.
     ///
-    /// The records of `turn` are being copied to the first buffer.
+    /// `hosts` are the hosts of the list. The records of `turn` are being copied to the first buffer.
     pub(super) fn finish(
         &self,
         hosts: &[IpAddr],
@@ -203,8 +202,8 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts examining the fine regions of a part, which begins with number `skip` of the hosts that the glimpses
-    /// left.
+    /// Starts examining the fine regions of a part. Its first host has number `skip` among the hosts that no glimpse
+    /// dismissed.
     fn part(&self, skip: usize) -> Result<(), Error> {
         let Self { ctx, memory, span, .. } = *self;
         let (left, bins) = (self.left(skip), self.bins());
@@ -232,7 +231,7 @@ impl<G: Gpu> HostLook<'_, G> {
         })
     }
 
-    /// Starts writing the records of `turn`, whose part was examined last. Returns their location.
+    /// Starts writing the records of `turn`, whose part was the last one examined. Returns the location of the records.
     fn record(&self, turn: Turn) -> Result<Part<'_, G::Memory>, Error> {
         let Self { ctx, memory, span, .. } = *self;
         let left = self.left(turn.skip);
@@ -256,7 +255,8 @@ impl<G: Gpu> HostLook<'_, G> {
         Ok(memory.records.part(0..record_bytes(span, turn.records)))
     }
 
-    /// Returns the list of the hosts that the glimpses left, from number `skip`. Without glimpses, these are all hosts.
+    /// Returns the list of the hosts that no glimpse dismissed, from number `skip`. Without glimpses, it contains all
+    /// hosts.
     fn left(&self, skip: usize) -> List<'_, G::Memory> {
         let list = List { skip: skip as u32, ..self.list };
         match self.ctx.params.glimpse_positions() {
@@ -279,7 +279,7 @@ impl<G: Gpu> HostLook<'_, G> {
         self.memory.bins.part(0..self.room() * bin_bytes(Grouping::of_ages(self.span)))
     }
 
-    /// Returns the location of the numbers of hosts in a part that may reach the threshold.
+    /// Returns the location of the numbers of those hosts in a part that may reach the threshold.
     fn reached(&self) -> Part<'_, G::Memory> {
         self.memory.reached.part(0..self.room() * size_of::<u32>())
     }

@@ -1,15 +1,16 @@
 //! Pairs that are already in the memory of a GPU, through the crates `cudarc` and `cust`.
 //!
-//! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) takes `DevicePairs`. These are device
-//! memory of cudarc with `[u32; 2]` or `[u32; 8]`, or of cust with [`IpPair`](crate::IpPair) or
-//! [`Ip6Pair`](crate::ingest::Ip6Pair). The words of the inside host come first.
+//! [`SlidingDetector::ingest_device`](crate::SlidingDetector::ingest_device) accepts any type that implements
+//! `DevicePairs`: device memory of cudarc with `[u32; 2]` or `[u32; 8]`, or device memory of cust with
+//! [`IpPair`](crate::IpPair) or [`Ip6Pair`](crate::ingest::Ip6Pair). In each pair, the words of the inside host come
+//! first.
 //!
-//! Pairs in ordinary memory are ingested by [`SlidingDetector::ingest`](crate::SlidingDetector::ingest), also on a GPU.
+//! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) accepts pairs in ordinary memory, also on a GPU.
 
 // The GPU backend stores the recorders of a detector in the memory of a device and does all work with them there.
 //
-// The following shows a slice of the default scheme and its close, from top to bottom. A line of `=` is a trip: a copy
-// that the host waits for.
+// The following chart shows a slice of the default scheme and its close, from top to bottom. A line of `=` is a trip: a
+// copy that the host waits for.
 //
 //   host                        upload queues              queue of questions
 //   ----                        -------------              ------------------
@@ -29,11 +30,11 @@
 //   ingest: next slice     -->  copy, touch
 //
 // The host never waits for the ageing. It does not know the numbers of candidates and records in advance, so it copies
-// slightly more than in the last close. close.rs describes the cases that need further trips. The paper's scheme takes
+// slightly more than the last close had. close.rs describes the cases that need further trips. The paper's scheme takes
 // three trips.
 //
 // Scans only lower words, so they may run at the same time as each other and as any question. Ageing raises words. It
-// runs after all earlier scans, and later scans wait for it.
+// therefore runs after all earlier scans, and later scans wait for it.
 //
 //   mod.rs            the backend: order of work, and failures of a device
 //   device.rs         the trait Gpu: memory, queues, marks, launches; all other files use it
@@ -43,11 +44,11 @@
 //   scheme.rs         the kernels of each scheme
 //   upload.rs         copies of pairs to the device
 //   close.rs          a close of the default scheme, with both trips
-//   cells.rs          its search: trip 1, and the list of candidates
-//   looks.rs          from that list to records, in turns: the host reads records while the device writes the next
+//   cells.rs          the search of that close: trip 1, and the list of candidates
+//   looks.rs          the steps from candidates to records; the host reads records while the device writes more
 //   records.rs        the layout of totals and records
 //   paper.rs          a close of the paper's scheme
-//   questions.rs      tallies of hosts that the host selects: queries, giants, candidates of the paper's scheme
+//   questions.rs      tallies of selected hosts: queries, hosts with very many peers, candidates of the paper's scheme
 //   threads.rs        the threads that compute the estimates
 //   transfer.rs       words of recorders for snapshots, deltas and merging
 
@@ -114,7 +115,7 @@ struct GpuBackend<G: Gpu> {
     queue: G::Queue,
     /// A mark after the last ageing, for which scans must wait.
     aged: G::Mark,
-    /// Whether the device failed, so that the contents of its memory are unknown.
+    /// Whether the device has failed, which leaves the contents of its memory unknown.
     is_lost: AtomicBool,
     params: Params,
     device: Device,
@@ -128,7 +129,7 @@ struct Work<G: Gpu> {
 }
 
 impl<G: Gpu> GpuBackend<G> {
-    /// Allocates all memory that a detector will need, with untouched recorders.
+    /// Allocates all memory that a detector needs, with untouched recorders.
     fn new(gpu: G, device: Device, params: Params) -> Result<Self, Error> {
         threads::start();
         let queue = gpu.queue()?;
@@ -155,7 +156,7 @@ impl<G: Gpu> GpuBackend<G> {
         self.uploads.wait(&self.gpu, &self.aged)
     }
 
-    /// Scans pairs that are already on the device. `lend` gets a queue and a scan, and passes the pairs to the scan.
+    /// Scans pairs that are already on the device. `lend` receives a queue and a scan, to which it passes the pairs.
     fn scan_resident(
         &self,
         family: Family,
@@ -171,15 +172,15 @@ impl<G: Gpu> GpuBackend<G> {
         GpuCtx { gpu, queue, params, arrays }
     }
 
-    /// Locks the memory of questions. Later questions run after all earlier scans.
+    /// Locks the memory for questions. Later questions run after all earlier scans.
     fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.uploads.join(self.ctx())?;
         Ok(work)
     }
 
-    /// Does `work` with the device. If the driver fails, the device is lost, because work of other threads may have
-    /// failed too.
+    /// Runs `work`, which uses the device. If the driver fails, the device is marked as lost, because work of other
+    /// threads may have failed too.
     fn unless_lost<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         if self.is_lost.load(Relaxed) {
             return Err(Error::DeviceLost);
@@ -217,7 +218,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
     }
 
     fn pin(&self, bytes: usize) -> Result<Box<dyn PairMemory>, Error> {
-        // A buffer without pairs still needs memory, because devices do not allocate zero bytes.
+        // A buffer without pairs still needs memory, because devices cannot allocate zero bytes.
         Ok(Box::new(PinnedBytes(self.gpu.pin(bytes.max(Family::V4.pair_bytes()))?)))
     }
 
@@ -229,7 +230,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         })
     }
 
-    // The device does the work of a close.
+    // The device does the work of a close, so the number of CPU threads has no effect.
     fn set_threads(&mut self, _: NonZeroUsize) {}
 
     fn candidates(&mut self, span: Span, kept: &[IpAddr]) -> Result<Candidates, Error> {
@@ -250,7 +251,7 @@ impl<G: Gpu> Backend for GpuBackend<G> {
         self.unless_lost(|| {
             let (mut work, answer) = (self.work()?, OnceLock::new());
             let questions = &mut work.questions;
-            // There is one host, so there is one answer.
+            // There is one host, so there is only one answer.
             let each = |_: usize, tallies: &[Tally]| _ = answer.set(tallies.to_vec());
             questions.all_regions(self.ctx(), &[host], span, &each)?;
             let tallies = answer.into_inner().expect("the host has tallies");

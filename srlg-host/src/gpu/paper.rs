@@ -1,7 +1,7 @@
-//! [`PaperClose`]: a close of the paper's scheme, in three trips if the limits accept the search.
+//! [`PaperClose`]: a close in the paper's scheme, with three trips if the limits accept the search.
 //!
-//! The host has the addresses of all candidates before it requests their tallies. Masks, hot columns and recovered
-//! hosts are started together. Their counts and the first hosts are copied together.
+//! The host has the addresses of all candidates before it requests their tallies. The computations of masks, hot
+//! columns and recovered hosts are started together. Their counts and the first hosts are copied together.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -50,11 +50,11 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
         span: Span,
         kept: &[IpAddr],
     ) -> Result<Candidates, Error> {
-        // These are counted while the search starts, and copied after it.
+        // The row weights are counted while the search starts, and are copied after it.
         questions.start_row_weights(ctx, span)?;
         self.survey(ctx, span)?;
         let usual = self.params.hot_weight();
-        // The search starts before it is known whether the limits accept the usual weight, because they usually do.
+        // The search starts before the host knows whether the limits accept the usual weight, because they usually do.
         self.start(ctx, usual)?;
         let mut regained = Some(self.finish(ctx)?);
         let counts = HotCounts(self.counts_copy.read(|bytes| self.layout.hot_weights(bytes))?);
@@ -89,7 +89,7 @@ impl<G: Gpu> Close<G> for PaperClose<G> {
 }
 
 impl<G: Gpu> PaperClose<G> {
-    /// Allocates the memory of closes, and starts writing the table through the pinned memory `by`.
+    /// Allocates the memory for closes and starts writing the table through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, layout) = (ctx.gpu, CountsLayout::new(ctx.params));
         let params = *RsraFinder::params(ctx.params.finder());
@@ -104,7 +104,7 @@ impl<G: Gpu> PaperClose<G> {
             table: [gpu.allocate(starts)?, gpu.allocate(highs)?, gpu.allocate(present)?],
             layout,
         };
-        // More hosts may be copied than were found.
+        // The host may copy more hosts than the device found.
         ctx.clear(close.counts.all())?;
         for (values, memory) in high_table(&params).iter().zip(&close.table) {
             ctx.send(by, values.as_bytes(), memory.all())?;
@@ -112,7 +112,7 @@ impl<G: Gpu> PaperClose<G> {
         Ok(close)
     }
 
-    /// Starts writing the masks of all rough estimators over `span`, and counting the hot ones.
+    /// Starts writing the masks of all rough estimators over `span` and counting the hot ones.
     fn survey(&self, ctx: GpuCtx<'_, G>, span: Span) -> Result<(), Error> {
         ctx.clear(self.counts.part(0..self.layout.found.end))?;
         ctx.start(Survey {
@@ -159,7 +159,7 @@ impl<G: Gpu> PaperClose<G> {
         })
     }
 
-    /// Returns all `regained` hosts, or `None` if there are more than the limit.
+    /// Returns all `regained` hosts, or `None` if there are more hosts than the limit.
     fn all_hosts(
         &self,
         ctx: GpuCtx<'_, G>,
@@ -179,9 +179,9 @@ impl<G: Gpu> PaperClose<G> {
     }
 }
 
-/// The layout of the counts of a search in one memory, so that they are copied together.
+/// The layout of a search's counts in a single buffer, so that one copy transfers them all.
 ///
-/// The ranges of bytes contain 32-bit counts, followed by the list of hosts.
+/// The byte ranges contain 32-bit counts, followed by the list of hosts.
 struct CountsLayout {
     /// Numbers of hot rough estimators of each row, by weight.
     weights: Range<usize>,

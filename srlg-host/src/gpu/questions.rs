@@ -1,4 +1,4 @@
-//! [`Questions`]: questions about hosts that the host selects, one at a time, and the memory for their answers.
+//! [`Questions`]: queries about individual hosts that the host selects, and the memory for their answers.
 
 use std::ops::Range;
 use std::slice::from_ref;
@@ -23,12 +23,12 @@ pub(super) const LIST_ROOM: usize = if cfg!(test) { 12 } else { 8192 };
 /// Minimum number of bytes that are copied together between host and device.
 const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 
-/// Size of answers on the device, in bytes. The recorders of a delta of about 250,000 pairs fit into it.
+/// Size of the memory for answers on the device, in bytes. The recorders of a delta of about 250,000 pairs fit into it.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
-/// Memory for the hosts of a question and for answers.
+/// Memory for the hosts of a question and for its answers.
 pub(super) struct Questions<G: Gpu> {
-    /// Tallies, or other data that are copied between host and device.
+    /// Tallies, or other data that is copied between host and device.
     pub(super) results: G::Memory,
     pub(super) results_copy: G::HostMemory,
     pub(super) hosts: HostBuffer<G>,
@@ -36,7 +36,7 @@ pub(super) struct Questions<G: Gpu> {
 
 impl<G: Gpu> Questions<G> {
     pub(super) fn new(gpu: &G, params: &Params) -> Result<Self, Error> {
-        // Ages of echoes cover a whole window. Without echoes, words are ages of slices.
+        // Ages of echoes cover a whole window. Without echoes, words are ages in slices.
         let longest = Span::whole(params.counter_sizes().echo_delay.max(1), 1);
         let answers = HOSTS_PER_TRIP * answer_bytes(params.counter(), longest);
         let trip = BYTES_PER_TRIP.max(answers).max(sums_bytes(params)).next_multiple_of(8);
@@ -47,7 +47,7 @@ impl<G: Gpu> Questions<G> {
         })
     }
 
-    /// Calls `each` with the number and the tallies of each of `hosts`.
+    /// Calls `each` with the number and the tallies of each host in `hosts`.
     pub(super) fn all_regions(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -57,7 +57,7 @@ impl<G: Gpu> Questions<G> {
     ) -> Result<(), Error> {
         let regions: Vec<Range<u32>> = ctx.params.regions().collect();
         let (fine, coarse) = regions.split_first().expect("a fine region");
-        // Only the tallies of one trip are kept at a time, because all hosts may be giants.
+        // Only the tallies of one trip are stored at a time, because all hosts may need all of their regions.
         for (hosts, first) in hosts.chunks(HOSTS_PER_TRIP).zip((0..).step_by(HOSTS_PER_TRIP)) {
             let giants = Mutex::new(Vec::new());
             self.tally(ctx, hosts, span, fine, &|number, tally| {
@@ -91,7 +91,8 @@ impl<G: Gpu> Questions<G> {
         Ok(())
     }
 
-    /// Calls `each` with the number and the tally of `positions` of each of `hosts`, which fit into one trip.
+    /// Calls `each` with the number and the tally of `positions` for each host in `hosts`. The tallies must fit into
+    /// one trip.
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -142,7 +143,7 @@ impl<G: Gpu> Questions<G> {
     }
 }
 
-/// The hosts of a question, up to [`LIST_ROOM`], as a [`List`] of all of them.
+/// The hosts of a question, up to [`LIST_ROOM`], as a [`List`] that contains all of them.
 pub(super) struct HostBuffer<G: Gpu> {
     pub(super) memory: G::Memory,
     pub(super) copy: G::HostMemory,
@@ -178,7 +179,7 @@ impl<G: Gpu> HostBuffer<G> {
     }
 }
 
-/// Returns the locations of the count of a list of `hosts` hosts, of their ids, and of their numbers.
+/// Returns the locations of the parts of a list of `hosts` hosts: the count, the ids and the numbers.
 ///
 /// The count is followed by 4 bytes of padding.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {
@@ -191,7 +192,7 @@ pub(super) fn sums_bytes(params: &Params) -> usize {
     params.counter_sizes().rows as usize * SUMS * size_of::<u32>()
 }
 
-/// Returns the weight of each row of the counter, from the sums of a kernel.
+/// Returns the weight of each row of the counter, computed from the sums of a kernel.
 pub(super) fn row_weights(bytes: &[u8]) -> Vec<u32> {
     values(bytes).chunks_exact(SUMS).map(|sums| sums.iter().sum()).collect()
 }

@@ -11,14 +11,14 @@ use super::device::values;
 /// Number of hosts in a part.
 pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };
 
-/// A number that is counted on the device, in one word.
+/// A number that the device counts, in one word.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
     /// Hosts that the search listed.
     Listed,
     /// Cells of IPv6 hosts that the search listed.
     Held,
-    /// Hosts that the glimpses left.
+    /// Hosts that no glimpse dismissed.
     Left,
     /// Hosts of a part that may reach the threshold.
     Reached,
@@ -47,7 +47,7 @@ impl Totals {
     }
 }
 
-/// A part of the hosts that the glimpses left, and a run of records of its possible super points.
+/// A part of the hosts that no glimpse dismissed, and a run of records of its possible super points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Turn {
     /// Number of the first host in the part.
@@ -59,8 +59,9 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Returns the turn after this one, if glimpses left `left` hosts and `reached` hosts of its part may be super
-    /// points.
+    /// Returns the following turn, or `None` after the last one.
+    ///
+    /// Glimpses left `left` hosts, of which `reached` hosts in this part may be super points.
     pub(super) fn next(self, left: usize, reached: usize) -> Option<Self> {
         let (first, skip) = (self.first + self.records, self.skip + PART);
         if first < reached {
@@ -70,12 +71,12 @@ impl Turn {
     }
 }
 
-/// Returns the size of the bins of one host in bytes.
+/// Returns the size of one host's bins, in bytes.
 pub(super) fn bin_bytes(grouping: Grouping) -> usize {
     grouping.bin_words() * size_of::<u32>()
 }
 
-/// Returns the size of `records` records over `span` in bytes, rounded up to whole words of 8 bytes.
+/// Returns the size of `records` records over `span`, in bytes, rounded up to a multiple of 8 bytes.
 pub(super) fn record_bytes(span: Span, records: usize) -> usize {
     let [.., recorded] = record_parts(span, records);
     recorded.end.next_multiple_of(size_of::<u64>())
@@ -88,7 +89,7 @@ pub(super) fn record_parts(span: Span, records: usize) -> [Range<usize>; 3] {
     [0..peers, peers..tallies, tallies..tallies + records * size_of::<u32>()]
 }
 
-/// Returns the location of `records` records over `span` in a copy.
+/// Returns the location, in a copy, of `records` records over `span`.
 pub(super) fn records_in(span: Span, records: usize) -> Range<usize> {
     TOTALS_BYTES..TOTALS_BYTES + record_bytes(span, records)
 }
@@ -103,12 +104,12 @@ pub(super) struct HostRecord<'a> {
     pub(super) number: usize,
     /// Bins of the host by age.
     pub(super) bins: &'a [u32],
-    /// Words of its cells.
+    /// Words of the host's cells.
     pub(super) words: &'a [u64],
 }
 
 impl<'a> Records<'a> {
-    /// Returns the records over `span` in `copy`, which has room for `records` of them.
+    /// Returns the records over `span` in `copy`, which has room for `records` records.
     pub(super) fn new(copy: &'a [u8], span: Span, records: usize) -> Self {
         let bytes = &copy[records_in(span, records)];
         let [peers, tallies, recorded] = record_parts(span, records).map(|part| &bytes[part]);

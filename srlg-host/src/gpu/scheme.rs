@@ -15,10 +15,10 @@ use super::device::{Gpu, Part, values};
 use crate::error::Error;
 use crate::ingest::pairs::Family;
 
-/// Hosts in memory of a device: those whose numbers are in a list, from entry `skip`.
+/// Hosts in the memory of a device. The hosts are selected by the numbers in a list, from entry `skip`.
 pub(super) struct List<'a, M> {
     pub(super) hosts: Part<'a, M>,
-    /// Entries of the list, which are indices of ids.
+    /// Entries of the list, which are indices into `hosts`.
     pub(super) numbers: Part<'a, M>,
     /// Number of entries, known only to the device.
     pub(super) count: Part<'a, M>,
@@ -33,7 +33,7 @@ impl<M> Clone for List<'_, M> {
 
 impl<M> Copy for List<'_, M> {}
 
-/// Does `$work` with the type of the recorders of array number `$array`, named `$Recorder`.
+/// Evaluates `$work` with the type `$Recorder` of the recorders of array number `$array`.
 macro_rules! for_array {
     ($params:expr, $array:expr, $Recorder:ident => $work:expr) => {
         srlg_core::for_scheme!($params, Scheme => match $array {
@@ -99,7 +99,7 @@ pub(super) fn answer_bytes(counter: &CounterPart, span: Span) -> usize {
 
 /// Starts counting `positions` of the linear estimators of the hosts of `list` over `span`.
 ///
-/// The result goes to `answers`, which are all 0.
+/// The results are written to `answers`, which must be all 0.
 pub(super) fn start_tallies<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,
@@ -125,7 +125,8 @@ pub(super) fn start_tallies<G: Gpu>(
 
 /// Starts counting `positions` of the linear estimators of the tagged counter for hosts of `list`.
 ///
-/// The result goes to `bins`, which are all 0 and are grouped by `grouping`. Their length limits the number of hosts.
+/// The results are written to `bins`, which must be all 0 and are grouped by `grouping`. The length of `bins` limits
+/// the number of hosts.
 pub(super) fn start_bins<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     list: List<'_, G::Memory>,
@@ -147,7 +148,7 @@ pub(super) fn start_bins<G: Gpu>(
     })
 }
 
-/// Returns the tally in the `answer` of [`start_tallies`] for one host.
+/// Returns the tally in `answer`, the result of [`start_tallies`] for one host.
 pub(super) fn tally(counter: &CounterPart, answer: &[u8], span: Span) -> Tally {
     match counter {
         CounterPart::Tagged(_) => Tally::Visible(Histograms::of_bins(span, values(answer))),
@@ -155,7 +156,7 @@ pub(super) fn tally(counter: &CounterPart, answer: &[u8], span: Span) -> Tally {
     }
 }
 
-/// Starts counting the recorders of the counter within `span`, per row, into `sums`.
+/// Starts counting the recorders of the counter within `span`, per row. The results are written to `sums`.
 pub(super) fn start_count<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     span: Span,

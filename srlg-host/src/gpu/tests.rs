@@ -1,4 +1,4 @@
-//! Tests that the GPU backend on a simulated device equals the CPU backend bit for bit, and tests of failing devices.
+//! Tests that the GPU backend on a simulated device equals the CPU backend, bit for bit. Also tests failing devices.
 
 mod batches;
 mod equality;
@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::error::Error;
 use simulated::SimulatedGpu;
 
-/// Returns the configuration of a detector with few recorders, so that hosts and lists overflow.
+/// Returns a detector configuration with so few recorders that hosts and lists overflow.
 fn small() -> Config {
     Config {
         threshold: 64,
@@ -44,7 +44,7 @@ fn cpu(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-/// Returns contacts with `peers` peers for each of `hosts` hosts.
+/// Returns contacts of `hosts` hosts, each with `peers` peers.
 fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),

@@ -1,7 +1,7 @@
 //! [`share`]: the threads that compute estimates from the counts of a GPU.
 //!
-//! They wait between closes. On a virtual machine, starting a thread takes as long as ten estimates. The end of a
-//! thread delays all other threads of the process.
+//! The threads wait between closes instead of ending. On a virtual machine, starting a thread takes as long as ten
+//! estimates, and the end of a thread delays all other threads of the process.
 
 use std::sync::LazyLock;
 use std::sync::atomic::AtomicUsize;
@@ -11,15 +11,15 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder, current_thread_index};
 
 use crate::share::{self, take};
 
-/// Minimum number of tallies per thread. A tally takes about ten microseconds, and waking a thread about fifty.
+/// Minimum number of tallies per thread. A tally takes about ten microseconds, and waking a thread takes about fifty.
 const TALLIES_PER_THREAD: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Maximum number of threads that process tallies.
 const MOST_THREADS: usize = 16;
 
-/// The threads of all detectors of the process, which never stop.
+/// The threads that all detectors of the process share. They never stop.
 ///
-/// `None` if there is one processor, or if the system cannot start threads.
+/// This is `None` if there is only one processor, or if the system cannot start threads.
 static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     // The calling thread also takes part.
     let mut threads = processors() - 1;
@@ -41,11 +41,11 @@ pub(super) fn start() {
     LazyLock::force(&THREADS);
 }
 
-/// Calls `each` for all numbers below `count`. A large number of calls is shared among the threads.
+/// Calls `each` for all numbers below `count`. If `count` is large, the calls are spread over the threads.
 pub(super) fn share(count: usize, each: impl Fn(usize) + Sync) {
     let threads = (count / TALLIES_PER_THREAD).max(1);
     if current_thread_index().is_some() {
-        // A thread of a user's pool would do other work of that pool while it waits, with locks held.
+        // While a thread of a user's pool waits, it would run other work of that pool with locks held.
         return share::share(threads.min(processors()), count, each);
     }
     let next = AtomicUsize::new(0);
@@ -81,7 +81,7 @@ mod tests {
         let lock = Mutex::new(0);
         pool.scope(|scope| {
             let held = lock.lock().unwrap();
-            // This waits in the queue of the only thread, which would lock twice.
+            // This work waits in the queue of the only thread. If that thread ran it, it would lock the mutex twice.
             scope.spawn(|_| *lock.lock().unwrap() += 1);
             share(100, |_| ());
             assert_eq!(*held, 0);

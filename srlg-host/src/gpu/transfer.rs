@@ -97,7 +97,7 @@ impl<G: Gpu> Questions<G> {
             code(R::Word::of(&self.export::<R>(ctx, array)?), range, coder);
             return Ok(());
         }
-        // Both are copied in several runs if necessary.
+        // Both lists are copied in several pieces if necessary.
         let (mut found_places, mut found_words) = (Vec::<u32>::new(), Vec::<R::Word>::new());
         let part = Part { bytes: found * size_of::<u32>(), ..places };
         ctx.fetch_into(part, &self.results_copy, &mut found_places)?;

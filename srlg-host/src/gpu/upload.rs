@@ -1,8 +1,9 @@
-//! [`Uploads`]: buffers for pairs that are copied to a device.
+//! [`Uploads`]: buffers of pairs that are copied to a device.
 //!
-//! An upload buffer has pinned memory that threads fill, memory of the device, and a queue. It is copied and scanned
-//! while threads fill other buffers. A few pairs stay in a buffer until it is full or a question is asked. No memory is
-//! allocated after the start. A thread waits only for an earlier copy from its buffer, several buffers ago.
+//! An upload buffer consists of pinned memory that threads fill, memory of the device, and a queue. It is copied and
+//! scanned while threads fill other buffers. A few pairs stay in a buffer until it is full or a question is asked. No
+//! memory is allocated after the start. A thread waits only for an earlier copy from the same buffer, which was started
+//! several buffers ago.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,15 +16,15 @@ use super::scheme::start_touches;
 use crate::error::Error;
 use crate::ingest::pairs::{Family, PairSlice};
 
-/// Number of upload buffers. Some are filled while others are copied and scanned.
+/// Number of upload buffers. Some buffers are filled while others are copied and scanned.
 pub(super) const BUFFERS: usize = 4;
 
 /// Size of an upload buffer in bytes, a multiple of the pair sizes of both families.
 ///
-/// Its copy takes much longer than the start of the copy.
+/// At this size, a copy takes much longer than starting it.
 const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };
 
-/// Maximum size of the pairs of one scan, in bytes, because a scan counts pairs in 32 bits.
+/// Maximum size of the pairs in one scan, in bytes. The size is limited, because a scan counts pairs in 32 bits.
 const BYTES_PER_SCAN: usize = 1 << 30;
 
 /// Starts a scan of `pairs`, whose contacts were `ages` ago.
@@ -41,8 +42,7 @@ pub(super) struct Uploads<G: Gpu> {
     next: AtomicUsize,
 }
 
-/// An upload buffer. The first `filled` bytes of `staging` are pairs that all have the type `family` and the age
-/// `ages`.
+/// An upload buffer. The first `filled` bytes of `staging` are pairs of the type `family` and the age `ages`.
 pub(super) struct UploadBuffer<G: Gpu> {
     // Fields are dropped in this order, so memory is freed before the queue whose work uses it.
     staging: G::HostMemory,
@@ -112,7 +112,8 @@ impl<G: Gpu> Uploads<G> {
         Ok(())
     }
 
-    /// Returns a buffer for work that does not stay in it. Other threads continue with the next buffer.
+    /// Locks a buffer to run work in its queue, without storing pairs in it. Other threads continue with the next
+    /// buffer.
     pub(super) fn take(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let mut buffer = self.free();
         buffer.is_joined = false;
@@ -120,7 +121,8 @@ impl<G: Gpu> Uploads<G> {
         buffer
     }
 
-    /// Starts the work of all buffers, and makes the queue of `ctx`, which is always the same, wait for it.
+    /// Starts the work of all buffers and makes the queue of `ctx` wait for it. The queue must be the same in all
+    /// calls.
     pub(super) fn join(&self, ctx: GpuCtx<'_, G>) -> Result<(), Error> {
         self.buffers.iter().try_for_each(|buffer| {
             let mut buffer = lock(buffer);
@@ -138,7 +140,7 @@ impl<G: Gpu> Uploads<G> {
         self.buffers.iter().try_for_each(|buffer| gpu.wait(&lock(buffer).queue, mark))
     }
 
-    /// Locks a buffer that no other thread is filling, or else waits for the next one.
+    /// Locks a buffer that no other thread is filling. If there is none, waits for the next buffer.
     fn free(&self) -> MutexGuard<'_, UploadBuffer<G>> {
         let next = self.next.load(Relaxed);
         let buffer = |number| &self.buffers[(next + number) % BUFFERS];
@@ -146,14 +148,14 @@ impl<G: Gpu> Uploads<G> {
         free.unwrap_or_else(|| lock(buffer(0)))
     }
 
-    /// Continues with the next buffer while this one is copied.
+    /// Lets threads continue with the next buffer while this one is copied.
     fn turn(&self) {
         self.next.fetch_add(1, Relaxed);
     }
 }
 
 impl<G: Gpu> UploadBuffer<G> {
-    /// Copies as many of the bytes of `pairs` as there is room for, and returns the rest. Pairs are not split.
+    /// Copies as many whole pairs from `pairs` as there is room for. Returns the remaining bytes.
     fn fill<'p>(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -184,7 +186,7 @@ impl<G: Gpu> UploadBuffer<G> {
     }
 }
 
-/// Locks `buffer`. After a panic, its data are consistent, because pairs are counted last.
+/// Locks `buffer`. Its data is consistent even after a panic, because pairs are counted last.
 fn lock<T>(buffer: &Mutex<T>) -> MutexGuard<'_, T> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
 }

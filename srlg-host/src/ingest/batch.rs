@@ -13,10 +13,10 @@ use crate::ingest::feed::{Arrival, Feed};
 use crate::ingest::pairs::Pair;
 use crate::ingest::pinned::PinnedPairs;
 
-/// A batch of pairs of any two addresses, each stored as the type that is ingested fastest.
+/// A batch of pairs of any two addresses. Each pair is stored as the type that is ingested fastest.
 ///
-/// A batch from [`SlidingDetector::pair_batch`] stores pairs where a GPU reads them directly. [`ingest`](Self::ingest)
-/// then makes no copy on the host.
+/// A batch from [`SlidingDetector::pair_batch`] stores pairs in memory that a GPU reads directly.
+/// [`ingest`](Self::ingest) then makes no copy on the host.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -36,7 +36,7 @@ use crate::ingest::pinned::PinnedPairs;
 pub struct PairBatch {
     v4: FamilyBatch<IpPair>,
     v6: FamilyBatch<Ip6Pair>,
-    /// Error of the device during a push, until a call can return it.
+    /// A device error during a push, until a call can return it.
     failure: Mutex<Option<Error>>,
 }
 
@@ -47,7 +47,7 @@ impl Default for PairBatch {
 }
 
 impl PairBatch {
-    /// Returns an empty batch in ordinary memory.
+    /// Creates an empty batch in ordinary memory.
     #[must_use]
     pub const fn new() -> Self {
         Self::of(FamilyBatch::new(), FamilyBatch::new())
@@ -72,7 +72,7 @@ impl PairBatch {
         }
     }
 
-    /// Returns an error of the device during a push, once.
+    /// Returns the device error of an earlier push, if any. Each error is returned only once.
     fn check(&self) -> Result<(), Error> {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.take().map_or(Ok(()), Err)
@@ -81,8 +81,8 @@ impl PairBatch {
     /// Ingests all pairs as contacts of the running slice of `detector`.
     ///
     /// # Errors
-    /// Returns the errors of [`SlidingDetector::ingest`]. An error of the device during a [`push`](Self::push) is
-    /// returned by the next call that ingests or reads the pairs. The batch still contains all pairs.
+    /// Returns the errors of [`SlidingDetector::ingest`]. If the device fails during a [`push`](Self::push), the next
+    /// call that ingests or reads the pairs returns the error. The batch still contains all pairs.
     pub fn ingest(&self, detector: &SlidingDetector) -> Result<(), Error> {
         self.ingest_late(detector, 0)
     }
@@ -108,7 +108,7 @@ impl PairBatch {
         self.v4.runs(|pairs| feed.ingest(pairs))
     }
 
-    /// Ingests all pairs through `feed` as contacts of slice number `slice`, and returns the position of that slice.
+    /// Ingests all pairs through `feed` as contacts of slice number `slice`. Returns the position of that slice.
     ///
     /// # Errors
     /// Returns the errors of [`Feed::ingest_at`].
@@ -121,19 +121,19 @@ impl PairBatch {
         Ok(arrival.expect("there is at least one run"))
     }
 
-    /// Returns the pairs of two IPv4 hosts. They are copied if a device reads them directly.
+    /// Returns the pairs of two IPv4 hosts. They are copied if a device reads the batch directly.
     ///
     /// # Errors
-    /// Returns an error if that device fails.
+    /// Returns an error if the device fails.
     pub fn v4(&self) -> Result<Cow<'_, [IpPair]>, Error> {
         self.check()?;
         self.v4.all()
     }
 
-    /// Returns all other pairs. They are copied if a device reads them directly.
+    /// Returns all pairs with an IPv6 host. They are copied if a device reads the batch directly.
     ///
     /// # Errors
-    /// Returns an error if that device fails.
+    /// Returns an error if the device fails.
     pub fn v6(&self) -> Result<Cow<'_, [Ip6Pair]>, Error> {
         self.check()?;
         self.v6.all()
@@ -159,10 +159,10 @@ impl PairBatch {
 }
 
 impl SlidingDetector {
-    /// Returns an empty batch with room for `len` pairs of each type in memory that the detector's GPU reads directly.
+    /// Creates an empty batch with room for `len` pairs of each type in memory that the detector's GPU reads directly.
     ///
-    /// This page-locked memory takes 80 bytes for each of the `len` pairs. Further pairs go to ordinary memory. On the
-    /// CPU, the whole batch is in ordinary memory.
+    /// The page-locked memory of the batch takes 80 bytes for each of the `len` pairs. Further pairs are stored in
+    /// ordinary memory. On the CPU, the whole batch is in ordinary memory.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -176,7 +176,7 @@ impl SlidingDetector {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::PinnedMemory`].
+    /// Returns [`Error::PinnedMemory`] if the system cannot provide the page-locked memory.
     pub fn pair_batch(&self, len: usize) -> Result<PairBatch, Error> {
         match self.device() {
             Device::Cpu => Ok(PairBatch::new()),
@@ -188,14 +188,14 @@ impl SlidingDetector {
     }
 }
 
-/// The pairs of one type in a batch, in order of arrival: first those in pinned memory, then the rest.
+/// The pairs of one type in a batch, in order of arrival. Pairs in pinned memory come first.
 #[derive(Debug)]
 struct FamilyBatch<P: Pair> {
     pinned: Option<PinnedBuffers<P>>,
     rest: Vec<P>,
 }
 
-/// Two buffers that a device reads directly. While it reads one, the other is filled.
+/// Two buffers that a device reads directly. While the device reads one buffer, the other one is filled.
 #[derive(Debug)]
 struct PinnedBuffers<P: Pair> {
     memories: [PinnedPairs<P>; 2],
@@ -208,14 +208,14 @@ impl<P: Pair> FamilyBatch<P> {
         Self { pinned: None, rest: Vec::new() }
     }
 
-    /// Returns an empty batch in two buffers from `pin`. Pairs that do not fit go to ordinary memory.
+    /// Creates an empty batch in two buffers from `pin`. Pairs that do not fit are stored in ordinary memory.
     fn pinned(mut pin: impl FnMut() -> Result<PinnedPairs<P>, Error>) -> Result<Self, Error> {
         let mut memories = [pin()?, pin()?];
         memories.iter_mut().for_each(PinnedPairs::clear);
         Ok(Self { pinned: Some(PinnedBuffers { memories, filling: 0 }), rest: Vec::new() })
     }
 
-    /// Adds `pair`, even if the device that reads the memory fails. Returns its error.
+    /// Adds `pair`, even if the device that reads the memory fails. Returns the error of the device.
     #[inline]
     fn push(&mut self, pair: P) -> Result<(), Error> {
         let mut pushed = Ok(());
@@ -257,7 +257,7 @@ impl<P: Pair> FamilyBatch<P> {
         self.in_pinned().map_or(0, PinnedPairs::len) + self.rest.len()
     }
 
-    /// Calls `each` with runs of the pairs, in order.
+    /// Calls `each` with runs of pairs, in order of arrival.
     fn runs(&self, mut each: impl FnMut(&[P]) -> Result<(), Error>) -> Result<(), Error> {
         if let Some(pinned) = self.in_pinned() {
             pinned.read(&mut each)??;
@@ -280,7 +280,8 @@ fn put<P: Pair>(
     pairs: &[P],
     arrival: &mut Option<Arrival>,
 ) -> Result<(), Error> {
-    // The first run may be empty. It then determines the position of the slice. A position found by pairs is kept.
+    // The first run may be empty, and then only determines the position of the slice. An empty run never replaces a
+    // position.
     if arrival.is_none_or(|earlier| earlier.is_ingested() && !pairs.is_empty()) {
         *arrival = Some(feed.ingest_at(slice, pairs)?);
     }

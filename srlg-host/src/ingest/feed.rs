@@ -1,10 +1,10 @@
-//! [`Feed`]: ingestion for a thread that receives packets while another closes slices.
+//! [`Feed`]: ingestion for a thread that receives packets while another thread closes slices.
 //!
 //! Each feed shares a [`FeedSlot`] with the closing thread. A slot has two locks. `share` contains a share of the
-//! backend (an [`Arc`]) while no slice is being closed. A feed locks it while it ingests. `buffer` contains the pairs
-//! that arrive during a close, with their times. IPv4 pairs of short calls are stored separately until they fill a
-//! batch ([`FewPairs`](few::FewPairs)), which has its own lock for the threads that ingest it.
-//! [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all of them share the [`RunningSlice`].
+//! backend (an [`Arc`]) while no slice is being closed. A feed locks `share` while it ingests. `buffer` contains the
+//! pairs that arrive during a close, with their times. IPv4 pairs of short calls are stored in
+//! [`FewPairs`](few::FewPairs) until they fill a batch. A separate lock protects these pairs while a thread ingests
+//! them. [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all of them share the [`RunningSlice`].
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -18,29 +18,30 @@
 //! A close has these steps:
 //! 1. The closer ingests the waiting and the buffered pairs of all feeds, while feeds continue. It writes the number of
 //!    the next slice to each `buffer`.
-//! 2. It sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer` while it
-//!    is set. Thus the closer waits only for the current call of a feed. This call ingests at most
+//! 2. The closer sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer`
+//!    while `wanted` is set. Thus the closer waits only for the current call of a feed. This call ingests at most
 //!    [`PAIRS_PER_FEED_CALL`] new pairs and the same number from the buffer.
-//! 3. It takes all shares back until its own is the only one. `Arc::get_mut` then returns the backend.
-//! 4. After its work, it lends the shares again. It does not touch `buffer`.
+//! 3. The closer takes back all shares until only its own is left. `Arc::get_mut` then returns the backend.
+//! 4. After its work, the closer lends the shares again. It does not touch `buffer`.
 //!
 //! Buffered pairs are ingested by later calls of the feed, up to [`PAIRS_PER_FEED_CALL`] per call, and when the feed is
-//! dropped. Step 1 ingests those of idle feeds. A thread that reads the recorders between closes also ingests them
-//! ([`settled`](lent::LentBackend::settled)).
+//! dropped. Step 1 ingests the buffered pairs of idle feeds. A thread that reads the recorders between closes also
+//! ingests them ([`settled`](lent::LentBackend::settled)).
 //!
 //! Invariants:
 //! - While a close has the backend, no slot is open and only one reference to the backend exists.
 //! - After step 3, the recorders contain the pairs of all calls that returned before the close started. Either the call
-//!   ingested them, or step 1 did.
+//!   or step 1 ingested them.
 //! - Pairs buffered during a close are ingested after it, at the latest by step 1 of the next close. Until then, the
-//!   slice from step 1 is running. The age of pairs with a slice number is determined when they are ingested.
+//!   slice whose number step 1 wrote is running. The age of pairs with a slice number is determined when they are
+//!   ingested.
 //! - A feed that must not wait takes only free locks and never gets a turn.
-//! - Waits are short. Any other feed waits for one close if `buffer` is full. The next close takes the share of a
-//!   waiting feed only after the feed has had its turn. The closer waits only for current calls.
+//! - Waits are short. A feed that may wait does so for one close if `buffer` is full. The next close takes the share of
+//!   a waiting feed only after the feed has had its turn. The closer waits only for current calls.
 //! - `buffer` is locked by the thread that appends to it or ingests from it. A feed whose slot is open skips pairs that
 //!   another thread is ingesting.
 //! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or buffers pairs that it could have ingested.
-//!   These are ingested like all other buffered pairs.
+//!   Such pairs are ingested like all other buffered pairs.
 
 mod buffer;
 mod few;
@@ -64,14 +65,15 @@ use slot::{FeedSlot, FeedState, Share};
 
 /// Maximum number of new pairs, and of buffered pairs, that a call ingests while its slot is locked.
 ///
-/// A close may have to wait for them, which takes a few tenths of a millisecond.
+/// A close may have to wait for these pairs, which takes a few tenths of a millisecond.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
-/// Maximum number of pairs in a call that may wait. In longer calls, locking takes a small part of the time.
+/// Maximum number of pairs in a call whose pairs may wait. In longer calls, locking takes a small part of the time.
 const PAIRS_OF_SHORT_CALLS: usize = 16;
 
-/// A handle through which one thread ingests pairs while the detector exists; see
-/// [`SlidingDetector::feed`](crate::SlidingDetector::feed).
+/// A handle through which one thread ingests pairs while the detector exists.
+///
+/// See [`SlidingDetector::feed`](crate::SlidingDetector::feed).
 ///
 /// When a feed is dropped, its buffer is ingested, so no pair is lost. If a slice is being closed at that moment, the
 /// buffer is ingested before the next slice closes or a query is answered.
@@ -101,7 +103,7 @@ impl Feed {
         Self { slot, running, known }
     }
 
-    /// Returns the memory in bytes of a feed that buffers up to `capacity` pairs of each type.
+    /// Returns the memory, in bytes, of a feed that buffers up to `capacity` pairs of each type.
     ///
     /// The system provides physical memory only for the part that is used.
     #[must_use]
@@ -116,12 +118,14 @@ impl Feed {
     /// While another thread closes a slice, pairs are buffered for the next slice. If the buffer is full, the call
     /// blocks until the slice is closed. Each later call ingests some of the buffered pairs.
     ///
-    /// A call may have a single pair. IPv4 pairs of calls with up to 16 pairs wait in the feed, and up to 64 of them
-    /// are ingested together. Closes and queries ingest waiting pairs first, and so does dropping the feed.
+    /// A call may pass a single pair. IPv4 pairs of calls with up to 16 pairs wait in the feed, and up to 64 of them
+    /// are ingested together. A close or a query ingests waiting pairs before it starts. Dropping the
+    /// feed also ingests them.
     ///
     /// # Errors
-    /// Returns [`Error::Ip6InPaper`], [`Error::DetectorDropped`], or an error if a GPU fails, perhaps with pairs of
-    /// earlier calls.
+    /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
+    /// [`Error::DetectorDropped`] if the detector was dropped. Returns another error if a GPU fails, perhaps while it
+    /// processes pairs of earlier calls.
     pub fn ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<(), Error> {
         if self.append_few(pairs) {
             return Ok(());
@@ -131,17 +135,17 @@ impl Feed {
         pieces.try_for_each(|pairs| self.put(Time::Running, pairs).map(drop))
     }
 
-    /// Records a contact in slice number `slice` for each of `pairs`, and returns the position of that slice.
+    /// Records a contact in slice number `slice` for each of `pairs`. Returns the position of that slice.
     ///
     /// The number is absolute, so a close just before or during the call does not change the slice.
     ///
-    /// [`Late`](Arrival::Late) pairs are recorded like those of
+    /// [`Late`](Arrival::Late) pairs are recorded as by
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late). While a slice is being closed, its pairs
-    /// are one slice late, and pairs of the next slice are [`Running`](Arrival::Running). Both are buffered as in
+    /// are one slice late, and pairs of the following slice are [`Running`](Arrival::Running). Both are buffered as in
     /// [`ingest`](Self::ingest), and the call blocks under the same condition.
     ///
-    /// If a close happens during a call with many pairs, the returned position is that of the last pair. Once pairs
-    /// have become [`TooLate`](Arrival::TooLate), the rest are not ingested.
+    /// If a close happens during a call with many pairs, the returned position is the position of the last pair. Once
+    /// pairs have become [`TooLate`](Arrival::TooLate), the remaining pairs are not ingested.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -173,11 +177,11 @@ impl Feed {
         }
     }
 
-    /// Ingests as many of `pairs` as possible without waiting, like [`ingest`](Self::ingest), and returns their number.
+    /// Ingests as many of `pairs` as possible without waiting, like [`ingest`](Self::ingest). Returns their number.
     ///
     /// During a close, pairs are left over if the buffer is full or another thread is ingesting from it. The caller can
-    /// drop and count the rest, `pairs[taken..]`, or pass it again. On a GPU, the call may wait for pairs that are
-    /// being copied.
+    /// drop and count the remaining pairs, `pairs[taken..]`, or pass them again. On a GPU, the call may wait for pairs
+    /// that are being copied.
     ///
     /// ```
     /// # use srlg_host as srlg;
@@ -193,8 +197,8 @@ impl Feed {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`ingest`](Self::ingest). Some pairs may have been ingested. It is safe to pass all of
-    /// them again.
+    /// Returns the errors of [`ingest`](Self::ingest). Some pairs may have been ingested. It is safe to pass all
+    /// pairs again.
     pub fn try_ingest<P: Pair>(&mut self, pairs: &[P]) -> Result<usize, Error> {
         if self.append_few(pairs) {
             return Ok(pairs.len());
@@ -219,14 +223,14 @@ impl Feed {
 
     /// Returns the number of the running slice without locking. During a close, this is the slice that is being closed.
     ///
-    /// The value may be out of date when the caller uses it. [`ingest_at`](Self::ingest_at) handles that correctly.
+    /// The value may be outdated when the caller uses it. [`ingest_at`](Self::ingest_at) handles that case correctly.
     #[must_use]
     #[inline]
     pub fn slice(&self) -> u64 {
         self.running.slice()
     }
 
-    /// Stores the pairs of a short call for later ingestion. Returns false if that is not possible.
+    /// Stores the pairs of a short call for later ingestion. Returns false if they cannot be stored.
     #[inline]
     fn append_few<P: Pair>(&self, pairs: &[P]) -> bool {
         let Self { slot, known, .. } = self;
@@ -264,7 +268,8 @@ impl Feed {
             let done = scan(slot, running, &share, known, time, pairs);
             drop(share);
             if slot.is_wanted() {
-                // The closer waits for this call to finish and, if there are few cores, for this core.
+                // The closer waits for this call to finish. If there are few cores, the closer also waits for this
+                // core.
                 thread::yield_now();
             }
             return done;
@@ -295,8 +300,8 @@ impl Feed {
     }
 }
 
-/// Ingests waiting pairs of short calls, some pairs from the buffer of `slot`, and `pairs` of `time` if they are in the
-/// window.
+/// Ingests the waiting pairs of short calls and some pairs from the buffer of `slot`. Also ingests `pairs` of `time` if
+/// they are in the window.
 fn scan<P: Pair>(
     slot: &FeedSlot,
     running: &RunningSlice,
@@ -325,7 +330,7 @@ fn scan<P: Pair>(
 
 impl Drop for Feed {
     // Pairs may remain in the buffer because a slice is being closed or the device fails. The next thread that reads
-    // the recorders ingests them and gets the error.
+    // the recorders ingests them and receives the error.
     fn drop(&mut self) {
         let Self { slot, running, known } = self;
         let nothing: &[IpPair] = &[];

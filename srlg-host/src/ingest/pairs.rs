@@ -7,7 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::Error;
 
-/// A type of pair that detectors ingest: [`IpPair`], or [`Ip6Pair`] for any two addresses.
+/// A type of pair that detectors ingest: [`IpPair`] for two IPv4 addresses, or [`Ip6Pair`] for any two addresses.
 ///
 /// This trait is sealed and cannot be implemented outside this crate.
 pub trait Pair: Sealed {}
@@ -66,7 +66,7 @@ impl Family {
         }
     }
 
-    /// Returns the type of `count` pairs. Without pairs, this is IPv4, which every detector accepts.
+    /// Returns the type of `count` pairs. If there are no pairs, this is IPv4, which every detector accepts.
     #[inline]
     pub(crate) const fn of(self, count: usize) -> Self {
         if count == 0 { Self::V4 } else { self }
@@ -103,7 +103,7 @@ impl<'a> PairSlice<'a> {
     /// Interprets `bytes` as pairs of `family`.
     ///
     /// # Panics
-    /// Panics if `bytes` do not contain whole pairs or are not aligned to 4 bytes.
+    /// Panics if `bytes` does not consist of whole pairs or is not aligned to 4 bytes.
     pub(crate) fn of_bytes(bytes: &'a [u8], family: Family) -> Self {
         match family {
             Family::V4 => Self::V4(<[IpPair]>::ref_from_bytes(bytes).expect("whole pairs")),

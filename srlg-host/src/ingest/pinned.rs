@@ -10,11 +10,12 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::error::Error;
 use crate::ingest::pairs::{Family, Pair, PairSlice};
 
-/// Pairs in the memory that the detector's device reads fastest: page-locked memory for a GPU, ordinary memory for a
-/// CPU.
+/// Pairs in the memory that the detector's device reads fastest.
 ///
-/// Filling or dropping the buffer waits until the device has read the pairs ingested from it. Two buffers, used in
-/// turn, keep a device busy.
+/// This is page-locked memory for a GPU and ordinary memory for a CPU.
+///
+/// Filling or dropping the buffer waits until the device has read the pairs ingested from it. Two buffers, used
+/// alternately, keep a device busy.
 pub struct PinnedPairs<P = IpPair> {
     memory: PinnedMemory,
     of: PhantomData<P>,
@@ -28,15 +29,15 @@ pub(crate) struct PinnedMemory {
     bytes: usize,
 }
 
-/// The memory of one kind of device, aligned to 4 bytes.
+/// Memory for pairs on one kind of device, aligned to 4 bytes.
 pub(crate) trait PairMemory: Any + Send + Sync {
     fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error>;
 
-    /// Returns the bytes for changes.
+    /// Returns the bytes for writing.
     fn write(&mut self) -> Result<&mut [u8], Error>;
 }
 
-/// Ordinary memory.
+/// Ordinary memory, for detectors on the CPU.
 impl PairMemory for Vec<u64> {
     fn read(&self, look: &mut dyn FnMut(&[u8])) -> Result<(), Error> {
         look(self.as_slice().as_bytes());
@@ -54,7 +55,7 @@ impl PinnedMemory {
         self.family
     }
 
-    /// Returns the memory, if it is of the kind `M`, and the number of bytes of pairs at its start.
+    /// Returns the memory and the number of bytes of pairs at its start, if the memory is of the kind `M`.
     #[cfg(any(feature = "cuda", test))]
     pub(crate) fn memory<M: PairMemory>(&self) -> Option<(&M, usize)> {
         let memory = (&*self.memory as &dyn Any).downcast_ref()?;
@@ -90,7 +91,7 @@ impl<P: Pair> PinnedPairs<P> {
         &self.memory
     }
 
-    /// Calls `change` with all pairs, which are zeros at first, to replace them.
+    /// Calls `change` with all pairs, so that it can replace them. The pairs are all zeros at first.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.
@@ -102,7 +103,7 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(())
     }
 
-    /// Appends `pair`. Returns false if the memory is full. It has room for the number of pairs given at creation.
+    /// Appends `pair`. Returns false if the memory is full, that is, if it has as many pairs as given at creation.
     #[inline]
     pub(crate) fn push(&mut self, pair: P) -> Result<bool, Error> {
         let PinnedMemory { memory, family, bytes } = &mut self.memory;

@@ -1,10 +1,10 @@
 //! [`Checkpoints`]: snapshots in a folder.
 //!
-//! The last complete one survives a crash of the process or the machine.
+//! The last complete snapshot survives a crash of the process or the machine.
 //!
 //! A checkpoint is written under another name, synced and renamed, so a file with the name of a checkpoint is complete.
-//! The newest two are kept, in case the disk later damages one. Numbers ascend and are never reused. Files with other
-//! names are not touched.
+//! The newest two checkpoints are kept, in case the disk later damages one. Numbers ascend and are never reused. Files
+//! with other names are not touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -52,7 +52,7 @@ pub struct Checkpoints {
     next: u64,
 }
 
-/// The newest checkpoint of a folder, and the damaged ones.
+/// The newest complete checkpoint of a folder, and the newer ones that are damaged.
 #[derive(Debug)]
 pub struct LatestCheckpoint {
     /// The newest complete checkpoint, if there is one.
@@ -71,11 +71,11 @@ pub struct DamagedCheckpoint {
 }
 
 impl Checkpoints {
-    /// Opens `folder` for checkpoints, and creates it if necessary. Unfinished checkpoints are removed.
+    /// Opens `folder` for checkpoints and creates it if necessary. Unfinished checkpoints are removed.
     ///
     /// # Errors
-    /// Returns [`Error::CheckpointsInUse`] if another process uses the folder, and [`Error::Checkpoint`] if it cannot
-    /// be used.
+    /// Returns [`Error::CheckpointsInUse`] if another process uses the folder, or [`Error::Checkpoint`] if an operation
+    /// on the folder fails.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, Error> {
         let folder = folder.into();
         make(&folder)?;
@@ -91,12 +91,14 @@ impl Checkpoints {
         Ok(Self { folder, lock, next })
     }
 
-    /// Saves `snapshot` as a checkpoint and removes all but the newest two. The checkpoint is durable when the call
-    /// returns.
+    /// Saves `snapshot` as a checkpoint and removes all but the newest two checkpoints.
+    ///
+    /// The checkpoint is durable when the call returns.
     ///
     /// # Errors
-    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written, in which case the older ones are unchanged.
-    /// The same error is returned if an old one cannot be removed. The new one is then stored.
+    /// Returns [`Error::Checkpoint`] if the checkpoint cannot be written, in which case older checkpoints are
+    /// unchanged. The same error is returned if an old checkpoint cannot be removed. In that case, the new checkpoint
+    /// is stored.
     pub fn save(&mut self, snapshot: &Snapshot) -> Result<PathBuf, Error> {
         let bytes = snapshot.to_bytes()?;
         let path = self.folder.join(format!("{PREFIX}{:020}.{WHOLE}", self.next));
@@ -107,7 +109,7 @@ impl Checkpoints {
             let _left = fs::remove_file(&torn);
             return Err(error);
         }
-        // The number is used even if the name does not become durable.
+        // The number is used up even if the name does not become durable.
         self.next += 1;
         sync_folder(&self.folder)?;
         for (_, old) in self.newest_first()?.into_iter().skip(KEPT) {
@@ -118,12 +120,12 @@ impl Checkpoints {
 
     /// Returns the newest checkpoint that can be read, for a detector with `params`.
     ///
-    /// Newer ones that are damaged are renamed and listed in [`LatestCheckpoint::damaged`].
+    /// Newer checkpoints that are damaged are renamed and listed in [`LatestCheckpoint::damaged`].
     ///
     /// # Errors
     /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint with other sizes, another seed
-    /// or another version is not damaged. It causes [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::Version`] or
-    /// [`Error::FormerVersion`].
+    /// or another version is not damaged. For such a checkpoint, the call returns [`Error::OtherSizes`],
+    /// [`Error::OtherSeed`], [`Error::Version`] or [`Error::FormerVersion`].
     pub fn latest(&mut self, params: &Params) -> Result<LatestCheckpoint, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {
@@ -136,7 +138,8 @@ impl Checkpoints {
                 Err(error) => return Err(error),
             }
         }
-        // Files are renamed only now, because an earlier error would hide which ones are damaged.
+        // Files are renamed only now. If an earlier error occurred after a rename, the caller would not learn the new
+        // name.
         for damaged in &mut damaged {
             damaged.path = self.put_aside(&damaged.path)?;
         }
@@ -145,7 +148,7 @@ impl Checkpoints {
 
     fn put_aside(&self, path: &Path) -> Result<PathBuf, Error> {
         let mut aside = path.with_extension(DAMAGED);
-        // A file that a user renamed back may be found damaged again.
+        // A user may have copied a damaged file back. It is found damaged again, and the original still has this name.
         for again in 2.. {
             if !aside.try_exists().map_err(cannot("look for", &aside))? {
                 break;
@@ -180,7 +183,7 @@ fn load(path: &Path, params: &Params) -> Result<Snapshot, Error> {
 
 /// Returns whether the error `why` means that a checkpoint is damaged.
 fn is_damage(why: &Error) -> bool {
-    // This is EIO on every Unix: the disk failed to read. The standard library has no name for it.
+    // This is EIO on every Unix, which means that the disk failed to read. The standard library has no name for it.
     const DISK_FAILED: i32 = 5;
     match why {
         Error::Format(_) => true,
@@ -193,14 +196,14 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// Returns the number of a checkpoint with any extension. The largest number is not valid, because no other could
-/// follow.
+/// Returns the number of a checkpoint with any extension. The largest number is not valid, because no other checkpoint
+/// could follow.
 fn number(path: &Path) -> Option<u64> {
     let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
     (number < u64::MAX).then_some(number)
 }
 
-/// Creates `folder` and its missing parents, and makes their names durable.
+/// Creates `folder` and its missing parents and makes their names durable.
 fn make(folder: &Path) -> Result<(), Error> {
     if folder.is_dir() {
         return Ok(());

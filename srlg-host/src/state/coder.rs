@@ -1,6 +1,6 @@
 //! [`Coder`]: a writer of a section, recorder by recorder.
 //!
-//! Recorders arrive in runs, in ascending order, and are encoded at once as gaps and planes of words. If the gaps
+//! Recorders arrive in runs, in ascending order, and are immediately encoded as gaps and planes of words. If the gaps
 //! become longer than the largest bitmap of the array, they are converted to a bitmap.
 
 use srlg_core::{ArrayShape, RecentRange, Word};
@@ -19,7 +19,7 @@ pub(crate) struct Coder {
     ends: Option<(u32, u32)>,
     count: u32,
     places: Places,
-    /// Bytes of the words, where plane `i` has those with place value `256^i`. A plane is empty while all its bytes are
+    /// Bytes of the words. Plane `i` contains the bytes with place value `256^i`, and is empty while all of these are
     /// 0.
     planes: [Vec<u8>; MOST_PLANES],
 }
@@ -42,7 +42,8 @@ impl Coder {
         Self { shape, fold, ends: None, count: 0, places, planes }
     }
 
-    /// Appends recorders after the last one: their numbers, in ascending order, and their words.
+    /// Appends recorders after the last one. `places` are their numbers, in ascending order, and `words` are their
+    /// words.
     pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
         assert_eq!(W::WIDTH, self.shape.width, "the words have another width than the array");
         let ([new_first, ..], [.., new_last]) = (places, places) else { return };
@@ -120,7 +121,7 @@ fn set_bit(bits: &mut [u8], first: u32, place: u32) {
     bits[bit / 8] |= 1 << (bit % 8);
 }
 
-/// Returns the bitmap of recorders from `first` to `last`, decoded from `gaps`.
+/// Returns the bitmap of the recorders from `first` to `last`, decoded from `gaps`.
 fn bits_of(first: u32, last: u32, gaps: &[u8]) -> Vec<u8> {
     let (mut bits, mut place, mut gaps) = (vec![0; dense(first, last)], first, gaps.iter());
     set_bit(&mut bits, first, place);

@@ -13,14 +13,14 @@ use crate::error::{Error, FormatError, wrong};
 
 /// The recorders touched in the last slices of a detector, and their words.
 ///
-/// A detector may merge the deltas of all slices of another one, each in its slice or later. Its recorders then equal
-/// those after merging snapshots. A detector that joins late gives the same estimates after two full windows, each in
-/// whole epochs. Until then, older touches that it has not merged may hide echoes.
+/// A detector may merge the deltas of all slices of another detector, each delta in its slice or later. Its recorders
+/// then equal the recorders after merging snapshots. A detector that joins late gives the same estimates after two full
+/// windows, each in whole epochs. Until then, older touches that it has not merged may hide echoes.
 ///
-/// Super points of reports are not part of a delta. A detector keeps those of its own reports.
+/// Super points of reports are not part of a delta. A detector keeps only the super points of its own reports.
 ///
-/// A delta contains all recent touches, from pairs, deltas and snapshots. To exchange only their own touches, nodes do
-/// the following in every slice:
+/// A delta contains all recent touches, including those merged from other deltas and snapshots. To exchange only their
+/// own touches, nodes perform the following steps in every slice:
 ///
 /// ```text
 /// ingest         pairs of this node
@@ -29,8 +29,8 @@ use crate::error::{Error, FormatError, wrong};
 /// close_slice    all touches become one slice older
 /// ```
 ///
-/// In another order, with deltas of several slices, or if an epoch has several slices, a node also forwards touches of
-/// other nodes. Collectors that feed other collectors do this on purpose.
+/// A node also forwards touches of other nodes if it takes these steps in another order, if deltas cover several
+/// slices, or if an epoch has several slices. Collectors that feed other collectors do this on purpose.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -52,12 +52,12 @@ pub struct Delta {
     slice: u64,
     slices: u32,
     shapes: [ArrayShape; ARRAYS],
-    /// A section for each array, which has been checked.
+    /// One checked section for each array.
     body: Vec<u8>,
 }
 
 impl Delta {
-    /// Creates the delta of the recorders `touched` in the last `slices` up to `slice`, for each array.
+    /// Creates the delta of the recorders `touched` in the last `slices` up to `slice`, with one coder per array.
     pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));
@@ -106,18 +106,19 @@ impl Delta {
     /// Returns the [`slice`](Self::slice) of the delta in `bytes` without reading its recorders.
     ///
     /// # Errors
-    /// Returns the errors of [`from_bytes`](Self::from_bytes), except those of the body.
+    /// Returns the errors of [`from_bytes`](Self::from_bytes), except errors in the body.
     pub fn slice_of(bytes: &[u8], params: &Params) -> Result<u64, Error> {
         Ok(open(bytes, StateKind::Delta, params)?.contents.slice)
     }
 
     /// Reads the delta in `bytes` for a detector with `params`.
     ///
-    /// Memory use is limited for any `bytes`, see docs/format.md.
+    /// Memory use is limited for any `bytes`, as described in docs/format.md.
     ///
     /// # Errors
-    /// Returns [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`] or
-    /// [`Error::OtherSeed`].
+    /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
+    /// they have another format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not match
+    /// `params`.
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Delta, params)?;
         let shapes = params.arrays();
@@ -136,13 +137,14 @@ impl Delta {
         Ok(Self { fingerprints, slice, slices, shapes, body })
     }
 
-    /// Splits the delta into deltas of at most `max_bytes` each, and returns them as bytes.
+    /// Splits the delta into deltas of at most `max_bytes` each and returns them as bytes.
     ///
-    /// Merging all parts, in any order, has the same effect as merging the whole. If the whole delta fits, it is the
-    /// only part.
+    /// Merging all parts, in any order, has the same effect as merging the whole delta. If the whole delta fits, it is
+    /// the only part.
     ///
     /// # Errors
-    /// Returns [`Error::PartSize`] if a single recorder does not fit, and the errors of [`to_bytes`](Self::to_bytes).
+    /// Returns [`Error::PartSize`] if a single recorder does not fit. Also returns the errors of
+    /// [`to_bytes`](Self::to_bytes).
     pub fn into_parts(self, max_bytes: usize) -> Result<Vec<Vec<u8>>, Error> {
         let bytes = self.to_bytes()?;
         if bytes.len() <= max_bytes {
@@ -169,13 +171,13 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Splits a `range` of the recorders, which takes too many `bytes`.
+    /// Splits a `range` of the recorders, whose delta of `bytes` bytes is too large.
     fn split(&mut self, range: Range<usize>, bytes: usize) -> Result<(), Error> {
         if range.len() < 2 {
             return Err(Error::PartSize { max_bytes: self.max_bytes, least: bytes });
         }
-        // The number of pieces is right if all recorders take the same number of bytes. Otherwise, pieces are split
-        // again.
+        // The number of pieces is correct if all recorders take the same number of bytes. If they do not, pieces are
+        // split again.
         let pieces = bytes.div_ceil(self.max_bytes.max(1)).clamp(2, range.len());
         let len = range.len().div_ceil(pieces);
         for first in range.clone().step_by(len) {
@@ -189,7 +191,7 @@ impl Parts<'_> {
         Ok(())
     }
 
-    /// Returns the delta of a range of recorders.
+    /// Creates the delta of a range of recorders.
     fn part(&self, range: Range<usize>) -> Delta {
         let (mut body, mut first) = (Vec::new(), 0);
         for (section, (places, words)) in self.whole.sections().iter().zip(&self.lists) {
@@ -213,7 +215,7 @@ fn list(section: Section<'_>) -> Result<List, FormatError> {
     })
 }
 
-/// Returns the sections at the start of `body`, and the rest.
+/// Returns the sections at the start of `body`, followed by the rest of `body`.
 pub(super) fn sections(
     body: &[u8],
     [finder, counter]: [ArrayShape; ARRAYS],

@@ -1,7 +1,7 @@
 //! The envelope of a snapshot or delta: header, body, attachment and checksum.
 //!
-//! Lengths in the data are not trusted. Each is compared with the available bytes, or with the limits of `Params`,
-//! before memory is allocated.
+//! Lengths in the data are not trusted. Each length is compared with the available bytes, or with the limits of
+//! `Params`, before memory is allocated.
 
 use srlg_core::Params;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -12,7 +12,7 @@ use crate::error::{Error, FormatError, wrong};
 
 const MAGIC: [u8; 4] = *b"SRLG";
 
-/// The format version that is written, which is also the newest that can be read.
+/// The format version that is written, which is also the newest version that can be read.
 const VERSION: u16 = 2;
 
 /// The fastest level of zstd that still uses entropy coding.
@@ -41,7 +41,7 @@ pub(super) struct Contents<'a> {
     pub(super) fingerprints: Fingerprints,
     pub(super) slice: u64,
     pub(super) slices: u32,
-    /// Sizes of the detector in a snapshot. Empty in a delta.
+    /// Sizes of the detector in a snapshot, or empty in a delta.
     pub(super) sizes: &'a [u8],
     pub(super) attachment: &'a [u8],
 }
@@ -84,7 +84,7 @@ impl Contents<'_> {
     }
 }
 
-/// A snapshot or delta in bytes whose checksum is right.
+/// A serialised snapshot or delta with a valid checksum.
 pub(super) struct Envelope<'a> {
     pub(super) contents: Contents<'a>,
     body_len: u64,
@@ -113,7 +113,7 @@ pub(super) fn open<'a>(
     let (sizes, rest) = rest.split_at(sizes_len);
     let fingerprints = Fingerprints { sizes: header.sizes.get(), seed: header.seed.get() };
     fingerprints.check(kind, Sizes::read(sizes).ok(), params)?;
-    // All lengths in the header are below that of `bytes`.
+    // All lengths in the header are at most the length of `bytes`.
     let (frame, attachment) = rest.split_at(header.frame.get() as usize);
     let (slice, slices) = (header.slice.get(), header.slices.get());
     let contents = Contents { kind, fingerprints, slice, slices, sizes, attachment };
@@ -148,7 +148,7 @@ fn check_version(header: &Header, bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Checks the checksum of `bytes`, which is at the end in every version.
+/// Verifies the checksum of `bytes`, which is at the end in every version.
 fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
     let (bytes, named) = bytes.split_last_chunk().ok_or(length(bytes, CHECKSUM as u64))?;
     let (found, named) = (crc32fast::hash(bytes), u32::from_le_bytes(*named));
@@ -156,7 +156,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
 }
 
 impl Envelope<'_> {
-    /// Returns the body, which may have at most `most` bytes.
+    /// Returns the decompressed body, which may have at most `most` bytes.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow").into());

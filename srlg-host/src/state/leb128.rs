@@ -1,6 +1,6 @@
 //! Gaps between ascending numbers, minus 1, encoded as LEB128.
 //!
-//! Each byte has seven bits, lowest first. The top bit is set if more bytes follow.
+//! Each byte contains seven bits, lowest bits first. The top bit is set if more bytes follow.
 
 use crate::vectors::for_wider_vectors;
 
@@ -41,7 +41,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Returns the next gap, or `None` if there is no valid one of 32 bits.
+/// Returns the next gap, or `None` if the bytes do not contain a valid 32-bit gap.
 #[inline(always)]
 pub(super) fn read<'a>(bytes: &mut impl Iterator<Item = &'a u8>) -> Option<u32> {
     let mut value = 0;

@@ -1,7 +1,7 @@
 //! Selection of recently touched recorders in one pass over an array.
 //!
 //! Each line of recorders is converted to bits, without branches. Lines without a touch have no recent recorders and
-//! are skipped. A loop then visits the set bits. If few bits are set, the pass is as fast as the memory.
+//! are skipped. A loop then visits the set bits. If few bits are set, the pass is limited only by the speed of memory.
 
 use srlg_core::counter::tagged::LINE;
 use srlg_core::{RecentRange, Word};
@@ -20,10 +20,10 @@ pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) 
     }
 }
 
-/// Number of recorders that are picked before they are written. They fit into the second-level cache.
+/// Number of recorders that are picked before they are written. This many recorders fit into the second-level cache.
 const RECORDERS_PER_RUN: usize = 1 << 16;
 
-/// Number of recorders that are examined together, with a bit for each. Arrays without lines are split in the same way.
+/// Number of recorders that are examined together, with one bit each. Arrays without lines are split in the same way.
 const RECORDERS_PER_LINE: usize = LINE as usize;
 
 /// Number of recorders that are copied together, even if fewer remain.
@@ -31,7 +31,7 @@ const RECORDERS_PER_STEP: usize = 4;
 
 /// Recorders that are copied from an array to a section, at most [`RECORDERS_PER_RUN`] at a time.
 struct PickBuffer<W> {
-    /// Numbers of the lines with a recent touch, within the run. `bits` has a bit for each recorder of these lines.
+    /// Numbers, within the run, of the lines with a recent touch. `bits` has a bit for each recorder of these lines.
     lines: Vec<u32>,
     bits: Vec<u32>,
     places: Vec<u32>,
@@ -74,7 +74,7 @@ impl<W: Word> PickBuffer<W> {
         for (number, line) in (0..).zip(lines) {
             numbers[found] = number;
             bits[found] = bits_of(line, range);
-            // There is no branch, because it could not be predicted.
+            // The loop has no branch, because the processor could not predict it.
             found += usize::from(range.has_touch(line));
         }
         for at in 0..found {

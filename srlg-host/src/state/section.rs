@@ -1,8 +1,8 @@
 //! [`Section`]: some recorders of one array, as part of a body.
 //!
-//! The positions of recorders are written as gaps or as a bitmap, whichever is shorter. Their words follow in planes of
-//! bytes, lowest bytes first, because bytes of equal place value compress best together. A reader checks that positions
-//! ascend and are within the array.
+//! The positions of recorders are written as gaps or as a bitmap, whichever is shorter. The words of the recorders
+//! follow in planes of bytes, lowest bytes first, because bytes of equal place value compress best together. A reader
+//! checks that positions ascend and are within the array.
 
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width, Word};
 use zerocopy::little_endian::{U16, U32};
@@ -21,15 +21,16 @@ pub(super) struct SectionHeader {
     pub(super) places: U32,
     pub(super) fold: Fold,
     pub(super) layout: u8,
-    /// Planes that are present, where bit i is for the bytes of place value `256^i`. The bytes of other planes are 0.
+    /// Bit mask of the planes that are present. Bit i stands for the bytes with place value `256^i`. Bytes of absent
+    /// planes are 0.
     pub(super) planes: u8,
     pub(super) reserved: U16,
 }
 
 /// A mapping of 16-bit words in two ranges to one range of numbers.
 ///
-/// A word from `split + shift` is written as the word minus `shift`. Touches and echoes of a few slices then need no
-/// high bytes.
+/// Words of at least `split + shift` are written as the word minus `shift`. Touches and echoes of a few slices then
+/// need no high bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -65,7 +66,7 @@ impl Fold {
 
 /// The value of `layout` for gaps between recorders, minus 1, as LEB128.
 pub(super) const SPARSE: u8 = 0;
-/// The value of `layout` for a bitmap, from the byte of the first recorder to that of the last.
+/// The value of `layout` for a bitmap, from the byte of the first recorder to the byte of the last recorder.
 pub(super) const DENSE: u8 = 1;
 /// Number of planes of the widest words.
 pub(super) const MOST_PLANES: usize = 8;
@@ -99,7 +100,7 @@ impl<'a> Section<'a> {
         if header.count.get() as usize > shape.recorders {
             return Err(wrong("a section has more recorders than its array"));
         }
-        // A writer never produces these, and they would use memory without containing recorders.
+        // A writer never produces such sections, and they would use memory without containing recorders.
         if header.places.get() as usize > shape.recorders.div_ceil(8) {
             return Err(wrong("a section needs more bytes for positions than a bitmap would"));
         }
@@ -142,7 +143,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Calls `each` with the recorder `place` and word number `at`.
+    /// Calls `each` with recorder number `place` and word number `at`.
     #[inline(always)]
     fn visit<W: Word>(
         self,
@@ -167,8 +168,8 @@ impl<'a> Section<'a> {
         for at in 0..self.len() {
             if at > 0 {
                 let gap = leb128::read(&mut gaps).ok_or(GAPS)?;
-                // The sum cannot overflow, because it is checked against the array each time and a gap has at most 32
-                // bits.
+                // The sum cannot overflow, because it is compared with the array's length each time and a gap has at
+                // most 32 bits.
                 place += 1 + gap as usize;
             }
             self.visit(at, place, each)?;

@@ -1,4 +1,4 @@
-//! [`Sizes`]: all sizes of a detector, which are written with its snapshots.
+//! [`Sizes`]: all sizes of a detector, which are stored in its snapshots.
 
 use srlg_core::{Params, SCHEME, SIZES, Size};
 use zerocopy::little_endian::U32;
@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::error::{FormatError, wrong};
 
-/// All sizes in the order of docs/format.md. The seed is not included.
+/// All sizes of a detector, in the order given in docs/format.md. The seed is not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -21,13 +21,13 @@ impl Sizes {
         Self::read_from_bytes(bytes).map_err(|_| wrong("the sizes of the detector are incomplete"))
     }
 
-    /// Returns a text that lists the sizes in `theirs` that differ from those of `params`.
+    /// Returns a text that lists the sizes in `theirs` that differ from the sizes of `params`.
     pub(crate) fn differences(theirs: Self, params: &Params) -> String {
         let sizes = params.sizes().into_iter().zip(theirs.0);
         let differ = sizes.filter(|(ours, theirs)| ours.value != theirs.get());
         let text =
             |(ours, theirs): (Size, U32)| format!("{} is {}, not {theirs}", ours.name, ours.value);
-        // In another scheme, all other sizes have other names.
+        // In another scheme, all other sizes also have other names.
         let scheme = differ.clone().find(|(ours, _)| ours.name == SCHEME);
         match scheme {
             Some(scheme) => text(scheme),

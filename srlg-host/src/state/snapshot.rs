@@ -16,11 +16,12 @@ use crate::kept::{self, KeptHosts};
 
 /// The whole state of a detector.
 ///
-/// It consists of the recorders, the running slice, the sizes, the fingerprint of the seed, and the super points of the
-/// last report. The application can add an attachment.
+/// A snapshot contains the recorders, the running slice, the sizes, the fingerprint of the seed, and the super points
+/// of the last report. The application can add an attachment.
 ///
 /// Merging keeps the more recent of two recorders, so order and repetition do not matter. The result has the recorders
-/// of one detector that saw all the traffic. The super points of all last reports become candidates of the next report.
+/// of a single detector that saw all the traffic. The super points of all last reports become candidates for the next
+/// report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
@@ -33,8 +34,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Creates the snapshot of a detector with these `words` and the hosts `kept` from its last report, without an
-    /// attachment.
+    /// Creates the snapshot, without an attachment, of a detector with these `words` and the hosts `kept` from its last
+    /// report.
     pub(crate) fn new(
         params: &Params,
         slice: u64,
@@ -64,7 +65,7 @@ impl Snapshot {
         &self.attachment
     }
 
-    /// Sets the attachment of the application.
+    /// Returns the snapshot with this attachment of the application, in place of any earlier one.
     #[must_use]
     pub fn with_attachment(self, attachment: Vec<u8>) -> Self {
         Self { attachment, ..self }
@@ -94,11 +95,12 @@ impl Snapshot {
 
     /// Reads the snapshot in `bytes` for a detector with `params`.
     ///
-    /// Memory use is limited for any `bytes`, see docs/format.md.
+    /// Memory use is limited for any `bytes`, as described in docs/format.md.
     ///
     /// # Errors
-    /// Returns [`Error::Format`], [`Error::Version`], [`Error::FormerVersion`], [`Error::OtherSizes`] or
-    /// [`Error::OtherSeed`].
+    /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
+    /// they have another format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not match
+    /// `params`.
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Snapshot, params)?;
         let shapes = params.arrays();
@@ -118,7 +120,7 @@ impl Snapshot {
     }
 }
 
-/// Appends a section with all recorders that were ever touched, from an array with these `words`.
+/// Appends a section with all recorders of an array with these `words` that were ever touched.
 fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
     let mut touched = Coder::new(shape, Fold::default());
     code(words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut touched);

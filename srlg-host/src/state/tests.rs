@@ -1,4 +1,4 @@
-//! Tests that sections of every width are read as written, and have the bytes documented in docs/format.md.
+//! Tests that sections of every width are read as written and have the bytes documented in docs/format.md.
 
 use proptest::prelude::*;
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width};
@@ -9,15 +9,15 @@ use super::section::{self, DENSE, Fold, SPARSE, SectionHeader};
 use super::words::{StateWord, with_width};
 use super::{Coder, Section, code};
 
-/// Returns the gaps before touched recorders, and their words, which are later cut to a width.
+/// Returns the gaps before touched recorders, and the words of these recorders, which are later cut to a width.
 fn touched() -> impl Strategy<Value = Vec<(usize, u64)>> {
     let word = prop_oneof![0u64..3, 0u64..1000, any::<u64>()];
-    // A bitmap is shorter for small gaps, and gaps are shorter if they are in the hundreds.
+    // For small gaps, a bitmap is shorter. For gaps in the hundreds, a list of gaps is shorter.
     let gap = prop_oneof![Just(0usize..3), Just(200..900)];
     gap.prop_flat_map(move |gaps| prop::collection::vec((gaps, word.clone()), 0..200))
 }
 
-/// Writes and reads the section of an array in which only the recorders in `touched` were touched.
+/// Asserts that the section of an array in which only the recorders in `touched` were touched is read as written.
 fn assert_round_trip<W: StateWord>(touched: &[(usize, u64)]) {
     let mut words = Vec::new();
     for &(gap, word) in touched {
@@ -60,7 +60,7 @@ proptest! {
     }
 }
 
-/// Returns the layout of the section of an array of 64-bit recorders, one in `step` of which was touched.
+/// Returns the layout of the section of an array of 64-bit recorders, of which one in `step` was touched.
 fn layout(step: usize) -> u8 {
     let words: Vec<u64> =
         (0..10_000).map(|at| if at % step == 0 { at as u64 } else { u64::MAX }).collect();

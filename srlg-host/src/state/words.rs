@@ -18,7 +18,7 @@ pub(crate) trait StateWord: Word {
     /// Returns the integers in `words`.
     ///
     /// # Panics
-    /// Panics if they have another width. Arrays with equal fingerprints have equal widths.
+    /// Panics if the words have another width. Arrays with equal fingerprints have equal widths.
     fn of(words: &Words) -> &[Self];
 }
 
@@ -41,7 +41,7 @@ macro_rules! state_words {
 
 state_words!(u8: W8, u16: W16, u32: W32, u64: W64);
 
-/// Expands to one copy of `$work` for each width, in which `$word` is the integer type of `$width`.
+/// Expands to one copy of `$work` for each width. In each copy, `$word` is the integer type of that width.
 macro_rules! with_width {
     ($width:expr, $word:ident => $work:expr) => {
         with_width!($width, $word => $work; u8: W8, u16: W16, u32: W32, u64: W64)

@@ -1,10 +1,10 @@
 //! [`SliceClock`]: assignment of timestamps to slices.
 //!
 //! Slices are aligned to the epoch of the timestamps: slice = floor(time / length). Thus all nodes use the same
-//! numbers. Time only moves forward. A late timestamp is assigned to its own slice, within the tolerance. A timestamp
-//! that cannot be right is rejected. Both kinds are counted.
+//! numbers. Time only moves forward. Within the tolerance, a late timestamp is assigned to its own slice. A timestamp
+//! that is too late or too far in the future is rejected and counted.
 //!
-//! With a grace period, the running slice lags behind the newest timestamp by that period.
+//! With a grace period, the running slice stays behind the newest timestamp by that period.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// The first timestamp: `slice` is now running.
+    /// The timestamp is the first one, so `slice` is now running.
     Start {
         /// Number of the slice.
         slice: u64,
@@ -27,17 +27,17 @@ pub enum Placement {
         /// Number of slices before the running one, at least 1.
         slices: u32,
     },
-    /// Time has moved on to `slice`, which is now running. Close slices up to it first.
+    /// Time has moved on to `slice`, which is now running. The caller must first close all earlier slices.
     ///
-    /// Without a grace period, the timestamp is in this slice. With one, place it again.
+    /// Without a grace period, the timestamp is in this slice. With a grace period, the caller must place it again.
     Ahead {
         /// Number of the slice that is now running.
         slice: u64,
     },
-    /// The timestamp is in a later slice, and the grace period of the running one has not ended.
+    /// The timestamp is in a later slice, and the grace period of the running slice has not ended.
     ///
-    /// Keep the record, and place it again when another slice is running. A clock without a grace period never returns
-    /// this.
+    /// The caller should keep the record and place it again when another slice is running. A clock without a grace
+    /// period never returns this.
     Early {
         /// Number of the slice of the timestamp.
         slice: u64,
@@ -72,14 +72,14 @@ pub struct SliceClock {
     length: u64,
     late_slices: u32,
     max_ahead: u64,
-    /// Time that a slice remains running after its end, in nanoseconds.
+    /// Time for which a slice stays running after its end, in nanoseconds.
     grace: u64,
-    /// Largest accepted distance of a timestamp ahead of the system clock, in nanoseconds, if limited.
+    /// Maximum distance of an accepted timestamp ahead of the system clock, in nanoseconds, if limited.
     skew: Option<u64>,
-    /// Timestamps up to this one are accepted without reading the system clock. With a skew, the clock is read once per
-    /// slice.
+    /// Timestamps up to this one are accepted without reading the system clock. With a skew, the system clock is
+    /// therefore read only once per slice.
     latest: u64,
-    /// The running slice as `[start, end)` in nanoseconds. `None` before the first timestamp.
+    /// The running slice as `[start, end)` in nanoseconds, or `None` before the first timestamp.
     running: Option<(u64, u64)>,
     too_late: u64,
     future: u64,
@@ -88,11 +88,11 @@ pub struct SliceClock {
 impl SliceClock {
     /// Creates a clock with slices of `length`.
     ///
-    /// It accepts timestamps up to `late_slices` slices late, and up to `max_ahead` after the end of the running slice
-    /// and its grace period.
+    /// The clock accepts timestamps up to `late_slices` slices late. It also accepts timestamps up to `max_ahead` after
+    /// the end of the running slice and its grace period.
     ///
-    /// The first timestamp is always accepted, unless [`with_skew`](Self::with_skew) limits it. A first timestamp in
-    /// the far future would make all later ones too late.
+    /// The first timestamp is always accepted, unless [`with_skew`](Self::with_skew) limits it. If it were in the far
+    /// future, all later timestamps would be too late.
     ///
     /// # Errors
     /// Returns [`Error::SliceLength`] if `length` is zero or more than 584 years.
@@ -114,9 +114,9 @@ impl SliceClock {
         })
     }
 
-    /// Rejects timestamps more than `skew` ahead of the system clock, as [`Placement::Future`].
+    /// Rejects timestamps that are more than `skew` ahead of the system clock, as [`Placement::Future`].
     ///
-    /// Only this limits the first timestamp. A day is a good limit.
+    /// No other limit applies to the first timestamp. A skew of one day is a good choice.
     #[must_use]
     pub fn with_skew(self, skew: Duration) -> Self {
         Self { skew: Some(nanoseconds(skew)), latest: 0, ..self }
@@ -124,9 +124,10 @@ impl SliceClock {
 
     /// Keeps every slice running for a `grace` period after its end, so that late records still reach it.
     ///
-    /// The grace period may be longer than a slice. Meanwhile, records of later slices are [`Placement::Early`], and
-    /// the caller must keep them. Reports are delayed by the grace period. Without a grace period, a record of the next
-    /// slice closes a slice at once, and late records appear only in later reports.
+    /// The grace period may be longer than a slice. During this period, records of later slices are
+    /// [`Placement::Early`], and the caller must keep them. Reports are delayed by the grace period. Without a grace
+    /// period, the first record of the next slice closes the running slice at once, and late records appear only in
+    /// later reports.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
         Self { grace: nanoseconds(grace), ..self }
@@ -134,7 +135,7 @@ impl SliceClock {
 
     /// Places the timestamp `time_ns`, in nanoseconds since the epoch.
     ///
-    /// Moves on to a later slice if the grace period of the running one has ended by that time.
+    /// If the grace period of the running slice has ended by that time, the clock moves on to a later slice.
     #[inline]
     pub fn place(&mut self, time_ns: u64) -> Placement {
         match self.running {
@@ -146,8 +147,8 @@ impl SliceClock {
 
     /// Lets time pass until `now_ns`, in nanoseconds since the epoch, without a record.
     ///
-    /// If another slice is now running, returns its number. Close slices up to it. The time is accepted without any
-    /// check. Before the first timestamp, the call has no effect.
+    /// Returns the number of the slice that is now running, if it has changed. The caller must then close all earlier
+    /// slices. The time is accepted without any check. Before the first timestamp, the call has no effect.
     pub fn pass(&mut self, now_ns: u64) -> Option<u64> {
         let (_, end) = self.running?;
         let newest = now_ns.saturating_sub(self.grace);
@@ -156,22 +157,23 @@ impl SliceClock {
 
     /// Returns the number of the slice that contains `time_ns`.
     ///
-    /// Threads without the clock can pass it to [`Feed::ingest_at`](crate::ingest::Feed::ingest_at).
+    /// Threads that have no access to the clock can pass this number to
+    /// [`Feed::ingest_at`](crate::ingest::Feed::ingest_at).
     #[must_use]
     pub fn slice_of(&self, time_ns: u64) -> u64 {
         time_ns / self.length
     }
 
-    /// Returns the start and end of slice number `slice`, `[start, end)` in nanoseconds since the epoch.
+    /// Returns the start and end of slice number `slice` as `[start, end)`, in nanoseconds since the epoch.
     ///
-    /// Values are limited to the largest number.
+    /// Values that do not fit into 64 bits are limited to the largest 64-bit number.
     #[must_use]
     pub fn bounds(&self, slice: u64) -> Range<u64> {
         let start = slice.saturating_mul(self.length);
         start..start.saturating_add(self.length)
     }
 
-    /// Makes the slice of `time_ns` the running one. Returns its number.
+    /// Makes the slice of `time_ns` the running slice. Returns its number.
     fn begin(&mut self, time_ns: u64) -> u64 {
         let slice = self.slice_of(time_ns);
         let Range { start, end } = self.bounds(slice);
@@ -212,7 +214,7 @@ impl SliceClock {
         }
     }
 
-    /// Returns whether a timestamp has started a slice.
+    /// Returns whether a slice is running, that is, whether a timestamp has started one.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running.is_some()

@@ -1,8 +1,8 @@
 //! [`Slicer`]: distribution of pairs to slices by their time.
 //!
-//! It consists of a [`SliceClock`], a batch for each slice with waiting pairs, and a [`SliceSink`]. When the sink
-//! closes a slice, it has received all pairs that were placed in it by then. Early pairs are the first ones of their
-//! slice.
+//! A slicer consists of a [`SliceClock`] and a batch for each slice with waiting pairs. It passes pairs to a
+//! [`SliceSink`]. Before the sink closes a slice, it receives all pairs that have been placed in that slice.
+//! Early pairs are the first pairs of their slice.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,26 +15,26 @@ pub trait SliceSink {
     /// The error of the receiver.
     type Error;
 
-    /// Starts with `slice`, the first one.
+    /// Starts the first slice, which has the number `slice`.
     ///
     /// # Errors
     /// Returns any error. The slicer passes it to its caller.
     fn start(&mut self, slice: u64) -> Result<(), Self::Error>;
 
-    /// Takes `pairs` of the slice that is `slices_late` before the running one.
+    /// Ingests `pairs` of the slice that is `slices_late` slices before the running one.
     ///
     /// # Errors
     /// Returns any error. The slicer passes it to its caller.
     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Self::Error>;
 
-    /// Closes the running slice and all later ones before `slice`, which is then running.
+    /// Closes the running slice and all later slices before `slice`, which is then running.
     ///
     /// # Errors
     /// Returns any error. The slicer passes it to its caller.
     fn advance_to(&mut self, slice: u64) -> Result<(), Self::Error>;
 }
 
-/// A distributor of pairs to slices, by the placements of a [`SliceClock`].
+/// A distributor of pairs to slices, according to the placements of a [`SliceClock`].
 ///
 /// Late pairs go to their own slice. Early pairs wait until their slice is running.
 ///
@@ -87,7 +87,7 @@ pub trait SliceSink {
 #[derive(Debug)]
 pub struct Slicer {
     clock: SliceClock,
-    /// The running slice. 0 before the first timestamp.
+    /// Number of the running slice, or 0 before the first timestamp.
     slice: u64,
     running: PairBatch,
     /// Pairs of earlier and later slices.
@@ -97,7 +97,7 @@ pub struct Slicer {
 }
 
 impl Slicer {
-    /// Number of waiting pairs at which they are passed on, unless their slice closes earlier.
+    /// Number of waiting pairs at which they are passed to the sink, unless their slice closes earlier.
     pub const BATCH: usize = 1 << 14;
 
     /// Creates a slicer with a `clock` that has not placed any timestamps.
@@ -125,10 +125,10 @@ impl Slicer {
 
     /// Takes `pairs` of hosts and peers in contact at `time_ns`, in nanoseconds since the epoch.
     ///
-    /// Returns their placement. Pairs that are too late or in the future are dropped.
+    /// Returns the placement of the pairs. Pairs that are too late or in the future are dropped.
     ///
     /// # Errors
-    /// Returns an error if `sink` does.
+    /// Returns the error if `sink` fails.
     #[inline]
     pub fn take<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
@@ -180,10 +180,10 @@ impl Slicer {
 
     /// Starts the slice at `now_ns`, in nanoseconds since the epoch, if no slice is running.
     ///
-    /// Earlier pairs are then late, even the first ones.
+    /// Pairs before this slice are then late, even if they are the first pairs.
     ///
     /// # Errors
-    /// Returns an error if `sink` does.
+    /// Returns the error if `sink` fails.
     pub fn start<S: SliceSink>(&mut self, now_ns: u64, sink: &mut S) -> Result<(), S::Error> {
         if self.clock.is_running() {
             return Ok(());
@@ -196,7 +196,7 @@ impl Slicer {
     /// Before the first timestamp, the call has no effect.
     ///
     /// # Errors
-    /// Returns an error if `sink` does.
+    /// Returns the error if `sink` fails.
     pub fn pass<S: SliceSink>(&mut self, now_ns: u64, sink: &mut S) -> Result<(), S::Error> {
         match self.clock.pass(now_ns) {
             Some(slice) => self.advance_to(slice, sink),
@@ -204,10 +204,10 @@ impl Slicer {
         }
     }
 
-    /// Passes all waiting pairs to `sink`, except those of slices that are not running yet.
+    /// Passes all waiting pairs to `sink`, except pairs of slices that are not running yet.
     ///
     /// # Errors
-    /// Returns an error if `sink` does.
+    /// Returns the error if `sink` fails.
     pub fn flush<S: SliceSink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         if !self.running.is_empty() {
             sink.ingest(&self.running, 0)?;
@@ -223,10 +223,10 @@ impl Slicer {
         Ok(())
     }
 
-    /// Passes all waiting pairs to `sink`. Closes slices up to the last one with pairs, which remains running.
+    /// Passes all waiting pairs to `sink` and closes slices up to the last one with pairs, which stays running.
     ///
     /// # Errors
-    /// Returns an error if `sink` does.
+    /// Returns the error if `sink` fails.
     pub fn finish<S: SliceSink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
         let last = self.others.last_key_value().map_or(self.slice, |(slice, _)| *slice);
         self.advance_to(last.max(self.slice), sink)

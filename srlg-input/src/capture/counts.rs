@@ -11,10 +11,10 @@ use crate::reason::write_counts;
 /// Counters of the packets that a reader has seen so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// Complete frames, messages or rows, including skipped ones but not blank lines. Each direction of a logged
-    /// conversation counts as a row.
+    /// Number of complete frames, messages or rows. Skipped ones count, and blank lines do not. Each direction of a
+    /// logged conversation counts as a row.
     pub packets: u64,
-    /// Packets that were delivered as contacts or datagrams.
+    /// Number of packets that were delivered as contacts or datagrams.
     pub contacts: u64,
     skips: [u64; Skip::ALL.len()],
 }
@@ -37,7 +37,7 @@ impl PacketCounts {
     }
 }
 
-/// Adds the counters of another reader.
+/// Adds the counters of another reader to these counters.
 impl AddAssign<&Self> for PacketCounts {
     fn add_assign(&mut self, other: &Self) {
         self.packets += other.packets;

@@ -1,9 +1,9 @@
 //! CSV with the header `time_ms,src,dst` and one contact per line. The header may add the columns `protocol`,
-//! `dst_port` and `initiated` in any order. Their fields may be empty.
+//! `dst_port` and `initiated` in any order. Fields in these columns may be empty.
 //!
 //! Lines end with LF or CR LF, and the last one may end with the input. Fields are unquoted, and each line has as many
-//! as the header. A byte order mark before the header is skipped. Times are in milliseconds and may have a decimal
-//! fraction. Hosts are IPv4 or IPv6 addresses, and IPv6 addresses may be in brackets.
+//! fields as the header. A byte order mark before the header is skipped. Times are in milliseconds and may have a
+//! decimal fraction. Hosts are IPv4 or IPv6 addresses, and IPv6 addresses may be in brackets.
 //!
 //! Invariant: at most [`MAX_LINE`] bytes of a line are buffered, however long it is.
 
@@ -18,7 +18,7 @@ use crate::packet::Skip;
 const HEADER: &[u8] = b"time_ms,src,dst";
 /// UTF-8 byte order mark, which some programs write at the start of a text.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Longest line that is parsed, in bytes.
+/// Maximum length of a parsed line, in bytes.
 const MAX_LINE: usize = 1024;
 
 /// An optional column of a contact list.
@@ -28,7 +28,7 @@ enum Column {
     Protocol,
     /// Destination port.
     DestinationPort,
-    /// Whether the source initiated the conversation, `true` or `false`.
+    /// Whether the source initiated the conversation: `true` or `false`.
     Initiated,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Csv {
 }
 
 impl Csv {
-    /// Returns the decoder if the first `line` is the header of a contact list.
+    /// Returns a decoder if the first `line` is the header of a contact list.
     pub(crate) fn detect(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         let more = line.strip_prefix(HEADER)?;

@@ -1,11 +1,11 @@
 //! Errors and truncations of captures.
 //!
-//! [`CaptureError`] means that the user must act (wrong file, failing disk). [`Truncation`] means that the capture
-//! itself stops early, which deserves one warning.
+//! [`CaptureError`] means that the user must act, for example because of a wrong file or a failing disk. [`Truncation`]
+//! means that the capture itself stops early, which causes one warning.
 
 use std::io;
 
-/// The reason why a capture cannot be read, or cannot be read to its end.
+/// The reason why a capture cannot be read at all or to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -54,7 +54,7 @@ impl From<io::Error> for CaptureError {
 
 const FORMATS: &str = "pcap, pcapng, an IPFIX file, CSV with the header time_ms,src,dst, a log of Zeek, Suricata or an AWS VPC, or any of these compressed by gzip";
 
-/// A note about the [`FORMATS`] that this program was built without.
+/// Note about the [`FORMATS`] that this program was built without.
 const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {
     (true, true) => "",
     (true, false) => " (logs need the feature logs of srlg-input, which is not built in)",
@@ -104,7 +104,7 @@ pub enum Cause {
     /// A pcapng section header has an unknown byte order or a version other than 1.
     #[error("the section header has an unknown byte order or version")]
     Section,
-    /// A message of an IPFIX file has another version, or is shorter than its header.
+    /// A message of an IPFIX file has a version other than 10, or is shorter than its header.
     #[error(
         "an IPFIX message must have version 10 and at least 16 bytes, got version {version} and {length} bytes"
     )]
@@ -116,13 +116,13 @@ pub enum Cause {
     },
     /// The gzip stream around the capture is incomplete or damaged.
     ///
-    /// If it is damaged, packets shortly before this place may be wrong, because the checksum comes last. Up to 48 KiB
-    /// of valid content before the damage may be missing.
+    /// If the stream is damaged, packets shortly before this place may be corrupt, because the checksum comes last. Up
+    /// to 48 KiB of valid content before the damage may be missing.
     #[error("the gzip stream is incomplete or damaged ({0})")]
     Gzip(String),
 }
 
-/// The reason why a decoder stops; the error type of all file decoders.
+/// The reason why a decoder stops. All file decoders have this error type.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Failed(CaptureError),
@@ -134,7 +134,7 @@ impl Halt {
         Self::Truncated(Truncation { offset, cause })
     }
 
-    /// Returns the same reason for the record that starts at `offset`.
+    /// Returns the same reason, but for the record that starts at `offset`.
     pub(crate) fn moved_to(self, offset: u64) -> Self {
         match self {
             Self::Truncated(Truncation { cause, .. }) => Self::damaged(offset, cause),

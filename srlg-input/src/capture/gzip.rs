@@ -6,8 +6,8 @@ use flate2::read::MultiGzDecoder;
 
 use crate::capture::stream::ByteSource;
 
-/// Number of bytes requested from the inflater at once. When the inflater meets damage, its pending output is lost, at
-/// most this amount plus its window of 32 KiB.
+/// Number of bytes requested from the inflater at once. When the inflater finds damage, its pending output is lost.
+/// This output is at most this amount plus the inflater's window of 32 KiB.
 const INFLATE_STEP: usize = 16 * 1024;
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -15,8 +15,8 @@ pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// An inflater over a source that starts with [`MAGIC`].
 pub(crate) struct Gzip(MultiGzDecoder<CompressedSource>);
 
-/// The compressed source, which remembers its own failure. An error of the inflater without such a failure means
-/// damaged data.
+/// The compressed source, which remembers its own failure. If the inflater fails and the source did not, the data is
+/// damaged.
 struct CompressedSource {
     inner: Chain<Cursor<Vec<u8>>, ByteSource>,
     failed: bool,
@@ -37,7 +37,7 @@ impl Gzip {
         Self(MultiGzDecoder::new(CompressedSource { inner, failed: false }))
     }
 
-    /// Reads once into `free`. The outer error comes from the source, the inner one from damaged data.
+    /// Reads once into `free`. A failing source causes the outer error, and damaged data causes the inner error.
     pub(crate) fn read(&mut self, free: &mut [u8]) -> io::Result<Result<usize, String>> {
         let step = free.len().min(INFLATE_STEP);
         match self.0.read(&mut free[..step]) {

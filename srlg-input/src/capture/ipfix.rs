@@ -1,9 +1,10 @@
-//! IPFIX files (RFC 5655): messages in sequence, in the format of the wire.
+//! IPFIX files (RFC 5655): a sequence of messages in their wire format.
 //!
-//! A message consists of a 16-byte header, which contains its length, and of sets. A decoder of exports reads the sets.
+//! A message consists of a 16-byte header, which contains the message length, and of sets. A decoder of exports reads
+//! the sets.
 //!
-//! Invariant: a message is consumed only when it is complete, so that the offset of a truncation is that of its first
-//! byte.
+//! Invariant: a message is consumed only when it is complete, so that a truncation states the offset of the message's
+//! first byte.
 //!
 //! There is no magic number. A file is recognised by the version and length of its first message, and by the header of
 //! its first set.
@@ -21,8 +22,8 @@ const SET_HEADER: usize = 4;
 const VERSION: u16 = 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Returns whether the stream starts with a message. It reads more than the version from a pipe only if the version is
-/// right.
+/// Returns whether the stream starts with a message. More than the version is read from a pipe only if the version is
+/// correct.
 pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
     if !input.window(2)?.starts_with(&VERSION.to_be_bytes()) {
         return Ok(false);
@@ -33,8 +34,8 @@ pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
         .is_some_and(|(header, rest)| is_first(header, rest)))
 }
 
-/// Returns whether a file may start with a message of this header, followed by `rest`. After the header comes a set, or
-/// another message if this one has no sets.
+/// Returns whether a file can start with a message that has this `header`, followed by `rest`. The header is followed
+/// by a set, or by another message if this one has no sets.
 fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     let Some(content) = length(header).and_then(|length| length.checked_sub(HEADER)) else {
         return false;
@@ -48,13 +49,13 @@ fn is_first(header: &[u8; HEADER], rest: &[u8]) -> bool {
     has_known_id && (SET_HEADER..=content).contains(&ByteOrder::Big.u16(set, 2).into())
 }
 
-/// Returns the length of the message, including `header`. `None` if the header is invalid.
+/// Returns the length of the message, including `header`, or `None` if the header is invalid.
 fn length(header: &[u8]) -> Option<usize> {
     let length = usize::from(ByteOrder::Big.u16(header, 2));
     (ByteOrder::Big.u16(header, 0) == VERSION && length >= HEADER).then_some(length)
 }
 
-/// Copies the next message to `payload`, and returns the datagram without it.
+/// Copies the next message to `payload` and returns the datagram with an empty payload.
 pub(crate) fn next_message(
     input: &mut Stream,
     payload: &mut Vec<u8>,

@@ -1,6 +1,6 @@
 //! Logs of conversations and flows: Zeek's conn.log, AWS VPC flow logs, and Suricata's flow records.
 //!
-//! The decoder of each kind turns a line into a [`Row`]. A row is one direction of a conversation or both, and each
+//! The decoder of each kind turns a line into a [`Row`]. A row contains one or both directions of a conversation. Each
 //! direction counts as a record.
 //!
 //! Invariant: a direction that is known to have no packets is not a contact.
@@ -24,7 +24,7 @@ pub(crate) use row::{protocol, time_ns};
 use vpc::Vpc;
 use zeek::Zeek;
 
-/// Longest line that is parsed; Suricata records may have a few kilobytes.
+/// Maximum length of a parsed line, in bytes. Suricata records may have a few kilobytes.
 const MAX_LINE: usize = 64 * 1024;
 
 /// A decoder of one log.
@@ -37,12 +37,13 @@ pub(crate) struct Logs {
 enum Kind {
     Zeek(Zeek),
     Vpc(Vpc),
-    /// JSON lines, each of which shows its kind.
+    /// JSON lines. Each line shows whether it comes from Zeek or Suricata.
     Json,
 }
 
 impl Logs {
-    /// Returns the decoder for the first `lines`. There is more than one line only if the first starts with #.
+    /// Returns the decoder for the log that starts with `lines`. There is more than one line only if the first starts
+    /// with #.
     pub(crate) fn detect(lines: &[Vec<u8>]) -> Option<Self> {
         let line = lines.first()?;
         let kind = match line.first()? {
@@ -84,7 +85,7 @@ impl Logs {
 }
 
 impl Kind {
-    /// Parses a line. `None` for a line that describes the log itself.
+    /// Parses a line. Returns `None` for a line that describes the log itself.
     fn row(&mut self, line: &[u8]) -> Option<Result<Row, Skip>> {
         if line.is_empty() {
             return None;
@@ -98,7 +99,7 @@ impl Kind {
     }
 }
 
-/// Parses a JSON line, Suricata's if it has an event type and Zeek's otherwise.
+/// Parses a JSON line, as a Suricata record if it has an event type and as a Zeek record otherwise.
 fn json(line: &str) -> Result<Row, Skip> {
     let record: Value = serde_json::from_str(line).map_err(|_| Skip::BadRow)?;
     if record.get("event_type").is_some() { eve::row(&record) } else { zeek::json_row(&record) }

@@ -1,11 +1,11 @@
-//! Classic pcap: a file header, then records of a 16-byte header and a frame.
+//! Classic pcap: a file header, then records. Each record consists of a 16-byte header and a frame.
 //!
-//! Invariant: a record is consumed only when it is complete, so that the offset of a truncation is that of its first
-//! byte.
+//! Invariant: a record is consumed only when it is complete, so that a truncation states the offset of the record's
+//! first byte.
 //!
-//! The crate pcap-parser also reads this format, and the tests compare with it. Its streaming readers are not used,
-//! because they drop the cause of a failed read. They also do not distinguish an absurd length from a buffer that is
-//! too small.
+//! The crate pcap-parser also reads this format, and the tests compare results with it. Its streaming readers are not
+//! used, because they drop the cause of a failed read. They also cannot distinguish an impossible length from a buffer
+//! that is too small.
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
@@ -19,11 +19,11 @@ const NANOSECOND_MAGIC: u32 = 0xa1b2_3c4d;
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
 
-/// Largest captured length of a frame, `MAXIMUM_SNAPLEN` of libpcap. The snap length of the file is not used, because
-/// tools write longer frames, and libpcap accepts them.
+/// Maximum captured length of a frame, equal to `MAXIMUM_SNAPLEN` in libpcap. The snap length of the file is not used,
+/// because some tools write longer frames and libpcap accepts them.
 const MAX_CAPTURED: u32 = 262_144;
 
-/// Decoder of one pcap file.
+/// A decoder of one pcap file.
 pub(crate) struct Pcap {
     order: ByteOrder,
     /// Unit of the fractional seconds in record headers, in nanoseconds.
@@ -69,7 +69,7 @@ impl Pcap {
 
     #[cold]
     fn read_file_header(&mut self, input: &mut Stream) -> Result<u16, Halt> {
-        // The upper half is the length of a frame check sequence, which comes after all headers.
+        // The upper half is not needed: it is the length of a frame check sequence, which follows the frame.
         let link_type = self.order.u32(input.need(FILE_HEADER)?, 20) as u16;
         input.consume(FILE_HEADER);
         self.link_type = Some(link_type);

@@ -1,13 +1,13 @@
-//! pcapng: sections of blocks, where packet blocks refer to the interface blocks of their section.
+//! The pcapng format: sections of blocks. Packet blocks refer to the interface blocks of their section.
 //!
 //! A block consists of a type, a total length, a body and the length again. Relevant blocks are decoded as a whole, and
 //! others are skipped without being buffered.
 //!
 //! Invariant: a block takes effect only if both copies of its length agree.
 //!
-//! The crate pcap-parser reads most of this format, and the tests compare with it. Version 0.17 is not used, because it
-//! rejects all binary time resolutions and does not know obsolete packet blocks. It also reads the time offset of
-//! big-endian sections as little-endian, and reports a packet that overruns its block as incomplete input.
+//! The crate pcap-parser reads most of this format, and the tests compare results with it. Version 0.17 is not used,
+//! because it rejects all binary time resolutions and does not support obsolete packet blocks. It also reads the time
+//! offset of big-endian sections as little-endian, and reports a packet that overruns its block as incomplete input.
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
@@ -16,7 +16,7 @@ use crate::capture::stream::{CAPACITY, Stream};
 use crate::packet::Skip;
 use crate::packet::frame;
 
-/// Block type of a section header. It is the same in both byte orders, so that it is found before the order is known.
+/// Block type of a section header. Its bytes are a palindrome, so it is recognised before the byte order is known.
 const SECTION: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
@@ -29,7 +29,7 @@ const BLOCK_TAIL: usize = 4;
 /// Offset of the frame in enhanced and obsolete packet blocks, from the start of the block.
 const FRAME: usize = 28;
 
-/// Maximum number of interfaces stored for a section, which take at most 1 MiB.
+/// Maximum number of interfaces stored for a section. They take at most 1 MiB.
 const MAX_INTERFACES: usize = 65_536;
 /// Maximum length of a skipped block; Wireshark has the same limit for all blocks.
 const MAX_PASSED_OVER: usize = 16 * 1024 * 1024;
@@ -37,7 +37,7 @@ const MAX_PASSED_OVER: usize = 16 * 1024 * 1024;
 const OPTION_END: u16 = 0;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_OFFSET: u16 = 14;
-/// Resolution of microseconds, which applies without an option.
+/// Default time resolution: microseconds.
 const DEFAULT_RESOLUTION: u8 = 6;
 /// Bit of a resolution that marks an exponent of 2 instead of 10.
 const BINARY: u8 = 0x80;
@@ -45,7 +45,7 @@ const BINARY: u8 = 0x80;
 /// A decoder of one pcapng file.
 #[derive(Default)]
 pub(crate) struct PcapNg {
-    /// Byte order of the current section; the first section sets it before any use.
+    /// Byte order of the current section. The first section header sets it before its first use.
     order: ByteOrder,
     interfaces: Vec<Interface>,
 }
@@ -148,7 +148,7 @@ impl PcapNg {
         }
     }
 
-    /// Decodes an enhanced or obsolete packet block, which differ only in the width of the interface number.
+    /// Decodes an enhanced or obsolete packet block. The two differ only in the width of the interface number.
     #[inline]
     fn packet<T>(&self, interface: usize, body: &[u8], see: impl See<T>) -> Result<T, Skip> {
         let interface = self.interfaces.get(interface).ok_or(Skip::NoInterface)?;
@@ -179,8 +179,8 @@ impl Head {
     }
 }
 
-/// An interface description block: link type and clock resolution. Times are exact to the nanosecond, and finer ticks
-/// are truncated.
+/// An interface description block: link type and clock resolution. Times are converted to nanoseconds; finer digits are
+/// truncated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interface {
     link_type: u16,
@@ -192,7 +192,7 @@ struct Interface {
 
 impl Interface {
     /// Parses the body of a block: link type, reserved field, snap length and options. `body` has at least eight bytes.
-    /// An option that overruns the block ends the list.
+    /// An option that overruns the block ends the list of options.
     fn parse(order: ByteOrder, body: &[u8]) -> Self {
         let link_type = order.u16(body, 0);
         let mut interface = Self { link_type, resolution: DEFAULT_RESOLUTION, offset_s: 0 };
@@ -213,7 +213,8 @@ impl Interface {
         interface
     }
 
-    /// Returns the time of `ticks` in nanoseconds since the Unix epoch. `None` if it is earlier, or exceeds 64 bits.
+    /// Returns the time of `ticks` in nanoseconds since the Unix epoch, or `None` if it is before the epoch or exceeds
+    /// 64 bits.
     #[inline]
     fn time_ns(&self, ticks: u64) -> Option<u64> {
         let exponent = u32::from(self.resolution & !BINARY);

@@ -1,4 +1,4 @@
-//! A reader, which detects the format, drives its decoder and counts packets.
+//! A reader that detects the format, runs its decoder and counts packets.
 //!
 //! Decoders turn a [`Stream`] into packets and count nothing. Only this module counts and records how reading ended.
 //!
@@ -24,7 +24,7 @@ use crate::options::Tunnels;
 use crate::packet::ip::Headers;
 use crate::packet::{Skip, Transport};
 
-/// Number of bytes at the start of a text that decide its format.
+/// Maximum number of bytes at the start of a text that are read to detect its format.
 const HEAD: usize = 4096;
 
 /// The format of a capture, contact list, log or IPFIX file, detected by content.
@@ -41,7 +41,7 @@ pub enum Format {
     Csv,
     /// Zeek's conn.log with separated fields.
     Zeek,
-    /// Flow log of an AWS VPC.
+    /// AWS VPC flow log.
     VpcFlowLog,
     /// JSON lines: Zeek's conn.log or Suricata's EVE log.
     JsonLines,
@@ -52,8 +52,8 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
-    /// Time in nanoseconds since the Unix epoch. A message of an IPFIX file has the export time of its header, in whole
-    /// seconds.
+    /// Time in nanoseconds since the Unix epoch. For a message of an IPFIX file, this is the export time in its header,
+    /// in whole seconds.
     pub time_ns: u64,
     /// Source address and port; `0.0.0.0:0` for a message of an IPFIX file.
     pub source: SocketAddr,
@@ -76,8 +76,8 @@ pub(crate) trait See<T>: FnOnce(u64, Headers<'_>) -> Result<T, Skip> {}
 
 impl<T, F: FnOnce(u64, Headers<'_>) -> Result<T, Skip>> See<T> for F {}
 
-/// Adds the contact of a packet to `contacts`, or those of the packet and of the one that it carries. The caller counts
-/// the outcome of the outer packet.
+/// Adds the contact of a packet to `contacts`. If the packet carries another one, adds the contacts of both. The caller
+/// counts the outcome of the outer packet.
 #[inline(always)]
 pub(crate) fn push_packet(
     time_ns: u64,
@@ -129,7 +129,7 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
-/// Number of contacts that are read at once, about 24 KB.
+/// Number of contacts that are read at once. They take about 24 KB.
 const BLOCK: usize = 256;
 
 /// A reader of the contacts or the datagrams of one capture.
@@ -148,18 +148,18 @@ struct Progress {
     counts: PacketCounts,
     ended: bool,
     truncation: Option<Truncation>,
-    /// Error that occurred after contacts were read, which are delivered first.
+    /// Error that occurred after contacts were read. The contacts are delivered before the error.
     failure: Option<CaptureError>,
 }
 
 impl Reader {
-    /// Opens `input`: peeks at the content, starts the inflater for gzip, and detects the format.
+    /// Opens `input`. Detects the format from the content, and decompresses gzip.
     ///
-    /// An incomplete header is not an error here, but a [`Truncation`] at the first
-    /// [`next_contacts`](Self::next_contacts).
+    /// An incomplete header is not an error here. The first call of [`next_contacts`](Self::next_contacts) records it
+    /// as a [`Truncation`].
     ///
     /// # Errors
-    /// [`CaptureError`] if the input is empty, has an unknown format, or cannot be read.
+    /// Returns [`CaptureError`] if the input is empty, has an unknown format, or cannot be read.
     pub fn new(input: impl Read + Send + 'static) -> Result<Self, CaptureError> {
         let mut input = Stream::open(Box::new(input))?;
         let decoder = Decoder::detect(&mut input)?;
@@ -173,7 +173,7 @@ impl Reader {
         })
     }
 
-    /// Selects the hosts of tunnelled packets by `tunnels`.
+    /// Sets which hosts of tunnelled packets are counted: the outer or the inner ones.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
@@ -191,18 +191,19 @@ impl Reader {
         }
     }
 
-    /// Reads the next contacts in file order: those of about 256 packets, or those that a pipe has ready. Returns
-    /// `None` at the end and from then on.
+    /// Reads the next contacts in file order, from about 256 packets, or fewer if a pipe has no more data ready. At the
+    /// end, this call and all later ones return `None`.
     ///
     /// Packets and rows that are not contacts are counted and skipped. If the capture stops early, reading ends after
     /// its last contact without an error, and [`truncation`](Self::truncation) returns the reason.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] if the source fails, and [`CaptureError::Exports`] for an IPFIX file. Reading then ends.
+    /// Returns [`CaptureError::Read`] if the source fails, and [`CaptureError::Exports`] for an IPFIX file. Reading
+    /// ends after an error.
     pub fn next_contacts(&mut self) -> Result<Option<&[Contact]>, CaptureError> {
         let Self { decoder, progress, contacts, tunnels, .. } = self;
         contacts.clear();
-        // Each format has its own loop, because most of the time per packet is spent here.
+        // Each format has its own loop for speed, because most of the time per packet is spent here.
         match decoder {
             Decoder::Packets(Packets::Pcap(pcap)) => {
                 progress.fill(contacts, |input, contacts, counts| {
@@ -241,18 +242,18 @@ impl Reader {
         &self.contacts
     }
 
-    /// Returns the next complete UDP datagram in file order, with its payload. Returns `None` at the end and from then
-    /// on.
+    /// Returns the next complete UDP datagram in file order, with its payload. At the end, this call and all later ones
+    /// return `None`.
     ///
     /// A capture of a collector's traffic contains flow exports as datagrams. The messages of an IPFIX file are
-    /// datagrams from and to `0.0.0.0:0`, because the file does not name the exporter. Their time is the export time of
+    /// datagrams from and to `0.0.0.0:0`, because the file does not name the exporter. Their time is the export time in
     /// their headers.
     ///
     /// Packets that are not datagrams are counted and skipped. Fragments are not reassembled.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] if the source fails, and [`CaptureError::NoPackets`] for a contact list or a log. Reading
-    /// then ends.
+    /// Returns [`CaptureError::Read`] if the source fails, and [`CaptureError::NoPackets`] for a contact list or a log.
+    /// Reading ends after an error.
     pub fn next_datagram(&mut self) -> Result<Option<Datagram<'_>>, CaptureError> {
         let Self { decoder, progress, payload, .. } = self;
         progress.check()?;
@@ -280,14 +281,14 @@ impl Reader {
         &self.progress.counts
     }
 
-    /// Returns where and why the capture stopped early. `None` while reading, and after a regular end.
+    /// Returns where and why the capture stopped early. Returns `None` during reading and after a regular end.
     pub fn truncation(&self) -> Option<&Truncation> {
         self.progress.truncation.as_ref()
     }
 }
 
 impl Progress {
-    /// Reads contacts with `next` until there is a block of them, or until a further read from the source might block.
+    /// Reads contacts with `next` until a block is full, or until another read from the source might block.
     #[inline(always)]
     fn fill(
         &mut self,
@@ -313,7 +314,7 @@ impl Progress {
         if contacts.is_empty() { self.check() } else { Ok(()) }
     }
 
-    /// Returns the error that occurred after contacts, but only once.
+    /// Returns the error that occurred after contacts were read. The error is returned only once.
     fn check(&mut self) -> Result<(), CaptureError> {
         self.failure.take().map_or(Ok(()), Err)
     }
@@ -352,7 +353,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Decoder {
-    /// Returns the decoder for the first bytes. Texts are recognised by their first line.
+    /// Returns the decoder for the format that the first bytes show. Texts are recognised by their first line.
     fn detect(input: &mut Stream) -> Result<Self, CaptureError> {
         let start = input.window(8)?;
         if let Some(pcap) = Pcap::detect(start) {
@@ -373,7 +374,7 @@ impl Decoder {
         }
     }
 
-    /// Returns the decoder for the first `lines` of a text.
+    /// Returns the decoder for a text that starts with `lines`.
     fn of_text(lines: &[Vec<u8>]) -> Result<Self, CaptureError> {
         let line = &lines[0];
         let decoder = Csv::detect(line).map(Self::Csv);
@@ -386,7 +387,7 @@ impl Decoder {
     }
 }
 
-/// Copies the payload of the datagram at `headers` to `payload`, and returns the datagram without it.
+/// Copies the payload of the datagram at `headers` to `payload` and returns the datagram with an empty payload.
 fn copy_datagram(
     time_ns: u64,
     headers: &Headers<'_>,
@@ -402,7 +403,7 @@ fn copy_datagram(
     Ok(Datagram { time_ns, source, destination, payload: &[] })
 }
 
-/// Returns whether the first bytes are text, so that the first line is worth parsing.
+/// Returns whether the first bytes look like text, so that the first line should be parsed.
 fn is_text(start: &[u8]) -> bool {
     let start = start.strip_prefix(BYTE_ORDER_MARK).unwrap_or(start);
     start.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n'))

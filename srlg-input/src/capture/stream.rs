@@ -25,7 +25,7 @@ enum Source {
 pub(crate) struct Stream {
     source: Source,
     buffer: Box<[u8]>,
-    /// The unconsumed bytes are `buffer[start..end]`.
+    /// Position of the first unconsumed byte. The unconsumed bytes are `buffer[start..end]`.
     start: usize,
     end: usize,
     /// Offset of `buffer[0]` in the decompressed stream.
@@ -38,7 +38,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Opens a stream of `source`, and decompresses it if it starts like gzip.
+    /// Opens a stream of `source`, which is decompressed if it starts with the gzip magic number.
     #[cfg(feature = "gzip")]
     pub(crate) fn open(source: ByteSource) -> io::Result<Self> {
         let mut plain = Self::over(Source::Plain(source));
@@ -100,7 +100,8 @@ impl Stream {
         Ok(&self.buffer[self.start..self.start + want])
     }
 
-    /// Returns whether the stream ends here, between two records. A gzip error is a truncation.
+    /// Returns whether the stream ends here, between two records. If the gzip stream is damaged, a truncation is
+    /// returned.
     #[inline]
     pub(crate) fn is_finished(&mut self) -> Result<bool, Halt> {
         if !self.window(1)?.is_empty() {
@@ -109,8 +110,8 @@ impl Stream {
         if self.damage.is_some() { Err(self.truncated()) } else { Ok(true) }
     }
 
-    /// Forbids or allows reads from the source, which may block for a long time. While they are forbidden, a window
-    /// that is not in the buffer is an error; there are no other errors.
+    /// Forbids or allows reads from the source, which may block for a long time. While reads are forbidden, the only
+    /// possible error is a request for a window that is not in the buffer.
     #[inline]
     pub(crate) fn hold(&mut self, is_held: bool) {
         self.is_held = is_held;
@@ -122,7 +123,7 @@ impl Stream {
         self.is_held
     }
 
-    /// Consumes the next `count` bytes, which must have been in a window.
+    /// Consumes the next `count` bytes, which must have been part of a window.
     #[inline]
     pub(crate) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.end - self.start);
@@ -142,7 +143,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Returns the truncation of the record that starts here.
+    /// Returns a truncation for the record that starts here.
     #[cold]
     fn truncated(&self) -> Halt {
         Halt::damaged(self.offset(), self.damage.clone().map_or(Cause::EndOfInput, Cause::Gzip))

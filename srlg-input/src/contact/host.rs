@@ -9,10 +9,11 @@ const MAPPED: u64 = 0xffff;
 
 /// A host, identified by its IPv4 or IPv6 address.
 ///
-/// IPv4 addresses are stored as IPv4-mapped addresses, so that one host is one value, however its address was written.
+/// IPv4 addresses are stored as IPv4-mapped addresses, so that a host has a single value, however its address was
+/// written.
 ///
-/// Contacts use this form, two 64-bit numbers, for speed. An [`IpAddr`] is written in smaller pieces, and a copy that
-/// waits for them takes a third of the time of a packet.
+/// For speed, a host is two 64-bit numbers. An [`IpAddr`] is written in smaller pieces, and a copy has to wait for
+/// them, which takes a third of the time per packet.
 ///
 /// ```
 /// use srlg_input::contact::Host;
@@ -38,7 +39,7 @@ impl Host {
         Self { high: 0, low: MAPPED << 32 | bits as u64 }
     }
 
-    /// Returns the IPv6 host with the address `bits`, or the IPv4 host if they are an IPv4-mapped address.
+    /// Returns the IPv6 host with the address `bits`, or the IPv4 host if `bits` is an IPv4-mapped address.
     #[inline(always)]
     #[must_use]
     pub const fn v6(bits: u128) -> Self {

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown value {text:?}: use one of {choices}")]
 pub struct UnknownName {
-    /// Text that was given.
+    /// The text.
     pub text: String,
     /// All names, separated by commas.
     pub choices: String,
@@ -49,7 +49,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// The contacts that count for a host, selected by the host's part in them.
+    /// The contacts that count for a host, selected by the role of the host.
     Role {
         /// All contacts.
         #[default]
@@ -64,10 +64,10 @@ named! {
 named! {
     /// The hosts whose peers are counted, relative to the networks of a view.
     Side {
-        /// Hosts inside the networks, wherever their peers are.
+        /// Hosts inside the networks. Their peers may be anywhere.
         #[default]
         Inside = "inside",
-        /// Hosts outside the networks, by their contacts with inside hosts.
+        /// Hosts outside the networks. Their peers are inside hosts.
         Outside = "outside",
     }
 }

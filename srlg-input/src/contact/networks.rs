@@ -2,9 +2,9 @@
 //!
 //! There is one table of ranges for IPv4 and one for IPv6. IPv4-mapped networks and addresses count as IPv4.
 //!
-//! A look-up is one load from a table of at most 1 MiB. With up to 10,000 networks it takes 2 to 4 ns for IPv4 and 4 to
-//! 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In IPv6 it takes up
-//! to 120 ns if thousands of networks are close together and one is far away.
+//! A look-up is one load from a table of at most 1 MiB. With up to 10,000 networks, a look-up takes 2 to 4 ns for IPv4
+//! and 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In IPv6,
+//! the search takes up to 120 ns if thousands of networks are close together and one is far away.
 //!
 //! The table takes 128 bytes per range. Each range takes another 8 bytes for IPv4 or 20 for IPv6, and a network makes
 //! at most two ranges.
@@ -40,13 +40,14 @@ pub struct Networks<T> {
 }
 
 impl<T> Networks<T> {
-    /// Creates a map of `networks` with their values. Host bits are dropped, and the last of equal networks counts.
+    /// Creates a map of `networks` with their values. Host bits are dropped. If networks are equal, the last one
+    /// applies.
     ///
-    /// An IPv4-mapped network counts as the IPv4 network, so `::ffff:10.0.0.0/104` is `10.0.0.0/8`. Other IPv6 networks
-    /// contain no IPv4 hosts; this includes `::/0`.
+    /// An IPv4-mapped network counts as the IPv4 network, so `::ffff:10.0.0.0/104` is `10.0.0.0/8`. Other IPv6
+    /// networks, including `::/0`, do not contain IPv4 hosts.
     ///
     /// # Panics
-    /// If there are 2^31 networks or more.
+    /// Panics if there are 2^31 networks or more.
     #[must_use]
     pub fn new(networks: impl IntoIterator<Item = (IpNet, T)>) -> Self {
         let (mut values, mut v4, mut v6) = (Vec::new(), Vec::new(), Vec::new());
@@ -89,7 +90,7 @@ pub enum BadNetwork {
         "cannot parse network {text:?}: use an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
     )]
     Unreadable {
-        /// Text that was given.
+        /// The text.
         text: String,
     },
     /// `text` is an IPv4-mapped network that contains other IPv6 addresses too.
@@ -97,7 +98,7 @@ pub enum BadNetwork {
         "network {text:?} is IPv4-mapped and shorter than /96: use the IPv4 network, such as 10.0.0.0/8"
     )]
     Mapped {
-        /// Text that was given.
+        /// The text.
         text: String,
     },
 }
@@ -106,7 +107,7 @@ pub enum BadNetwork {
 /// `::ffff:10.0.0.0/104` is `10.0.0.0/8`.
 ///
 /// # Errors
-/// [`BadNetwork`] if `text` is not a network.
+/// Returns [`BadNetwork`] if `text` is not a network.
 pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     let host = text.parse::<IpAddr>().map(IpNet::from);
     let Ok(network) = host.or_else(|_| text.parse::<IpNet>()) else {
@@ -123,7 +124,7 @@ pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
 /// Deserializes a list of networks, each parsed by [`parse_network`].
 ///
 /// # Errors
-/// [`BadNetwork`], as an error of `deserializer`.
+/// Returns an error of `deserializer` if a network cannot be parsed.
 #[cfg(feature = "serde")]
 pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
@@ -136,7 +137,7 @@ pub fn deserialize_networks<'de, D: serde::Deserializer<'de>>(
 /// Serializes a list of networks in the form that [`deserialize_networks`] reads.
 ///
 /// # Errors
-/// The errors of `serializer`.
+/// Returns the errors of `serializer`.
 #[cfg(feature = "serde")]
 pub fn serialize_networks<S: serde::Serializer>(
     networks: &[IpNet],

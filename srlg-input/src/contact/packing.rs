@@ -1,8 +1,7 @@
 //! Packing of the hosts and peers of a view into [`Host`]s, and their names.
 //!
-//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, which makes its pairs as small
-//! as those of IPv4 hosts. An address with a port is packed as 64 bits of the address, 8 bits for the IP version, and
-//! the port.
+//! An address is packed as itself. A port is packed as the IPv4 host `0.PROTOCOL.PORT`, so its pairs are as small as
+//! IPv4 pairs. An address with a port is packed as 64 bits of the address, 8 bits for the IP version, and the port.
 //!
 //! Invariant: everything packed can be unpacked, because nothing is hashed.
 
@@ -15,7 +14,7 @@ use ipnet::IpNet;
 use crate::contact::port::Port;
 use crate::contact::{Host, PeerKey};
 
-/// The longest IPv6 prefix that can be packed with a port.
+/// Maximum length of an IPv6 prefix that can be packed with a port.
 pub(crate) const LONGEST_WITH_PORT: u8 = 64;
 
 /// Position of the IP version in the lower 64 bits of an address with a port.
@@ -23,8 +22,8 @@ const FAMILY_SHIFT: u32 = 56;
 const V4: u64 = 4 << FAMILY_SHIFT;
 const V6: u64 = 6 << FAMILY_SHIFT;
 
-/// The packing of the hosts or the peers of a view, as set by [`ViewOptions`](crate::ViewOptions). It converts packed
-/// values to [`Name`]s.
+/// The packing of the hosts or the peers of a view, as set by [`ViewOptions`](crate::ViewOptions). A packing converts
+/// packed values to [`Name`]s.
 ///
 /// ```
 /// use srlg_input::contact::{Contact, PeerKey, TCP, View, ViewOptions};
@@ -45,7 +44,7 @@ pub struct Packing {
 }
 
 impl Default for Packing {
-    /// Returns the packing for whole addresses.
+    /// Returns the packing of whole addresses.
     fn default() -> Self {
         Self { key: PeerKey::Address, prefix4: 32, prefix6: 128 }
     }
@@ -58,7 +57,7 @@ impl Packing {
         self.key
     }
 
-    /// Packs an address, whose bits beyond the prefix are 0, and a port.
+    /// Packs an address and a port. The address bits beyond the prefix must be 0.
     pub(crate) const fn pack(self, address: Host, port: Port) -> Host {
         let bits = port.bits();
         match self.key {
@@ -88,7 +87,7 @@ impl Packing {
         }
     }
 
-    /// Returns the address of a packed host or peer, which is the first address of a network. A port has no address.
+    /// Returns the address of a packed host or peer. For a network, this is its first address. A port has no address.
     #[must_use]
     pub const fn address(self, packed: Host) -> Option<Host> {
         let bits = packed.as_v6();
@@ -166,7 +165,7 @@ impl From<IpAddr> for Name {
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // `pad` respects the column width.
+            // `pad` applies the width that the caller's format string asks for.
             Self::Address(address) => f.pad(&address.to_string()),
             Self::Network(network) => f.pad(&network.to_string()),
             Self::Port(port) => f.pad(&port.to_string()),
@@ -219,7 +218,7 @@ impl From<Name> for String {
     "cannot parse host {text:?}: use an address, a network, a port such as tcp/443, or an address and a port"
 )]
 pub struct BadName {
-    /// Text that was given.
+    /// The text.
     pub text: String,
 }
 

@@ -36,7 +36,7 @@ pub struct Port {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot parse port {text:?}: use a protocol and a number, such as tcp/443")]
 pub struct BadPort {
-    /// Text that was given.
+    /// The text.
     pub text: String,
 }
 

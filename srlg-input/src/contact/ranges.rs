@@ -1,8 +1,8 @@
 //! A map from addresses to labels, built from nested networks that are cut into disjoint ranges.
 //!
 //! A map consists of the sorted first addresses of all ranges, a label for each range, and a table of at most 2^18
-//! buckets. If a bucket lies within one range, a look-up costs one load. Otherwise it searches the ranges that the
-//! bucket touches.
+//! buckets. If a bucket lies within one range, a look-up costs one load. If a bucket overlaps several ranges, the
+//! look-up searches them.
 //!
 //! Invariant: the ranges cover the whole address space, and an address outside the buckets has no label.
 //!
@@ -13,11 +13,11 @@ use std::ops::{Add, Shl, Shr, Sub};
 
 /// Label of addresses outside all networks.
 pub(crate) const NONE: u32 = 0;
-/// Flag of an answer whose bucket touches several ranges; the other bits are an index into `touched`.
+/// Flag of an answer whose bucket overlaps several ranges. The other bits are an index into `touched`.
 const SEVERAL: u32 = 1 << 31;
 
 const MOST_BUCKETS: usize = 1 << 18;
-/// Number of buckets per range, which is enough for most buckets to lie within one range.
+/// Number of buckets per range. With this number, most buckets lie within one range.
 const BUCKETS_PER_RANGE: usize = 32;
 
 /// An address as a number.
@@ -33,7 +33,8 @@ pub(crate) trait Number:
 {
     const MAX: Self;
 
-    /// Returns the distance of this number from `base`, limited to `most`. Numbers below `base` give `most`.
+    /// Returns the distance of this number from `base`, limited to `most`. Returns `most` if this number is below
+    /// `base`.
     fn beyond(self, base: Self, most: usize) -> usize;
 }
 
@@ -65,16 +66,16 @@ pub(crate) struct Ranges<A> {
     shift: u32,
     /// Number of the first bucket, counted from address 0.
     base: A,
-    /// Label of all addresses of a bucket, or [`SEVERAL`] and an index into `touched`. The last entry is [`NONE`], for
-    /// all other addresses.
+    /// Label of all addresses of a bucket, or [`SEVERAL`] and an index into `touched`. The last entry is [`NONE`] and
+    /// applies to all addresses outside the buckets.
     answers: Vec<u32>,
-    /// First and last range of each bucket that touches several ranges.
+    /// First and last range of each bucket that overlaps several ranges.
     touched: Vec<[u32; 2]>,
 }
 
 impl<A: Number> Ranges<A> {
-    /// Cuts `networks` into ranges; any two networks are nested or disjoint. The smallest network decides the label,
-    /// and the last of equal ones.
+    /// Cuts `networks` into ranges. Any two networks are nested or disjoint. The smallest network that contains an
+    /// address decides its label; if networks are equal, the last one applies.
     pub(crate) fn new(mut networks: Vec<LabelledRange<A>>) -> Self {
         // Larger networks come first if they start at the same address. The sort is stable, so equal networks keep
         // their order.
@@ -93,7 +94,8 @@ impl<A: Number> Ranges<A> {
         ranges
     }
 
-    /// Closes the innermost networks while their last address `is_over`. After each, the surrounding network continues.
+    /// Closes the innermost networks while `is_over` is true for their last address. After each of them, the
+    /// surrounding network continues.
     fn close(&mut self, open: &mut Vec<(A, u32)>, is_over: impl Fn(A) -> bool) {
         while let Some((end, _)) = open.pop_if(|(end, _)| is_over(*end)) {
             let (_, around) = open.last().expect("the whole address space never closes");
@@ -101,7 +103,7 @@ impl<A: Number> Ranges<A> {
         }
     }
 
-    /// Starts a range, and replaces the last one if that would be empty.
+    /// Starts a range. If the previous range would be empty, replaces it.
     fn begin(&mut self, start: A, label: u32) {
         if self.starts.last() == Some(&start) {
             self.labels.pop();
@@ -161,7 +163,7 @@ impl<A: Number> Ranges<A> {
         if answer & SEVERAL == 0 { answer } else { self.search(answer ^ SEVERAL, address) }
     }
 
-    /// Returns the label of `address`, whose bucket touches the ranges at `place`.
+    /// Returns the label of `address`, whose bucket overlaps the ranges at `place`.
     fn search(&self, place: u32, address: A) -> u32 {
         let touched = self.touched[place as usize].map(|range| range as usize);
         self.labels[self.range(touched, address)]

@@ -1,4 +1,4 @@
-//! Sampling rates of the contacts in a window, and bounds for counts without sampling.
+//! Sampling rates of the contacts in a window, and bounds for the counts that would be seen without sampling.
 //!
 //! Invariant: contacts that no exporter reported, such as captured packets, are not sampled.
 
@@ -10,8 +10,8 @@ use crate::contact::Contact;
 
 /// A summary of sampling rates: the lowest, the highest, and whether some are unknown.
 ///
-/// If one packet in N is sampled and n peers are seen, the expected number of peers lies between n and N × n. It
-/// reaches N × n if each peer sent a single packet. A better bound is not possible.
+/// If one packet in N is sampled and n peers are seen, the expected number of peers lies between n and N × n. The
+/// number is N × n if each peer sent a single packet. A better bound is not possible.
 ///
 /// ```
 /// use std::num::NonZeroU32;
@@ -32,7 +32,7 @@ use crate::contact::Contact;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sampling {
-    /// Set together with `most`, once a rate is known.
+    /// Lowest rate. It is set together with `most`, once a rate is known.
     least: Option<NonZeroU32>,
     most: Option<NonZeroU32>,
     #[cfg_attr(feature = "serde", serde(rename = "unknown"))]
@@ -83,8 +83,8 @@ impl Sampling {
         self.is_unknown
     }
 
-    /// Returns the largest expected number of peers if `sampled` peers were seen. `None` if an exporter did not state
-    /// its sampling rate.
+    /// Returns the largest expected number of peers if `sampled` peers were seen. Returns `None` if an exporter did not
+    /// state its sampling rate.
     #[must_use]
     pub fn unsampled_most(&self, sampled: f64) -> Option<f64> {
         let most = self.most.map_or(1, NonZeroU32::get);
@@ -92,7 +92,7 @@ impl Sampling {
     }
 }
 
-/// Writes the rate, or the lowest and the highest; "none" if no exporter reported anything.
+/// Writes the rate, or the lowest and the highest rate. Writes "none" if no exporter reported any contact.
 impl fmt::Display for Sampling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.rates() {
@@ -120,7 +120,7 @@ impl SamplingWindow {
         Self { window, slices: BTreeMap::new() }
     }
 
-    /// Adds the sampling rate of `contact`, which counts in slice number `slice`.
+    /// Adds the sampling rate of `contact`, which belongs to slice number `slice`.
     #[inline]
     pub fn add(&mut self, slice: u64, contact: &Contact) {
         if contact.exporter.is_some() {
@@ -128,14 +128,14 @@ impl SamplingWindow {
         }
     }
 
-    /// Adds the summary `sampling` of contacts that count in slice number `slice`.
+    /// Adds the summary `sampling` of contacts that belong to slice number `slice`.
     pub fn merge(&mut self, slice: u64, sampling: Sampling) {
         if !sampling.is_empty() {
             self.slices.entry(slice).or_default().merge(sampling);
         }
     }
 
-    /// Returns each slice with exports and the summary of its contacts.
+    /// Returns each slice that has exports, with the summary of its contacts.
     pub fn slices(&self) -> impl Iterator<Item = (u64, Sampling)> {
         self.slices.iter().map(|(slice, sampling)| (*slice, *sampling))
     }

@@ -7,10 +7,11 @@ use crate::contact::networks::Networks;
 use crate::contact::packing::{LONGEST_WITH_PORT, Packing};
 use crate::contact::{Contact, Host};
 
-/// Options of a [`View`]. By default each address of both families is a host, of which all contacts count.
+/// Options of a [`View`]. By default, each IPv4 or IPv6 address is a host, and all its contacts count.
 ///
-/// With the feature `clap` they are options of a command, which need the group `contacts` of [`InputOptions`](crate::InputOptions).
-/// With `serde` they are read from, and written as, a map with the same names as keys.
+/// With the feature `clap`, these are command-line options that need the group `contacts` of
+/// [`InputOptions`](crate::InputOptions). With the feature `serde`, they are read from and written as a map with the
+/// same names as keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -50,15 +51,16 @@ pub struct ViewOptions {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "is_default"))]
     #[cfg_attr(feature = "schemars", schemars(extend("default" = PeerKey::default())))]
     pub peer: PeerKey,
-    /// Bits of an address that make a host.
+    /// Number of address bits that identify a host or a peer.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub prefixes: Prefixes,
 }
 
-/// Prefix lengths of hosts, 1 to 32 bits of IPv4 and 1 to 128 of IPv6: addresses that agree in these bits are one host.
+/// Prefix lengths of hosts and peers: 1 to 32 bits for IPv4, and 1 to 128 bits for IPv6. Addresses with the same prefix
+/// are one host.
 ///
-/// By default every address is a host of its own.
+/// By default, every address is a separate host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(requires = "contacts"))]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
@@ -104,7 +106,8 @@ impl Default for Prefixes {
     }
 }
 
-/// Returns whether `key` is omitted from the text, so that earlier versions can read a view of addresses.
+/// Returns whether `key` has its default value. A default is not serialised, so that earlier versions can read a view
+/// without ports.
 #[cfg(feature = "serde")]
 fn is_default<T: Default + PartialEq>(key: &T) -> bool {
     *key == T::default()
@@ -127,8 +130,8 @@ impl ViewOptions {
         Packing { key: self.peer, prefix4: self.prefixes.peer4, prefix6: self.prefixes.peer6 }
     }
 
-    /// Returns whether replies count as contacts with ports. In such a view, every server looks like a scanner of its
-    /// clients' ports.
+    /// Returns whether replies count as contacts with ports. In a view that counts them, every server looks like a
+    /// scanner of its clients' ports.
     #[must_use]
     pub fn takes_ports_of_answers(&self) -> bool {
         self.peer != PeerKey::Address && self.only == ContactFilter::All
@@ -165,7 +168,7 @@ pub struct BadPrefix {
     pub longest: u8,
 }
 
-/// The address bits that are kept, at least one for each IP version.
+/// The address bits that are kept. At least one bit is kept for each IP version.
 #[derive(Clone, Copy, Debug)]
 struct Mask {
     v4: u32,
@@ -265,8 +268,8 @@ impl View {
     /// Creates the view that `options` describe.
     ///
     /// # Errors
-    /// [`BadView`] if a prefix length is out of range, outside hosts are counted without inside networks, or the keys
-    /// of hosts and peers conflict.
+    /// Returns [`BadView`] if a prefix length is out of range, if outside hosts are counted without inside networks, or
+    /// if the keys of hosts and peers conflict.
     pub fn new(options: &ViewOptions) -> Result<Self, BadView> {
         let ViewOptions { inside, measure: side, role, only: counted, prefixes, .. } = options;
         if *side == Side::Outside && inside.is_empty() {
@@ -284,14 +287,14 @@ impl View {
         Ok(Self { networks, side: *side, role: *role, counted: *counted, host, peer, packings })
     }
 
-    /// Yields the pairs of `contact`, each a host and its peer. There are two pairs if both endpoints are inside,
-    /// otherwise at most one.
+    /// Returns the pairs of `contact`; each pair is a host and its peer. There are two pairs if both endpoints are
+    /// inside, and at most one otherwise.
     ///
-    /// The whole address decides whether a host is inside, whatever the prefix lengths are. A pair contains the first
-    /// addresses of the networks that count as hosts.
+    /// The whole address decides whether a host is inside, whatever the prefix lengths are. If a host is a network, its
+    /// pairs contain the first address of the network.
     ///
     /// A host has no contact with itself. If the prefix length of hosts puts both endpoints into one network, there is
-    /// no pair. If only the prefix length of peers does, all neighbours of a host are one peer.
+    /// no pair. If only the prefix length of peers puts them into one network, all neighbours of a host are one peer.
     ///
     /// Hosts and peers with ports are packed ([`Packing`]). In such a view, a contact without a port yields no pair.
     #[inline]
@@ -308,8 +311,8 @@ impl View {
         match self.packings {
             None => self.pairs_of_addresses(contact),
             Some(packings) => {
-                // Only this branch stores pairs in memory. If it returned them, the other branch would store its pairs
-                // too, and each packet would take 10 % longer.
+                // Only this branch writes the pairs to memory. If `packed_pairs` returned them, the compiler would make
+                // the other branch write its pairs to memory too, and each packet would take 10 % longer.
                 let mut packed = [(Host::v4(0), Host::v4(0)); 2];
                 let [sent, received] = self.packed_pairs(packings, contact, &mut packed);
                 [sent.then_some(packed[0]), received.then_some(packed[1])]
@@ -337,8 +340,8 @@ impl View {
         self.pairs_of_addresses(contact).iter().any(Option::is_some)
     }
 
-    /// Writes the pairs of a view with ports to `to`, and returns which of them exist. Views of addresses avoid this
-    /// code.
+    /// Writes the pairs of a view with ports to `to` and returns, for each, whether it exists. Views without ports do
+    /// not use this code.
     #[cold]
     #[inline(never)]
     fn packed_pairs(
@@ -370,7 +373,7 @@ impl View {
         ]
     }
 
-    /// Returns whether `host` is counted by its contact with `opposite`, in which it has this `role`.
+    /// Returns whether a contact counts for `host`, which has this `role` in it. `opposite` is the other endpoint.
     #[inline(always)]
     fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
         (self.role == Role::Any || self.role == role)
@@ -387,7 +390,7 @@ impl View {
         self.networks.get(host).is_some()
     }
 
-    /// Returns whether `contact` counts at all.
+    /// Returns whether `contact` passes the filter `only`.
     #[inline]
     fn counts(&self, contact: &Contact) -> bool {
         match self.counted {

@@ -30,12 +30,12 @@ pub(crate) fn u64(bytes: &mut &[u8]) -> Option<u64> {
     take(bytes).map(u64::from_be_bytes)
 }
 
-/// Returns the big-endian number in the first `length` bytes, with `length` from 1 to 8; `None` if there are fewer
-/// bytes.
+/// Returns the big-endian number in the first `length` bytes, or `None` if there are fewer bytes. `length` must be from
+/// 1 to 8.
 #[inline(always)]
 pub(crate) fn number(bytes: &[u8], length: usize) -> Option<u64> {
     match bytes.first_chunk() {
-        // This path needs no branch for each length.
+        // With eight bytes available, all lengths share one branch-free path.
         Some(word) => Some(u64::from_be_bytes(*word) >> (64 - 8 * length)),
         None => Some(bytes.get(..length)?.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
     }

@@ -1,17 +1,17 @@
-//! The times of the packets in a record.
+//! The times of records, corrected for the clock of the exporter.
 //!
-//! Invariant: a wrong exporter clock never moves a time more than an hour from its receipt, except with
+//! Invariant: a wrong exporter clock never moves a time by more than an hour from the time of receipt, except with
 //! [`Timestamps::Trusted`].
 
 use crate::options::Timestamps;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
-/// Skew up to which times are not corrected.
+/// Maximum skew at which times are not corrected.
 const SMALL: u64 = 5 * SECOND;
-/// Skew beyond which times are not used.
+/// Maximum skew at which times are used.
 const LARGE: u64 = 3_600 * SECOND;
-/// Period over which the least difference between receipt and export is determined.
+/// Period over which the smallest difference between receipt and export is determined.
 const SPAN: u64 = 60 * SECOND;
 
 /// The times of a datagram.
@@ -23,7 +23,7 @@ pub(crate) struct Clock {
     /// Uptime of the exporter in milliseconds, if the header states it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) received_ns: u64,
-    /// Difference between receipt and export, for the datagrams with the least delay.
+    /// Difference between receipt and export for the datagrams with the smallest delay.
     pub(crate) skew_ns: i64,
     pub(crate) timestamps: Timestamps,
 }
@@ -81,7 +81,7 @@ impl Clock {
             Some(uptime_ms) => uptime_ms,
             None => (self.export_ns / MILLISECOND).checked_sub(init_ms?)? as u32,
         };
-        // Both are 32-bit counters, which wrap after 49.7 days.
+        // Both values are 32-bit counters, which wrap after 49.7 days.
         let before_ms = i64::from(now_ms.wrapping_sub(at_ms) as i32);
         self.export_ns.checked_add_signed(-before_ms * MILLISECOND as i64)
     }
@@ -104,25 +104,26 @@ impl Clock {
 }
 
 /// Number of consecutive datagrams that must agree before they change an exporter's clock. A damaged or forged datagram
-/// arrives alone, or a few times if the network repeats it. An exporter whose clock has stepped sends eight within
-/// seconds.
+/// arrives once, or a few times if the network duplicates it. An exporter whose clock has stepped sends eight datagrams
+/// within seconds.
 const AGREEING: u32 = 8;
-/// Minimum time between the first and the last of these datagrams. It exceeds a burst, so that an exporter that sends
-/// every few seconds interrupts a forged sequence.
+/// Minimum time between the first and the last of these datagrams. It is longer than a burst of forged datagrams, so
+/// that an exporter that sends every few seconds interrupts the burst.
 const AGREEING_SPAN: u64 = 5 * SECOND;
 
-/// The skew of an exporter's clock, which is the least difference between receipt and export in the current and the
-/// previous minute.
+/// The skew of an exporter's clock: the smallest difference between receipt and export in the current and the previous
+/// minute.
 ///
-/// A delay makes the difference larger, and only a wrong time makes it smaller. A difference that is too small counts
-/// once [`AGREEING`] consecutive datagrams confirm it. Until then it corrects only its own datagram.
+/// A delay makes the difference larger, and only a wrong time makes it smaller. A smaller difference is adopted once
+/// [`AGREEING`] consecutive datagrams confirm it. Until then, it corrects only the datagram that shows it.
 ///
-/// Invariant: without such a sequence, the skew is at most [`SMALL`] below `base`, which never falls.
+/// Invariant: unless consecutive datagrams confirm it, the skew never falls more than [`SMALL`] below `base`, and
+/// `base` never falls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skew {
     since_ns: u64,
     least: [Option<i64>; 2],
-    /// Difference against which a fall is measured.
+    /// Reference difference. A difference more than [`SMALL`] below it must be confirmed.
     base: i64,
     /// Whether a sequence of datagrams confirmed `base`.
     is_confirmed: bool,
@@ -138,8 +139,8 @@ struct Row {
 }
 
 impl Skew {
-    /// Adds the times of a datagram with records, and returns its skew. A difference of more than an hour is not a
-    /// skew, and is returned unchanged.
+    /// Adds the times of a datagram with records and returns the skew for it. A difference of more than an hour is not
+    /// adopted and is returned unchanged.
     pub(crate) fn take(&mut self, export_ns: u64, received_ns: u64) -> i64 {
         let difference = received_ns.wrapping_sub(export_ns) as i64;
         if difference.unsigned_abs() > LARGE {
@@ -155,7 +156,7 @@ impl Skew {
             self.is_confirmed |= is_agreed;
         } else if gap < 0 || !self.is_confirmed {
             if !is_agreed {
-                // While neither is confirmed, a clock that is right is more likely than one that is wrong.
+                // While neither is confirmed, the value closer to 0 is used, because most clocks are correct.
                 let is_likelier = gap < 0 || difference.abs() < self.ns().abs();
                 return if is_likelier { difference } else { self.ns() };
             }
@@ -170,7 +171,7 @@ impl Skew {
         let passed = received_ns.checked_sub(self.since_ns);
         if passed.is_none_or(|passed| passed >= SPAN) {
             let before = self.least[0].filter(|_| passed.is_some_and(|passed| passed < 2 * SPAN));
-            // A clock that falls behind also raises the base of a fall.
+            // If the exporter's clock falls behind, the base rises with the skew.
             self.base = self.base.max(self.ns());
             (self.since_ns, self.least) = (received_ns, [None, before]);
         }

@@ -6,29 +6,31 @@ use std::ops::AddAssign;
 use crate::reason::{reasons, write_counts};
 
 reasons! {
-    /// The reason why a datagram, set, record or direction is not a contact, or an anomaly of it.
+    /// The reason why a datagram, set, record or direction is not a contact, or an anomaly that it has.
     Reason {
         /// A datagram has an unknown version.
         Version = "version",
-        /// A datagram is too short or contains a wrong length. Reading stops there, but a wrong field length only
-        /// affects its set.
+        /// A datagram is too short or contains an invalid length. The rest of the datagram is not read. After an
+        /// invalid field length, only the rest of its set is not read.
         Malformed = "malformed",
-        /// A template is rejected, because it has too many fields, or records that are too long or of no length.
+        /// A template is rejected, because it has too many fields, or because its records are too long or have length
+        /// 0.
         BadTemplate = "bad-template",
-        /// A template was dropped because its source had too many.
+        /// A template was dropped because its source had too many templates.
         TemplateGone = "template-gone",
-        /// An exporter or a source was dropped because there were too many. A source also counts for its exporter.
+        /// An exporter or a source was dropped because there were too many. A dropped source also counts for its
+        /// exporter.
         SourceGone = "source-gone",
         /// A data set is held until its template arrives.
         Held = "held",
-        /// A data set was dropped before its template arrived. Others took its place, or 64 sets of its datagram were
-        /// already held.
+        /// A data set was dropped before its template arrived, because newer sets needed the space, or because 64 sets
+        /// of its datagram were already held.
         Dropped = "dropped",
-        /// A data set of more than 3 bytes yields no record with its template.
+        /// A data set of more than 3 bytes does not contain any complete record of its template.
         Undecodable = "undecodable",
-        /// A record describes the exporter.
+        /// An options record, which describes the exporter.
         Options = "options",
-        /// A sample has counters, dropped packets or unknown content.
+        /// An sFlow sample contains counters, dropped packets or unknown content.
         OtherSample = "other-sample",
         /// A record does not name two hosts.
         NoHosts = "no-hosts",
@@ -39,7 +41,7 @@ reasons! {
         /// A flow, or one direction of it, has no packets.
         NoPackets = "no-packets",
         /// A datagram with records has an export time that is more than an hour off. Unless times are trusted, its
-        /// contacts have the time of receipt. It is not counted if contacts have the time of receipt anyway.
+        /// contacts get the time of receipt. This is not counted if all contacts get the time of receipt.
         BadClock = "bad-clock",
         /// A flow ended after its export. The export time is used.
         Future = "future",
@@ -55,7 +57,7 @@ pub struct FlowCounts {
     pub datagrams: u64,
     /// Number of flow records, options records and samples.
     pub records: u64,
-    /// Number of contacts; a record may yield one for each direction.
+    /// Number of contacts. A record may yield one for each direction.
     pub contacts: u64,
     reasons: [u64; Reason::ALL.len()],
 }

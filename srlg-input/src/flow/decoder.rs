@@ -1,6 +1,6 @@
-//! A decoder, which finds the exporter and the protocol of each datagram and the state for both.
+//! A decoder, which determines the exporter and the protocol of each datagram and finds the state of that exporter.
 //!
-//! The exporters are in a bounded table, [`Exporters`], which the code of the protocols does not know.
+//! The exporters are in a bounded table, [`Exporters`]. The code of the protocols does not depend on this table.
 //!
 //! Invariant: memory stays within [`Decoder::memory_bound`] for any input.
 
@@ -23,7 +23,7 @@ use crate::flow::sink::Sink;
 use crate::flow::source::{self, Source};
 use crate::flow::templates;
 
-/// Limit on the memory for the samples of a 64 kB datagram while they are decoded, in bytes.
+/// Maximum memory for the samples of a 64 kB datagram while they are decoded, in bytes.
 const DATAGRAM_BYTES: usize = 8 << 20;
 
 /// A decoder of the exports of any number of exporters.
@@ -38,7 +38,7 @@ impl Decoder {
     /// Creates a decoder without templates, configured by `options`.
     ///
     /// # Errors
-    /// [`BadOptions`] if a number is out of range.
+    /// Returns [`BadOptions`] if a number is out of range.
     pub fn new(options: DecoderOptions) -> Result<Self, BadOptions> {
         options.check()?;
         Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
@@ -47,7 +47,7 @@ impl Decoder {
     /// Decodes `payload`, one UDP datagram that `exporter` sent, and passes its contacts to `take`. The time of receipt
     /// is `received_ns`, in nanoseconds since the Unix epoch.
     ///
-    /// Data with an unknown template are held; their contacts follow once the template arrives.
+    /// Data sets with an unknown template are held. Their contacts are passed on once the template arrives.
     pub fn decode(
         &mut self,
         exporter: SocketAddr,
@@ -73,7 +73,7 @@ impl Decoder {
                 Message::ipfix(payload).map(|it| entry.netflow(received_ns, &it, &mut sink))
             }
             Some(Version::Sflow) => {
-                // Bytes after the datagram are an error of the parser, but nothing is lost.
+                // Bytes after the datagram cause an error of the parser, but the datagram itself is complete.
                 let parsed = self.sflow.parse_bytes(payload);
                 parsed.datagrams.first().map(|it| entry.sflow(received_ns, it, &mut sink))
             }
@@ -113,7 +113,7 @@ impl Decoder {
         entry.map(|entry| &entry.exporter)
     }
 
-    /// Returns all known exporters. Those without records come first, and each group starts with the least recent
+    /// Returns all known exporters. Exporters without records come first, and each group starts with the least recent
     /// exporter. The port is 0, unless [`DecoderOptions::by_port`] is set.
     pub fn exporters(&self) -> impl Iterator<Item = (SocketAddr, &Exporter)> {
         let entries = self.exporters.iter();
@@ -133,7 +133,7 @@ impl Decoder {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Returns the maximum memory of the decoder in bytes, as its options limit it, including one datagram.
+    /// Returns the maximum memory that the options allow the decoder to use, in bytes, including one datagram.
     pub fn memory_bound(&self) -> usize {
         let exporters = self.exporters.most_bytes(&self.options);
         exporters + templates::MOST_BYTES_OF_DATAGRAM + DATAGRAM_BYTES
@@ -183,7 +183,7 @@ impl Entry {
         let records = source.read(message, &clock, exporter, sink);
         *template_bytes += source.template_bytes;
         exporter.learn_clock(&clock, skew, &mut sink.counts);
-        // NetFlow v9 counts datagrams, and IPFIX counts records.
+        // Sequence numbers count datagrams in NetFlow v9, and records in IPFIX.
         let count = if version == Version::V9 { Count::of(1) } else { records };
         exporter.follow(&mut source.sequence, message.number, count, uptime_ms);
     }
@@ -205,8 +205,8 @@ impl Entry {
     }
 }
 
-/// Returns the source of a datagram. An unknown source is added only if the datagram has content, so that headers alone
-/// take no memory.
+/// Returns the source of a datagram. An unknown source is added only if the datagram has content, so that datagrams
+/// without content do not take memory.
 fn source<'a>(
     sources: &'a mut LruCache<source::Key, Source>,
     key: source::Key,

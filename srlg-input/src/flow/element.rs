@@ -1,4 +1,5 @@
-//! The relevant information elements, by their numbers in IANA's IPFIX registry (RFC 7012), which NetFlow v9 shares.
+//! The information elements that the decoder uses, by their numbers in IANA's IPFIX registry (RFC 7012). NetFlow v9 has
+//! the same numbers.
 
 use crate::flow::clock::{RecordTime, SECOND};
 
@@ -20,7 +21,7 @@ pub(crate) enum Number {
     Packets,
     ReverseOctets,
     ReversePackets,
-    /// Bytes since the flow or the exporter started. The counts above restart with each report.
+    /// Number of bytes since the flow or the exporter started. In contrast, the counts above start at 0 in each report.
     TotalOctets,
     TotalPackets,
     ReverseTotalOctets,
@@ -83,7 +84,7 @@ pub(crate) enum Unit {
 /// Enterprise number for elements of the reverse direction (RFC 5103).
 const REVERSE: u32 = 29305;
 
-/// A row of IANA's registry: number, name and meaning.
+/// A row of IANA's registry: number, name and meaning of an element.
 type Row = (u16, &'static str, Element);
 
 /// Relevant rows, sorted by number.
@@ -136,7 +137,7 @@ const IANA: [Row; 53] = [
     (310, "samplingPopulation", Element::Number(Number::Population)),
     (313, "ipHeaderPacketSection", Element::IpHeader),
     (315, "dataLinkFrameSection", Element::Frame),
-    // Flows have an end; single packets and events have an observation time.
+    // Flows state an end time. Single packets and events state an observation time instead.
     (322, "observationTimeSeconds", Element::Time(Moment::Last, Unit::Seconds)),
     (323, "observationTimeMilliseconds", Element::Time(Moment::Last, Unit::Milliseconds)),
     (324, "observationTimeMicroseconds", Element::Time(Moment::Last, Unit::Ntp)),
@@ -150,14 +151,14 @@ impl Element {
         let element = row.map(|row| IANA[row].2);
         match enterprise {
             None => element,
-            // Counts of the initiator already state their direction.
+            // Counts of the initiator have a fixed direction, so a reverse form does not exist.
             Some(REVERSE) if matches!(number, 231 | 298) => None,
             Some(REVERSE) => element.and_then(Self::reverse),
             Some(_) => None,
         }
     }
 
-    /// Returns the element of the reverse direction, if it is relevant there.
+    /// Returns the corresponding element of the reverse direction, if the decoder uses it.
     fn reverse(self) -> Option<Self> {
         Some(match self {
             Self::Number(Number::Octets) => Self::Number(Number::ReverseOctets),
@@ -187,8 +188,8 @@ impl Number {
     /// Number of variants.
     pub(crate) const COUNT: usize = Self::Ingress as usize + 1;
 
-    /// Returns whether the largest of several fields counts. Some exporters have one field for incoming and one for
-    /// outgoing flows, and write 0 into one of them.
+    /// Returns whether the largest value is used if a record has several fields of this element. Some exporters have
+    /// one field for incoming and one for outgoing flows, and write 0 into one of them.
     #[inline(always)]
     pub(crate) fn is_largest(self) -> bool {
         use Number::{Interval, Octets, Packets, ReverseOctets, ReversePackets};
@@ -205,7 +206,7 @@ impl Number {
 const NTP_EPOCH: u64 = 2_208_988_800;
 
 impl Unit {
-    /// Returns the time of this number of units. `None` if it is zero, except for [`Delta`](Self::Delta).
+    /// Returns the time that `units` of this unit mean. Returns `None` for zero, except with [`Delta`](Self::Delta).
     #[inline]
     pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
         match self {
@@ -230,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns whether an element has the type of the crate `netflow_parser`.
+    /// Returns whether `element` matches the type that the crate `netflow_parser` has for it.
     fn is_of(element: Element, kind: FieldDataType) -> bool {
         match element {
             Element::Number(Number::SystemInit) => kind == FieldDataType::DurationMillis,

@@ -28,7 +28,7 @@ pub struct Undecodable {
     pub domain: u32,
     /// Template ID.
     pub template: u16,
-    /// Number of such data sets so far.
+    /// Number of data sets of this template that yielded no record so far.
     pub sets: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Adds the data sets of both.
+    /// Returns the sum of two backlogs, with the earlier time.
     pub(crate) fn and(self, other: Self) -> Self {
         Self { sets: self.sets + other.sets, since_ns: self.since_ns.min(other.since_ns) }
     }
@@ -90,29 +90,31 @@ impl Exporter {
         Samplers::most_bytes(options.samplers) + MOST_UNDECODABLE * size_of::<Undecodable>()
     }
 
-    /// Returns the counters of its datagrams.
+    /// Returns the counters of the exporter's datagrams.
     pub fn counts(&self) -> &FlowCounts {
         &self.counts
     }
 
-    /// Returns its lost exports.
+    /// Returns the losses of its exports.
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
-    /// Returns by how many nanoseconds the exporter's clock is behind the receiver's, estimated from the datagrams with
-    /// the least delay. It is 0 for sFlow, which has no clock, and for a clock that is off by more than an hour.
+    /// Returns by how many nanoseconds the exporter's clock is behind the local clock, estimated from the datagrams
+    /// with the smallest delay. Returns 0 for sFlow, which has no clock, and for a clock that is off by more than an
+    /// hour.
     pub fn skew_ns(&self) -> i64 {
         self.skew.ns()
     }
 
-    /// Returns the data sets that yielded no record, for the 16 most recent such templates, least recent first.
+    /// Returns the templates whose data sets yielded no record. At most the 16 most recent templates are listed, least
+    /// recent first.
     pub fn undecodable(&self) -> &[Undecodable] {
         &self.undecodable
     }
 
-    /// Returns the times of a datagram, and the exporter's skew if the datagram has records. `export_ns` is the stated
-    /// export time, or 0 if it is unknown.
+    /// Returns the times of a datagram, and the exporter's skew, which applies if the datagram has records. `export_ns`
+    /// is the stated export time, or 0 if it is unknown.
     pub(crate) fn clock(
         &self,
         export_ns: u64,
@@ -131,8 +133,8 @@ impl Exporter {
         (Clock { export_ns, cut_ns, uptime_ms, received_ns, skew_ns, timestamps }, skew)
     }
 
-    /// Adopts the `skew` that [`clock`](Self::clock) returned, if the datagram had records. A header alone changes no
-    /// clock.
+    /// Adopts the `skew` that [`clock`](Self::clock) returned. Called only if the datagram had records, so that headers
+    /// alone cannot change the skew.
     pub(crate) fn learn_clock(&mut self, clock: &Clock, skew: Skew, counts: &mut FlowCounts) {
         if counts.records == 0 {
             return;
@@ -143,7 +145,7 @@ impl Exporter {
         }
     }
 
-    /// Updates one of the sequences for a datagram.
+    /// Updates one of the exporter's sequences with a datagram.
     pub(crate) fn follow(
         &mut self,
         sequence: &mut Sequence,
@@ -171,7 +173,7 @@ impl Exporter {
     }
 }
 
-/// Counters of one exporter, as an input reports them.
+/// Counters and state of one exporter, as an input reports them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExporterStatus {
     /// Address of the exporter, with port 0.
@@ -184,11 +186,11 @@ pub struct ExporterStatus {
     pub last_record_ns: u64,
     /// Counters of its datagrams.
     pub counts: FlowCounts,
-    /// Lost exports.
+    /// Losses of its exports.
     pub losses: Losses,
     /// Nanoseconds by which its clock is behind the local clock.
     pub skew_ns: i64,
-    /// Number of its known templates.
+    /// Number of its templates.
     pub templates: usize,
     /// Data sets that wait for their templates, if there are any.
     pub backlog: Option<Backlog>,

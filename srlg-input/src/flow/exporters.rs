@@ -1,8 +1,8 @@
-//! The known exporters of a decoder with their sources, and the choice of those to drop.
+//! The exporters of a decoder with their sources, and the choice of exporters to drop.
 //!
-//! There are two tables, because senders of UDP can be forged. Newcomers have not sent a record yet, and take memory
-//! only from each other. Known exporters have sent records, and lose sources or templates only while they use more than
-//! their fair share.
+//! There are two tables, because UDP senders can be forged. Newcomers are exporters that have not sent a record yet;
+//! they displace only each other. Known exporters have sent records; they lose sources or templates only while they use
+//! more than their fair share.
 //!
 //! Invariant: after each datagram, exporters, sources and the bytes of templates are within the limits of the options.
 
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) template_bytes: usize,
 }
 
-/// The memory that exporters use.
+/// The number of sources and the bytes of templates that exporters use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     sources: usize,
@@ -63,7 +63,7 @@ impl Entry {
         Usage { sources: self.sources.len(), template_bytes: self.template_bytes }
     }
 
-    /// Returns the number of its templates, including options templates.
+    /// Returns the number of the exporter's templates, including options templates.
     pub(crate) fn templates(&self) -> usize {
         self.sources.iter().map(|(_, source)| source.templates().count()).sum()
     }
@@ -73,7 +73,7 @@ impl Entry {
         self.sources.iter().filter_map(|(_, source)| source.backlog()).reduce(Backlog::and)
     }
 
-    /// Drops the least recent source, or the least recent template if there is only one source.
+    /// Drops the least recent source of this exporter. If there is only one source, drops its least recent template.
     fn shed(&mut self) -> Reason {
         let reason = if self.sources.len() > 1 {
             let gone = self.sources.pop_lru();
@@ -99,7 +99,7 @@ impl Exporters {
             sources: options.sources,
             template_bytes: options.template_bytes.max(template_bytes),
         };
-        // A chassis has up to 16 cards, each of which is a source.
+        // A chassis has up to 16 cards, and each card is a source.
         let share = Usage {
             sources: (limit.sources / 4).max(16),
             template_bytes: (limit.template_bytes / 4).max(template_bytes),
@@ -119,8 +119,8 @@ impl Exporters {
         let source = size_of::<(source::Key, Source)>() + ENTRY_BYTES;
         let held = 2 * options.held_bytes;
         let exporter = size_of::<(Key, Entry)>() + ENTRY_BYTES + Exporter::most_bytes(options);
-        // Both ends of a table of sources take the memory of a source. A datagram may add one source before others are
-        // dropped.
+        // The two ends of a table of sources each take as much memory as a source. A datagram may add one source before
+        // others are dropped.
         let exporters = options.sources * (exporter + 2 * source);
         exporters + (options.sources + 1) * (source + held) + self.limit.template_bytes
     }
@@ -138,7 +138,8 @@ impl Exporters {
         (newcomers.get_or_insert_mut(key, || Entry::new(options)), true)
     }
 
-    /// Makes an exporter known, because it has sent records now or before its state was saved.
+    /// Moves an exporter to the table of known exporters, because it has sent records now or before its state was
+    /// saved.
     pub(crate) fn promote(&mut self, key: Key, options: &DecoderOptions) -> &mut Entry {
         if !self.known.contains(&key) {
             let entry = self.newcomers.pop(&key).unwrap_or_else(|| Entry::new(options));
@@ -161,7 +162,7 @@ impl Exporters {
             self.shed(key);
         }
         while self.usage.exceeds(self.limit) {
-            // The exporter itself is the most recent one.
+            // The last newcomer in this order is the exporter itself, which is kept.
             if self.newcomers.peek_lru().is_some_and(|(newcomer, _)| *newcomer != key) {
                 forget(self.newcomers.pop_lru(), &mut self.counts, &mut self.usage);
             } else {

@@ -19,8 +19,8 @@ pub(crate) enum Version {
 }
 
 impl Version {
-    /// Detects the protocol of `payload` by its first word. The version has two bytes in NetFlow and IPFIX and four in
-    /// sFlow, so v5 starts with 0x0005 and sFlow v5 with 0x00000005.
+    /// Detects the protocol of `payload` by its version number. The number has two bytes in NetFlow and IPFIX and four
+    /// in sFlow, so NetFlow v5 starts with 0x0005 and sFlow v5 with 0x00000005.
     pub(crate) fn of(payload: &[u8]) -> Option<Self> {
         match *payload.first_chunk()? {
             [0, 5, _, _] => Some(Self::V5),
@@ -49,7 +49,7 @@ pub(crate) struct Export<'a> {
 }
 
 impl<'a> Export<'a> {
-    /// Parses the header of `payload`. `None` if there are fewer records than it states.
+    /// Parses the header of `payload`. Returns `None` if there are fewer records than the header states.
     pub(crate) fn new(version: Version, mut payload: &'a [u8]) -> Option<Self> {
         let rest = &mut payload;
         bytes::u16(rest)?;
@@ -60,7 +60,7 @@ impl<'a> Export<'a> {
         let (engine, sampling) = (bytes::u16(rest)?, bytes::u16(rest)?);
         let is_v5 = version == Version::V5;
         let record_bytes = if is_v5 { 48 } else { 52 };
-        // If the header is wrong, the records are not trusted either.
+        // If the record count in the header is wrong, the records are not trusted either.
         let records = rest.get(..usize::from(count) * record_bytes)?;
         Some(Self {
             version,
@@ -112,7 +112,7 @@ impl<'a> Export<'a> {
             destination_port: Some(u16::from_be_bytes([record[34], record[35]])),
             initiated: None,
             sampling: self.sampling,
-            // The word has two interfaces of 16 bits, and the ingress interface comes first.
+            // The word contains two interface numbers of 16 bits. The ingress interface comes first.
             ingress: NonZeroU32::new(word(12) >> 16),
         };
         sink.contact(time_ns, [Host::v4(source), Host::v4(destination)], &details);
@@ -124,7 +124,7 @@ impl<'a> Export<'a> {
 pub(crate) struct Message<'a> {
     pub(crate) version: Version,
     pub(crate) export_s: u32,
-    /// System uptime, only in v9.
+    /// System uptime in milliseconds. Only v9 has it.
     pub(crate) uptime_ms: Option<u32>,
     pub(crate) number: u32,
     pub(crate) domain: u32,
@@ -136,11 +136,11 @@ pub(crate) struct Message<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sets<'a> {
     rest: &'a [u8],
-    /// Whether bytes are missing or a length is wrong.
+    /// Whether bytes are missing or a length is invalid.
     pub(crate) is_cut: bool,
 }
 
-/// Fraction of a second that a header truncates from the export time, at most.
+/// Largest fraction of a second that a header truncates from the export time.
 pub(crate) const CUT_NS: u64 = SECOND - 1;
 
 impl<'a> Message<'a> {
@@ -172,7 +172,7 @@ impl<'a> Message<'a> {
         self.sets().any(|(id, content)| matches!(id, 0..=3 | 256..) && !content.is_empty())
     }
 
-    /// Returns whether bytes are missing or a length is wrong.
+    /// Returns whether bytes are missing or a length is invalid.
     pub(crate) fn is_cut(&self) -> bool {
         let mut sets = self.sets();
         sets.by_ref().for_each(drop);
@@ -189,7 +189,7 @@ impl<'a> Iterator for Sets<'a> {
 
     /// Returns the ID and content of the next complete set.
     fn next(&mut self) -> Option<Self::Item> {
-        // Fewer bytes than a header are padding.
+        // If fewer bytes are left than a header has, they are padding.
         let mut rest = self.rest;
         let (id, length) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
         let content = length.checked_sub(4).and_then(|length| bytes::split(&mut rest, length));

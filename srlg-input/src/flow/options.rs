@@ -12,35 +12,35 @@ use crate::options::{ExportOptions, Nat, Timestamps};
 /// A source is an observation domain of one exporter in one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderOptions {
-    /// Addresses that count for hosts behind NAT.
+    /// Whether the addresses before or after NAT identify a host.
     pub nat: Nat,
     /// Trust in the times of exporters.
     pub timestamps: Timestamps,
-    /// Sampling rate of exporters that do not state it, as N for one packet in N; `None` means unknown.
+    /// Sampling rate of exporters that do not state one, as N for one packet in N. `None` means unknown.
     pub sampling: Option<NonZeroU32>,
-    /// Whether exporters are distinguished by port. By default they are not, because an exporter may change its port
-    /// and would lose its templates. Set it if several exporters share an address.
+    /// Whether exporters are distinguished by port. The default is `false`, because an exporter that changes its port
+    /// would lose its templates. Set this option if several exporters share an address.
     pub by_port: bool,
-    /// Limit on exporters, and on sources.
+    /// Maximum number of exporters, and of sources.
     ///
-    /// If there are too many exporters, the least recent one without records is dropped first. An exporter may have a
-    /// quarter of the sources, at least 16. Beyond that, or beyond its share of a full table, its own least recent
-    /// source is dropped.
+    /// If there are too many exporters, the least recent exporter without records is dropped first. An exporter may
+    /// have a quarter of the sources, or 16 if that is more. If it exceeds this number, or its share of a full table,
+    /// its own least recent source is dropped.
     pub sources: usize,
-    /// Limit on the templates of a source; the least recent one is dropped.
+    /// Maximum number of templates of a source. Above the limit, the least recent template is dropped.
     pub templates: usize,
-    /// Limit on the fields of a template; one with more is rejected.
+    /// Maximum number of fields of a template. A template with more fields is rejected.
     pub fields: usize,
-    /// Limit on the length of a record in bytes; a template of longer records is rejected.
+    /// Maximum length of a record, in bytes. A template with longer records is rejected.
     pub record_bytes: usize,
-    /// Limit on the memory for all templates in bytes, of which an exporter may use a quarter. Beyond that, templates
+    /// Maximum memory for all templates, in bytes. An exporter may use a quarter of it. Above these limits, templates
     /// are dropped as described for `sources`.
     pub template_bytes: usize,
-    /// Limit on the data sets that wait for one template; the oldest is dropped.
+    /// Maximum number of data sets that wait for one template. Above the limit, the oldest set is dropped.
     pub held_sets: usize,
-    /// Limit on the waiting data sets of a source, in bytes; the oldest is dropped.
+    /// Maximum size of the waiting data sets of a source, in bytes. Above the limit, the oldest set is dropped.
     pub held_bytes: usize,
-    /// Limit on the samplers of an exporter; the least recent one is dropped.
+    /// Maximum number of samplers of an exporter. Above the limit, the least recent sampler is dropped.
     pub samplers: usize,
 }
 
@@ -63,22 +63,22 @@ impl Default for DecoderOptions {
     }
 }
 
-/// Returns decoder options with these export options and the default limits.
+/// Converts export options to decoder options with the default limits.
 impl From<&ExportOptions> for DecoderOptions {
     fn from(&ExportOptions { nat, timestamps, sampling }: &ExportOptions) -> Self {
         Self { nat, timestamps, sampling, ..Self::default() }
     }
 }
 
-/// Memory for a table entry in addition to its key and value, in bytes. It covers two links and a slot of the hash
+/// Memory for a table entry in addition to its key and value, in bytes. This covers two links and a slot of the hash
 /// table, which is up to 16/7 times as large as its content.
 pub(crate) const ENTRY_BYTES: usize = 64;
 
-/// Returns a table of at most `most` entries, which drops the least recent one. It grows with its entries, because most
-/// tables stay almost empty.
+/// Creates a table of at most `most` entries, which drops the least recent entry when it is full. The table grows with
+/// its entries, because most tables stay almost empty.
 ///
 /// # Panics
-/// If `most` is 0, which [`DecoderOptions::check`] rejects.
+/// Panics if `most` is 0, which [`DecoderOptions::check`] rejects.
 pub(crate) fn table<K: Hash + Eq, V>(most: usize) -> LruCache<K, V> {
     let mut table = LruCache::unbounded();
     table.resize(NonZeroUsize::new(most).expect("options are at least 1"));

@@ -13,21 +13,21 @@ use crate::flow::sampling::SamplingFields;
 use crate::options::Nat;
 use crate::packet::Headers;
 
-/// Bit of a record with an IPv6 address.
+/// Bit that is set if a record has an IPv6 address.
 const HAS_ADDRESS6: u32 = 1 << Number::COUNT;
 
-/// Bits of records with an address.
+/// Bits of which at least one is set if a record has an address.
 const HAS_ADDRESS: u32 = HAS_ADDRESS6
     | 1 << Number::Source4 as u32
     | 1 << Number::Destination4 as u32
     | 1 << Number::PostSource4 as u32
     | 1 << Number::PostDestination4 as u32;
 
-/// The relevant fields of a record.
+/// The fields of a record that the decoder uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record<'a> {
     numbers: [u64; Number::COUNT],
-    /// One bit for each number in the record.
+    /// Set of the numbers that the record contains, with one bit for each.
     present: u32,
     addresses6: [u128; 4],
     times: [Option<RecordTime>; 4],
@@ -38,8 +38,8 @@ pub(crate) struct Record<'a> {
 const _: () = assert!(Number::COUNT < u32::BITS as usize);
 
 impl<'a> Record<'a> {
-    /// Stores the `element` in the first `length` bytes; `None` if there are fewer. If an element occurs several times,
-    /// the last field counts, or the largest for [some elements](Number::is_largest).
+    /// Stores the `element` in the first `length` bytes. Returns `None` if there are fewer bytes. If an element occurs
+    /// several times, the last value is used, or the largest one for [some elements](Number::is_largest).
     #[inline(always)]
     pub(crate) fn set(&mut self, element: Element, bytes: &'a [u8], length: usize) -> Option<()> {
         match element {
@@ -78,7 +78,7 @@ impl<'a> Record<'a> {
     #[inline(always)]
     pub(crate) fn larger(&self, numbers: [Number; 2]) -> Option<u64> {
         let is_present = numbers.iter().any(|number| self.present & 1 << *number as u32 != 0);
-        // Missing numbers are 0.
+        // Numbers that the record does not contain are 0.
         let [one, other] = numbers.map(|number| self.numbers[number as usize]);
         is_present.then(|| one.max(other))
     }
@@ -86,7 +86,7 @@ impl<'a> Record<'a> {
     /// Returns a number if the record contains it and it is not 0.
     #[inline(always)]
     pub(crate) fn nonzero(&self, number: Number) -> Option<NonZeroU64> {
-        // Missing numbers are 0.
+        // Numbers that the record does not contain are 0.
         NonZeroU64::new(self.numbers[number as usize])
     }
 
@@ -96,7 +96,7 @@ impl<'a> Record<'a> {
         self.times[moment as usize]
     }
 
-    /// Returns the fields about sampling.
+    /// Returns the sampling fields.
     #[inline(always)]
     pub(crate) fn sampling(&self) -> SamplingFields {
         SamplingFields {
@@ -109,17 +109,17 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the IPv4 addresses of two ends, 0 if missing.
+    /// Returns the IPv4 addresses of two ends. A missing address is 0.
     fn ends4(&self, ends: [Number; 2]) -> [u32; 2] {
         ends.map(|end| self.numbers[end as usize] as u32)
     }
 
-    /// Returns the IPv6 addresses of two ends, 0 if missing.
+    /// Returns the IPv6 addresses of two ends. A missing address is 0.
     fn ends6(&self, ends: [End; 2]) -> [u128; 2] {
         ends.map(|end| self.addresses6[end as usize])
     }
 
-    /// Returns the two hosts, and the headers of the sampled packet if the hosts come from there.
+    /// Returns the two hosts. If they come from a sampled packet, also returns its headers.
     pub(crate) fn hosts(&self, nat: Nat) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let post4 = self.ends4([Number::PostSource4, Number::PostDestination4]);
         let post6 = self.ends6([End::PostSource, End::PostDestination]);
@@ -143,7 +143,7 @@ impl<'a> Record<'a> {
     /// Returns the hosts of the sampled packet, for a record without addresses.
     fn hosts_of_packet(&self) -> Result<([Host; 2], Option<Headers<'a>>), Reason> {
         let headers = match (self.frame, self.ip_header) {
-            // Frame types are those of PSAMP, where 1 and a missing type mean Ethernet.
+            // The frame type is a PSAMP number. Type 1 and a missing type mean Ethernet.
             (Some(frame), _) if self.number(Number::FrameType).is_none_or(|kind| kind == 1) => {
                 crate::packet::headers(1, frame)
             }
@@ -164,7 +164,8 @@ pub(crate) fn is_zero(host: Host) -> bool {
     host.as_v4() == Some(0) || host.as_v6() == 0
 }
 
-/// Returns the addresses that count, from those before and those after the translation; the latter may be missing.
+/// Returns the two addresses that identify the hosts. `pre` contains the addresses before NAT, and `post` the addresses
+/// after it, which may be missing.
 fn ends<T: Copy + Default + PartialEq>(nat: Nat, pre: [T; 2], post: [T; 2]) -> [T; 2] {
     let of = |at: usize| if post[at] == T::default() { pre[at] } else { post[at] };
     if nat == Nat::Post { [of(0), of(1)] } else { pre }

@@ -1,6 +1,6 @@
 //! Sampling rates of exporters.
 //!
-//! The rates come from options records, and are stored by observation domain and sampler.
+//! The rates come from options records. They are stored by observation domain and sampler.
 //!
 //! Invariant: a rate of zero counts as no rate.
 
@@ -10,7 +10,7 @@ use lru::LruCache;
 
 use crate::flow::options::{ENTRY_BYTES, table};
 
-/// The scope of a rate: an observation domain or any domain, and a sampler or the whole domain.
+/// The scope of a rate: an observation domain (`None`: all domains) and a sampler (`None`: the whole domain).
 pub(crate) type Scope = (Option<u32>, Option<u64>);
 
 /// The sampling rates of an exporter.
@@ -22,12 +22,12 @@ pub(crate) struct Samplers {
 /// The sampling fields of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SamplingFields {
-    /// One packet in this number is sampled.
+    /// Sampling interval N: one packet in N is sampled.
     pub(crate) interval: Option<u64>,
-    /// Consecutive packets that are sampled, and packets that are then skipped.
+    /// Number of consecutive packets that are sampled. After them, `left_out` packets are skipped.
     pub(crate) taken: Option<u64>,
     pub(crate) left_out: Option<u64>,
-    /// Packets that are sampled, and packets from which they are chosen.
+    /// Number of packets that are sampled. The next field is the number of packets from which they are chosen.
     pub(crate) size: Option<u64>,
     pub(crate) population: Option<u64>,
     pub(crate) sampler: Option<u64>,
@@ -47,7 +47,7 @@ impl SamplingFields {
 
 impl Samplers {
     pub(crate) fn new(most: usize) -> Self {
-        // Each rate may also apply to any domain.
+        // Each rate may be stored twice: for its own domain and for all domains.
         Self { rates: table(2 * most) }
     }
 
@@ -56,7 +56,7 @@ impl Samplers {
         2 * most * (size_of::<(Scope, NonZeroU32)>() + ENTRY_BYTES)
     }
 
-    /// Stores the rate of an options record of `domain`.
+    /// Stores the rate that an options record of `domain` states.
     pub(crate) fn learn(&mut self, domain: u32, told: &SamplingFields) {
         let Some(rate) = told.rate() else { return };
         self.put((Some(domain), told.sampler), rate);
@@ -69,8 +69,9 @@ impl Samplers {
         self.rates.put(scope, rate);
     }
 
-    /// Returns the rate of a record of `domain`. The first known rate counts: that of the record, of its sampler in the
-    /// domain, of its sampler in any domain, or of the domain.
+    /// Returns the sampling rate that applies to a record of `domain`. The rate that the record states takes
+    /// precedence. Next come the rate of its sampler in the domain, the rate of its sampler in any domain, and the rate
+    /// of the domain.
     pub(crate) fn rate(&self, domain: u32, told: &SamplingFields) -> Option<NonZeroU32> {
         let of = |scope| self.rates.peek(&scope).copied();
         let of_sampler = || {

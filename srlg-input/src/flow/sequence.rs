@@ -4,24 +4,24 @@
 //!
 //! Invariant: a unit that was counted as lost and arrives late is no longer lost.
 
-/// Maximum number of datagrams by which one is overtaken.
+/// Maximum number of datagrams that may overtake another datagram.
 const REORDERED: u32 = 64;
 
-/// Maximum time by which a datagram is overtaken.
+/// Maximum time by which a datagram may be overtaken, in milliseconds of the exporter's uptime.
 const OVERTAKEN_MS: u32 = 60_000;
 
-/// Longest silence of an exporter at which a wrap of the 32-bit uptime is recognised.
+/// Maximum silence of an exporter after which a wrap of its 32-bit uptime is still recognised, in milliseconds.
 const DAY_MS: u32 = 86_400_000;
 
 /// Losses of an exporter, in the unit of its protocol: flows in NetFlow v5 and v7, datagrams in v9 and sFlow, and
 /// records in IPFIX.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    /// Units that are missing and have not arrived since.
+    /// Number of units that are missing and have not arrived late.
     pub lost: u64,
-    /// Datagrams that others overtook.
+    /// Number of datagrams that were overtaken by others.
     pub reordered: u64,
-    /// Restarts of the exporter.
+    /// Number of restarts of the exporter.
     pub resets: u64,
 }
 
@@ -38,21 +38,21 @@ impl Losses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) all: u32,
-    /// Units without options records, which not all exporters count.
+    /// Number of units without options records, because some exporters do not count these.
     pub(crate) flows: u32,
 }
 
 /// The state of a sequence.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
-    /// Number and units of the previous datagram.
+    /// Sequence number and units of the previous datagram.
     before: Option<(u32, Count)>,
     uptime_ms: u32,
     pub(crate) losses: Losses,
 }
 
 impl Count {
-    /// Returns a count of `all` units, all of them flows. It is never `None`.
+    /// Returns a count of `all` units, none of which is an options record. The result is never `None`.
     pub(crate) const fn of(all: u32) -> Option<Self> {
         Some(Self { all, flows: all })
     }
@@ -68,11 +68,11 @@ impl Count {
 }
 
 impl Sequence {
-    /// Adds a datagram with sequence number `number` and `count` units, if that is known. `uptime_ms` is the uptime of
-    /// the exporter, if it states one.
+    /// Adds a datagram with sequence number `number` and `count` units, where `None` means unknown. `uptime_ms` is the
+    /// uptime of the exporter, if the datagram states it.
     ///
-    /// A sequence number is the number of units before the datagram. In softflowd's IPFIX, it includes those of the
-    /// datagram.
+    /// A sequence number is the number of units before the datagram. In softflowd's IPFIX, it includes the units of the
+    /// datagram itself.
     pub(crate) fn take(&mut self, number: u32, count: Option<Count>, uptime_ms: Option<u32>) {
         if let Some((last, before)) = self.before {
             let expected = last.wrapping_add(before.all);
@@ -83,7 +83,7 @@ impl Sequence {
             let units = before.all.max(count.map_or(0, |count| count.all)).max(1);
             if !follows && back < REORDERED.saturating_mul(units) && fell < OVERTAKEN_MS {
                 self.losses.reordered += 1;
-                // A datagram that arrived before does not reduce the losses.
+                // A repeated datagram does not reduce the losses.
                 let late = count.filter(|_| growth > 0).map_or(0, |count| u64::from(count.all));
                 self.losses.lost = self.losses.lost.saturating_sub(late);
                 return;
@@ -98,8 +98,8 @@ impl Sequence {
         self.before = count.map(|count| (number, count));
     }
 
-    /// Returns by how much the uptime fell. A wrap is not a fall, because the uptime was large and the sequence
-    /// continues.
+    /// Returns by how many milliseconds the uptime fell. If the uptime continues across a wrap, this is not a fall, and
+    /// 0 is returned.
     fn fell_by(&self, uptime_ms: Option<u32>) -> u32 {
         let now = uptime_ms.unwrap_or(self.uptime_ms);
         let is_on = now.wrapping_sub(self.uptime_ms) < DAY_MS;
@@ -199,9 +199,9 @@ mod tests {
             numbers.into_iter().zip(counts).for_each(|(it, count)| sequence.take(it, count, None));
             sequence.losses
         };
-        assert_eq!(after([0, 25, 57]), lost(0), "as RFC 7011 has it");
+        assert_eq!(after([0, 25, 57]), lost(0), "counts as RFC 7011 defines them");
         assert_eq!(after([0, 24, 56]), lost(0), "flows alone");
-        assert_eq!(after([24, 56, 75]), lost(0), "flows, with those of the datagram itself");
+        assert_eq!(after([24, 56, 75]), lost(0), "flows, including the datagram itself");
         assert_eq!(after([0, 26, 58]), lost(1));
     }
 }

@@ -1,4 +1,4 @@
-//! sFlow v5: sampled packets, with their first bytes or with decoded fields.
+//! The sFlow v5 protocol: sampled packets, given by their first bytes or by decoded fields.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
@@ -11,7 +11,7 @@ use crate::flow::counts::Reason;
 use crate::flow::record::is_zero;
 use crate::flow::sink::{Details, Sink};
 
-/// Returns the agent of a datagram.
+/// Returns the agent address of a datagram.
 pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     match datagram.agent_address {
         AddressType::IPv4(address) => address.into(),
@@ -19,7 +19,8 @@ pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     }
 }
 
-/// Passes on the contacts of `datagram`, which was received at `time_ns`, because the datagram itself states no time.
+/// Passes on the contacts of `datagram`, which was received at `time_ns`, because the datagram itself does not state a
+/// time.
 pub(crate) fn read<F: FnMut(Contact)>(
     datagram: &SflowDatagram,
     time_ns: u64,
@@ -53,10 +54,10 @@ pub(crate) fn read<F: FnMut(Contact)>(
     }
 }
 
-/// Returns the ingress interface of a compact sample. The two highest bits are a format, and other formats contain
-/// reasons or numbers of interfaces.
+/// Returns the ingress interface of a compact sample. The two highest bits of `value` are a format. Formats other than
+/// 0 do not contain an interface, but a reason or a number of interfaces.
 fn interface(value: u32) -> Option<NonZeroU32> {
-    /// Number of the device itself.
+    /// Interface number that means the device itself.
     const INTERNAL: u32 = 0x3fff_ffff;
     Some(value).filter(|value| *value < INTERNAL).and_then(if_index)
 }
@@ -66,7 +67,8 @@ fn if_index(index: u32) -> Option<NonZeroU32> {
     NonZeroU32::new(index).filter(|index| index.get() >> 31 == 0)
 }
 
-/// Returns the packet that the records of a sample describe, preferably by its first bytes.
+/// Returns the hosts and details of the packet that the records of a sample describe. The first bytes of the packet
+/// take precedence over decoded fields.
 fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
     let mut outcome = Err(Reason::NoHosts);
     for record in records {
@@ -87,7 +89,7 @@ fn packet(records: &[FlowRecord]) -> Result<([Host; 2], Details), Reason> {
 fn raw(header: &RawPacketHeader) -> Result<([Host; 2], Details), Reason> {
     let link_type = match header.header_protocol {
         1 => 1,
-        // This is PPP.
+        // PPP.
         7 => 9,
         11 => 228,
         12 => 229,

@@ -1,7 +1,7 @@
 //! The conversion of a record to contacts, and the counters of a datagram.
 //!
-//! Invariant: a direction without packets is not a contact. In a flood of which only the replies are seen, counting the
-//! empty direction would turn the victim into a scanner.
+//! Invariant: a direction without packets is not a contact. If only the replies to a flood are seen, counting the empty
+//! direction would make the victim look like a scanner.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -21,7 +21,7 @@ pub(crate) struct Sink<'a, F> {
     pub(crate) take: F,
 }
 
-/// Details of a contact besides its time and hosts.
+/// Details of a contact in addition to its time and hosts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Details {
     pub(crate) packets: Option<NonZeroU64>,
@@ -39,7 +39,7 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
         self.counts.add(reason);
     }
 
-    /// Counts defects of a time, and returns the time.
+    /// Counts defects of a time and returns the time.
     #[inline]
     pub(crate) fn time_ns(&mut self, last: Last) -> u64 {
         if last.is_future {
@@ -59,7 +59,8 @@ impl<F: FnMut(Contact)> Sink<'_, F> {
 }
 
 impl Details {
-    /// Returns the contact of `hosts` that `exporter` reports. It has the rate `sampling` if the details state no rate.
+    /// Returns the contact of `hosts` that `exporter` reports. Its sampling rate is `sampling`, unless the details
+    /// state a rate.
     #[inline(always)]
     pub(crate) fn contact(
         &self,
@@ -72,7 +73,7 @@ impl Details {
         contact.packets = self.packets;
         contact.octets = self.octets;
         contact.protocol = self.protocol;
-        // Some exporters write 0 for fields that a protocol lacks, or ICMP types instead of ports.
+        // Some exporters write 0 for fields that a protocol does not have, or ICMP types instead of ports.
         let is_tcp = self.protocol.is_none_or(|protocol| protocol == TCP);
         contact.tcp_flags = self.tcp_flags.filter(|_| is_tcp);
         let has_ports = self.protocol.is_none_or(|it| matches!(it, TCP | 17 | 33 | 132 | 136));
@@ -85,7 +86,7 @@ impl Details {
     }
 }
 
-/// A count since the last report, and the corresponding total.
+/// A count since the last report, and the corresponding total count.
 type Count = [Number; 2];
 
 const PACKETS: Count = [Number::Packets, Number::TotalPackets];
@@ -139,7 +140,7 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     }
     if has_packets(reverse_packets, reverse_octets) {
         let [first, last] = [Moment::ReverseFirst, Moment::ReverseLast].map(|it| record.time(it));
-        // Without times of its own, it has the time of the forward direction.
+        // If the reverse direction has no times, it gets the time of the forward direction.
         let time_ns = match first.or(last) {
             Some(_) => sink.time_ns(clock.last(first, last, init_ms)),
             None => time_ns,
@@ -160,17 +161,18 @@ pub(crate) fn contacts<F: FnMut(Contact)>(
     }
 }
 
-/// Converts a number to a narrower type. `None` if it does not fit.
+/// Converts a number to a narrower type. Returns `None` if the number does not fit.
 fn narrow<T: TryFrom<u64>>(number: Option<u64>) -> Option<T> {
     number.and_then(|number| T::try_from(number).ok())
 }
 
-/// Returns the count since the last report, or the total if that count is missing or 0. Open vSwitch sends both.
+/// Returns the count since the last report, or the total count if the recent count is missing or 0. Open vSwitch sends
+/// both counts.
 fn count(record: &Record<'_>, [recent, total]: Count) -> Option<NonZeroU64> {
     record.nonzero(recent).or(record.nonzero(total))
 }
 
-/// Returns the low eight TCP flags, if any is set.
+/// Returns the lower eight TCP flags, if any of them is set.
 fn flags(number: Option<NonZeroU64>) -> Option<NonZeroU8> {
     number.and_then(|number| NonZeroU8::new(number.get() as u8))
 }
@@ -180,7 +182,8 @@ fn is_biflow(record: &Record<'_>) -> bool {
     record.larger(REVERSE_PACKETS).or(record.larger(REVERSE_OCTETS)).is_some()
 }
 
-/// Returns whether a direction has packets, or octets if packets are not stated.
+/// Returns whether a direction has packets. If the number of packets is not stated, returns whether the direction has
+/// octets.
 fn has_packets(packets: Option<u64>, octets: Option<u64>) -> bool {
     packets.or(octets).is_some_and(|count| count > 0)
 }
@@ -195,7 +198,8 @@ fn has_forward(record: &Record<'_>) -> bool {
     }
 }
 
-/// Returns whether the source initiated the conversation. In a biflow it did, unless the record states otherwise.
+/// Returns whether the source initiated the conversation. In a biflow, the source is the initiator unless the record
+/// states otherwise.
 fn forward_initiated(record: &Record<'_>) -> Option<bool> {
     match record.number(Number::BiflowDirection) {
         Some(INITIATOR) => Some(true),

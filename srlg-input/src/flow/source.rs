@@ -1,7 +1,7 @@
 //! The state of an observation domain of an exporter, and the decoding of its sets.
 //!
-//! It consists of the templates, the sets that wait for a template, and the sequence. NetFlow v5 and v7 and sFlow use
-//! only the sequence.
+//! The state consists of the templates, the sets that wait for a template, and the sequence. NetFlow v5, NetFlow v7 and
+//! sFlow use only the sequence.
 
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -52,7 +52,7 @@ impl Source {
 
     /// Returns the maximum size of the templates in memory, in bytes.
     pub(crate) fn most_template_bytes(options: &DecoderOptions) -> usize {
-        // A field of an enterprise has a definition of 8 bytes, and at most three words precede the fields.
+        // The definition of an enterprise field has 8 bytes. At most three words of 16 bits precede the fields.
         let definition = 6 + options.fields * 8;
         let compiled = options.fields * STEP_BYTES;
         options.templates * (definition + compiled + TEMPLATE_BYTES)
@@ -68,7 +68,7 @@ impl Source {
         self.held.backlog()
     }
 
-    /// Decodes the sets of `message`, and returns the number of its records if all could be decoded.
+    /// Decodes the sets of `message` and returns the number of its records, if all could be decoded.
     pub(crate) fn read<F: FnMut(Contact)>(
         &mut self,
         message: &Message<'_>,
@@ -98,7 +98,7 @@ impl Source {
         all.filter(|_| !sets.is_cut)
     }
 
-    /// Decodes a data set or holds it, and returns the number of its records.
+    /// Decodes or holds a data set and returns the number of its records, if known.
     fn data<F: FnMut(Contact)>(
         &mut self,
         id: u16,
@@ -125,7 +125,7 @@ impl Source {
         None
     }
 
-    /// Learns the definitions of a set, and decodes the data sets that waited for them.
+    /// Learns the definitions of a set and decodes the data sets that waited for them.
     fn define<F: FnMut(Contact)>(
         &mut self,
         style: Style,
@@ -148,7 +148,7 @@ impl Source {
         }
     }
 
-    /// Learns a definition, and returns the reason to count.
+    /// Learns a template. Returns the reason to count if the template was rejected, or if it evicted another one.
     pub(crate) fn learn(
         &mut self,
         style: Style,
@@ -182,7 +182,7 @@ impl Source {
         self.template_bytes -= gone.iter().map(template_bytes).sum::<usize>();
     }
 
-    /// Forgets the least recently used template, and returns its size in bytes.
+    /// Drops the least recently used template and returns its size in bytes.
     pub(crate) fn shed(&mut self) -> usize {
         let bytes = self.templates.pop_lru().map_or(0, |(_, template)| template_bytes(&template));
         self.template_bytes -= bytes;
@@ -207,7 +207,7 @@ struct SetReader<'a, 'b, F> {
 }
 
 impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
-    /// Decodes the records of a set, and returns their number unless some could not be decoded.
+    /// Decodes the records of a set and returns their number, unless some could not be decoded.
     fn records(
         &mut self,
         id: u16,
@@ -234,7 +234,8 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
             self.exporter.add_undecodable(self.domain, id);
             return None;
         }
-        // Padding is shorter than any record, so a field claims to be longer than the remaining bytes.
+        // If enough bytes for a record are left, they are not padding: a field claims to be longer than the remaining
+        // bytes.
         if template.compiled.fits(set) {
             self.sink.count(Reason::Malformed);
             return None;
@@ -243,18 +244,18 @@ impl<F: FnMut(Contact)> SetReader<'_, '_, F> {
     }
 }
 
-/// Limit on the sets of a message that may wait for their templates. An exporter sends one set for each of a few
-/// templates, while each held set takes hundreds of bytes, however short it is.
+/// Maximum number of sets of a message that may wait for their templates. Real exporters send one set for each of a few
+/// templates. A held set takes hundreds of bytes, however short it is.
 const MOST_WAITING: usize = 64;
 
-/// Size of a template in the table without its definition and steps, in bytes.
+/// Memory of a template in the table, without its definition and steps, in bytes.
 const TEMPLATE_BYTES: usize = size_of::<(u16, Template)>() + ENTRY_BYTES;
 
 fn template_bytes(template: &Template) -> usize {
     template.bytes() + TEMPLATE_BYTES
 }
 
-/// A set and the times of its datagram.
+/// A data set and the times of its datagram.
 #[derive(Debug)]
 struct Set {
     template: u16,
@@ -265,7 +266,7 @@ struct Set {
 /// Sets that arrived before their template, limited in number per template and in total bytes.
 #[derive(Debug, Default)]
 struct WaitingSets {
-    /// Sets by age.
+    /// Sets by age, where a higher number means a later arrival.
     sets: BTreeMap<u64, Set>,
     templates: BTreeMap<u16, MissingTemplate>,
     next_age: u64,
@@ -275,22 +276,22 @@ struct WaitingSets {
 /// A template that sets wait for.
 #[derive(Debug)]
 struct MissingTemplate {
-    /// Time of receipt of its first set, which may already be dropped.
+    /// Time of receipt of the first set, which may already have been dropped.
     since_ns: u64,
-    /// Ages of its sets, oldest first.
+    /// Ages of the sets that wait for it, oldest first.
     ages: VecDeque<u64>,
 }
 
 impl Set {
     fn bytes(&self) -> usize {
-        // Maps may be half empty, and a list of ages has room for four.
+        // Maps may be half empty, and a list of ages has capacity for at least four.
         let of_template = 2 * size_of::<(u16, MissingTemplate)>() + size_of::<[u64; 4]>();
         2 * size_of::<(u64, Self)>() + of_template + self.records.len()
     }
 }
 
 impl WaitingSets {
-    /// Holds `records` of `template`, and returns the number of dropped sets, which may include this one.
+    /// Holds `records` of `template`. Returns the number of dropped sets, which may include the new set.
     fn push(
         &mut self,
         template: u16,
@@ -319,7 +320,7 @@ impl WaitingSets {
         before - self.sets.len()
     }
 
-    /// Drops the oldest set of its template.
+    /// Drops the set of this `age`, which is the oldest set of its template.
     fn forget(&mut self, age: u64) {
         let Some(set) = self.sets.remove(&age) else { return };
         self.bytes -= set.bytes();

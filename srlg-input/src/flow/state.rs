@@ -1,8 +1,8 @@
-//! The saved state of a decoder, with which a new decoder can decode at once.
+//! The saved state of a decoder. A new decoder that loads it can decode exports at once.
 //!
-//! All integers are in network byte order. After [`MAGIC`] come the sources, each with its exporter, version, domain
-//! and original template definitions. The exporters with their sampling rates follow, then a CRC-32 of everything
-//! before it. Each list starts with the number of its items.
+//! All integers are in network byte order. The state starts with [`MAGIC`]. The sources follow, each with its exporter,
+//! version, domain and original template definitions. The exporters with their sampling rates are next. The state ends
+//! with a CRC-32 of everything before it. Each list starts with the number of its items.
 //!
 //! Invariant: loaded state is within the limits of the loading decoder, and nothing is loaded from damaged bytes.
 
@@ -37,7 +37,7 @@ pub enum BadState {
         /// Checksum stored after the bytes.
         told: u32,
     },
-    /// The checksum is correct, but the content is not.
+    /// The checksum is correct, but the content is invalid.
     #[error(
         "the state of the flow decoder contains an impossible length or number: start without it"
     )]
@@ -93,7 +93,7 @@ impl Decoder {
     /// Loads the `bytes` that [`save`](Self::save) returned, in addition to the current state.
     ///
     /// # Errors
-    /// [`BadState`] if the bytes are not valid. Nothing is loaded then.
+    /// Returns [`BadState`] if the bytes are invalid. In this case, nothing is loaded.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadState> {
         let content = checked(bytes)?;
         let (sources, rates) = read(content).ok_or(BadState::Content)?;
@@ -122,7 +122,7 @@ impl Decoder {
     }
 }
 
-/// Returns whether `bytes` start like the state of a decoder of any version.
+/// Returns whether `bytes` start with the magic bytes of any version of the format.
 pub(crate) fn is_state(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC[..MAGIC.len() - 1])
 }
@@ -187,7 +187,8 @@ fn put_all<T>(bytes: &mut Vec<u8>, things: impl Iterator<Item = T>, put: impl Fn
     bytes[at..at + 4].copy_from_slice(&count.to_be_bytes());
 }
 
-/// Reads a number of items, each at least one byte long. A number that is too large fails at the end of the bytes.
+/// Reads the number of items, then each item, which has at least one byte. If the number is too large, reading fails at
+/// the end of the bytes.
 fn take_all<'a, T>(
     bytes: &mut &'a [u8],
     take: impl Fn(&mut &'a [u8]) -> Option<T>,

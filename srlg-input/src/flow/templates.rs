@@ -1,7 +1,7 @@
 //! Templates from the sets of NetFlow v9 and IPFIX.
 //!
-//! A set is a sequence of definitions. Each is stored in two forms, as the original bytes, which are saved, and as the
-//! compiled layout with the fields to read.
+//! A set is a sequence of definitions. Each definition is stored in two forms: the original bytes, which are saved, and
+//! the compiled layout with the fields to read.
 //!
 //! Invariant: everything stored is within the limits of the options.
 
@@ -28,7 +28,7 @@ pub(crate) struct Template {
     pub(crate) compiled: RecordLayout,
 }
 
-/// A statement of a set about template IDs.
+/// A definition or withdrawal of a template, or the withdrawal of all templates of a kind.
 #[derive(Debug)]
 pub(crate) enum Definition<'a> {
     Template { id: u16, bytes: &'a [u8], fields: Fields<'a> },
@@ -42,7 +42,7 @@ pub(crate) struct Fields<'a> {
     style: Style,
     bytes: &'a [u8],
     count: usize,
-    /// Number of scope fields of an options record. In v9 they have numbers of their own.
+    /// Number of scope fields of an options record. In v9, scope fields have a separate number space.
     scopes: usize,
 }
 
@@ -53,7 +53,7 @@ impl Style {
         matches!(self, Self::V9Options | Self::IpfixOptions)
     }
 
-    /// Takes a definition from `bytes`. `None` at the end, at padding, and if the definition is truncated.
+    /// Takes a definition from `bytes`. Returns `None` at the end, at padding, and if the definition is truncated.
     pub(crate) fn next<'a>(self, bytes: &mut &'a [u8]) -> Option<Definition<'a>> {
         let mut rest = *bytes;
         let (id, mut count) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
@@ -75,7 +75,7 @@ impl Style {
         let scopes = match self {
             Self::V9 | Self::Ipfix => 0,
             Self::IpfixOptions => bytes::u16(&mut rest)?.into(),
-            // The header has lengths in bytes, four for each field.
+            // The header states lengths in bytes; each field has four.
             Self::V9Options => {
                 let scopes = count / 4;
                 count = scopes + usize::from(bytes::u16(&mut rest)?) / 4;
@@ -102,7 +102,7 @@ impl Iterator for Fields<'_> {
         self.scopes = self.scopes.saturating_sub(1);
         let (number, length) = (bytes::u16(&mut self.bytes)?, bytes::u16(&mut self.bytes)?);
         match self.style {
-            // Scope numbers are not element numbers, and 0 is not the number of an element.
+            // A scope number is not an element number. The number 0 means no element.
             Style::V9Options if is_scope => Some(Field { number: 0, enterprise: None, length }),
             Style::V9 | Style::V9Options => Some(Field { number, enterprise: None, length }),
             Style::Ipfix | Style::IpfixOptions => {
@@ -116,7 +116,7 @@ impl Iterator for Fields<'_> {
 }
 
 impl Template {
-    /// Compiles the definition of `fields` in `bytes`. `None` if it exceeds the limits.
+    /// Compiles the definition of `fields` in `bytes`. Returns `None` if it exceeds the limits.
     pub(crate) fn new(bytes: &[u8], fields: Fields<'_>, options: &DecoderOptions) -> Option<Self> {
         if fields.count > options.fields {
             return None;
@@ -131,13 +131,13 @@ impl Template {
         self.definition.len() + self.compiled.bytes()
     }
 
-    /// Returns whether `bytes` in `style` are the same definition.
+    /// Returns whether this is the template that `bytes` define in `style`.
     pub(crate) fn is(&self, style: Style, bytes: &[u8]) -> bool {
         self.style == style && *self.definition == *bytes
     }
 }
 
-/// The length of a field whose actual length is stated in each record.
+/// Length that marks a field of variable length. Each record states the actual length.
 const VARIABLE: u16 = u16::MAX;
 
 /// A field as defined in a template.
@@ -148,7 +148,7 @@ pub(crate) struct Field {
     pub(crate) length: u16,
 }
 
-/// A relevant field, or a field of variable length.
+/// A field that the decoder uses, or a field of variable length.
 #[derive(Clone, Copy, Debug)]
 struct LayoutStep {
     element: Option<Element>,
@@ -157,14 +157,14 @@ struct LayoutStep {
     length: u16,
 }
 
-/// Size of a compiled field in bytes; its definition has at least four.
+/// Size of a compiled field, in bytes. The definition of a field has at least four bytes.
 pub(crate) const STEP_BYTES: usize = size_of::<LayoutStep>();
 
-/// Limit on the memory for the templates of a 64 kB datagram, in bytes.
+/// Maximum memory for the templates of a 64 kB datagram, in bytes.
 pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = (1 << 16) * (1 + STEP_BYTES / 4 + 32);
 
-/// The relevant fields of a record and their positions. A record has at least one byte, and so does a field of variable
-/// length.
+/// The fields of a record that the decoder uses, and their positions. Records and fields of variable length have at
+/// least one byte.
 #[derive(Debug)]
 pub(crate) struct RecordLayout {
     steps: Box<[LayoutStep]>,
@@ -175,12 +175,12 @@ pub(crate) struct RecordLayout {
 }
 
 impl RecordLayout {
-    /// Compiles `fields`. `None` if the records have no length or more than `most` bytes, where a field of variable
-    /// length counts with its minimum.
+    /// Compiles `fields`. Returns `None` if the records have length 0 or more than `most` bytes. A field of variable
+    /// length counts with its minimum length.
     pub(crate) fn new(fields: impl Iterator<Item = Field>, most: usize) -> Option<Self> {
         let mut steps: Vec<LayoutStep> = Vec::new();
         let (mut least, mut offset) = (0, 0);
-        // A field without length does not occur in records.
+        // Fields of length 0 do not occur in records.
         for Field { number, enterprise, length } in fields.filter(|field| field.length > 0) {
             let is_variable = length == VARIABLE;
             least += if is_variable { 1 } else { usize::from(length) };
@@ -209,8 +209,8 @@ impl RecordLayout {
         bytes.len() >= self.least
     }
 
-    /// Takes a record from `bytes` into `record`. `None` if there is no complete record.
-    // A returned record would be copied twice.
+    /// Takes a record from `bytes` into `record`. Returns `None` if there is no complete record.
+    // The record is an output parameter, because a returned record would be copied twice.
     #[inline]
     pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8], record: &mut Record<'a>) -> Option<()> {
         if !self.fits(bytes) {
@@ -236,7 +236,8 @@ impl RecordLayout {
     }
 }
 
-/// Takes the length stated in a record (RFC 7011, section 7): one byte, or 255 and two bytes. It may be 0.
+/// Takes the length of a field of variable length (RFC 7011, section 7): one byte, or 255 and two bytes. The length may
+/// be 0.
 fn variable(bytes: &mut &[u8]) -> Option<usize> {
     match bytes::u8(bytes)? {
         u8::MAX => bytes::u16(bytes).map(usize::from),
@@ -380,7 +381,8 @@ mod tests {
         }
     }
 
-    // A tunnel has outer and inner addresses, and the largest of each would be a pair that never existed.
+    // A tunnel has outer and inner addresses. If the largest of each were used, the pair would be one that never
+    // existed.
     #[test]
     fn the_last_of_several_addresses_counts() {
         let [outer, inner] = [[10, 0, 0, 1, 192, 0, 2, 9], [172, 16, 0, 1, 100, 64, 0, 1]];

@@ -1,6 +1,6 @@
 //! Connections to the brokers of a topic.
 //!
-//! All partitions share one client. After an error it is dropped, and the next attempt creates a new one.
+//! All partitions share one client. After an error, the client is dropped, and the next attempt creates a new one.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::options::{KafkaOptions, Mechanism, Topic};
 /// Timeout for a response of a broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Limit on the size of a response, in bytes. A broker may send a batch of messages that is larger than requested.
+/// Maximum size of a response, in bytes. A broker may send a batch of messages that is larger than requested.
 const MOST_BYTES: usize = 32 << 20;
 
 /// The brokers of a topic.
@@ -43,7 +43,7 @@ pub(super) enum ClusterError {
     NoTopic(String),
 }
 
-/// Returns the error that made the client give up, without the client's message about giving up.
+/// Returns the error that made the client give up, without the client's own message that it gave up.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     match error.downcast_ref() {
         Some(
@@ -58,7 +58,7 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
 }
 
 impl Cluster {
-    /// Creates the cluster of `topic`, and reads the files that `options` name.
+    /// Creates the cluster of `topic` and reads the files that `options` name.
     pub(super) fn new(topic: &Topic, options: &KafkaOptions) -> Result<Self, InputError> {
         let tls = options.is_tls().then(|| tls(options.kafka_ca.as_deref())).transpose()?;
         let sasl = match (&options.kafka_user, &options.kafka_password) {
@@ -94,7 +94,7 @@ impl Cluster {
         self.ask(async |client| Ok(client.partition_client(topic, number, handling).await?)).await
     }
 
-    /// Sends a request to the client, which is dropped if the request fails.
+    /// Makes a request with the client. If the request fails, drops the client.
     async fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&Client) -> Result<T, ClusterError>,
@@ -118,8 +118,8 @@ impl Cluster {
         let mut builder = ClientBuilder::new(self.brokers.clone())
             .client_id("srlg")
             .max_message_size(MOST_BYTES)
-            // The client retries once or twice, which is needed if the leader has moved. Then the reader logs the
-            // error, waits and retries. The deadline applies to a request and to each connection within it.
+            // The client retries once or twice, which is needed if the leader has moved. If that fails, the reader logs
+            // the error, waits and retries. The deadline applies to a request and to each connection within it.
             .backoff_config(BackoffConfig {
                 init_backoff: Duration::from_millis(100),
                 max_backoff: Duration::from_secs(1),

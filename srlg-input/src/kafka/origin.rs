@@ -1,4 +1,4 @@
-//! The start of reading a topic: a stored position, or one end of the topic.
+//! The place where reading a topic starts: a stored position, or one end of the topic.
 
 use crate::kafka::partition::Start;
 use crate::messages::{Format, Layout, News};
@@ -7,18 +7,17 @@ use crate::position::Position;
 /// The place where reading a topic starts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The offsets in the state. Partitions without an offset are new.
+    /// The offsets in the stored position. Partitions without an offset are new.
     Position(Position),
-    /// The topic replaces a topic in the state.
+    /// The earliest messages, because the topic replaces the topic in the stored position.
     Successor,
-    /// The state has a position in another topic.
+    /// One end of the topic, because the stored position belongs to another topic, which is named here.
     Other(String, Start),
     New(Start),
 }
 
 impl Origin {
-    /// Returns the origin of the topic `name`, whose configured name is `configured`. `start` is the position in the
-    /// state.
+    /// Returns the origin of the topic `name`, whose configured name is `configured`. `start` is the stored position.
     pub(super) fn of(
         start: Option<Position>,
         configured: &str,
@@ -63,8 +62,8 @@ impl Origin {
     }
 }
 
-/// Returns the format of the topic in the position `start`, if the topic of `format` has replaced it since. The former
-/// topic must first be read to its end.
+/// Returns the format of the topic in the stored position `start`, if the topic of `format` has replaced that topic.
+/// The former topic must first be read to its end.
 pub(super) fn former(
     start: Option<&Position>,
     configured: &str,
@@ -87,7 +86,7 @@ pub(super) fn former(
     former
 }
 
-/// Returns whether `topic` has the same configured name as the topic `name`, but another schema.
+/// Returns whether `topic` has the same configured name as the topic `name`, but a different schema.
 fn is_former(topic: &str, configured: &str, name: &str) -> bool {
     let hash = topic.strip_prefix(configured);
     configured != name && hash.is_some_and(|hash| hash.starts_with('-'))

@@ -1,4 +1,4 @@
-//! A partition of a topic, and the fetching of its messages.
+//! A partition of a topic. Its messages are fetched from the leader of the partition.
 
 use rskafka::client::error::{Error as KafkaError, ProtocolError};
 use rskafka::client::partition::{OffsetAt, PartitionClient};
@@ -8,27 +8,27 @@ use tokio::time::sleep;
 use crate::kafka::cluster::{Cluster, ClusterError, patiently};
 use crate::messages::delay;
 
-/// Time that a broker waits for a message, in milliseconds.
+/// Time for which a broker waits for a message, in milliseconds.
 const WAIT_MS: i32 = 500;
 
-/// Number of empty responses, although there are messages, after which an offset is skipped. It is the offset of a
-/// transaction marker.
+/// Number of consecutive empty responses after which an offset is skipped, although messages follow. Such an offset
+/// belongs to a transaction marker.
 const EMPTY_ANSWERS: u32 = 3;
 
 /// The first message to read from a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Earliest,
-    /// The next message after the current end.
+    /// The next message to be written.
     End,
     At(i64),
 }
 
-/// A partition that is being read.
+/// A partition and its read position.
 #[derive(Debug)]
 pub(super) struct Partition {
     pub(super) number: i32,
-    /// Offset of the next message, once it is known.
+    /// Offset of the next message to read, once it is known.
     offset: Option<i64>,
     start: Start,
     /// Connection to the leader.
@@ -82,7 +82,8 @@ impl Partition {
         Self { number, offset, start, leader: None, failures: 0, empty: 0 }
     }
 
-    /// Fetches up to `bytes` of messages, or waits for some. After a failure it first waits.
+    /// Fetches up to `bytes` of messages, waiting for a while if there are none. After a failure, first waits before it
+    /// retries.
     pub(super) async fn fetch(
         &mut self,
         cluster: &Cluster,
@@ -97,7 +98,7 @@ impl Partition {
             None => cluster.leader(topic, self.number).await?,
         };
         let fetched = self.fetch_from(&leader, bytes).await?;
-        // After an error the connection is dropped, so that the next attempt looks up the leader again.
+        // After an error, the connection is dropped, so that the next attempt looks up the leader again.
         self.leader = Some(leader);
         Ok(fetched)
     }
@@ -138,8 +139,8 @@ impl Partition {
         Fetched { messages, next, lag: Some(u64::try_from(end - next).unwrap_or(0)), gap: None }
     }
 
-    /// Continues at the `earliest` message, because there is no message at `offset`. Returns `None` if both offsets are
-    /// equal, which is an error of the broker and not a gap.
+    /// Continues at the `earliest` message, because there is no message at `offset`. If both offsets are equal, this is
+    /// an error of the broker and not a gap, and `None` is returned.
     fn pass_gap(&mut self, offset: i64, earliest: i64) -> Option<Fetched> {
         let gap = match earliest.saturating_sub(offset) {
             0 => return None,

@@ -21,10 +21,11 @@ use crate::messages::{
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
 
-/// Time without a message after which a replaced topic is finished, because other writers may switch later.
+/// Time without a message after which a replaced topic is finished. Some writers may switch to the new topic later than
+/// others.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Bytes of messages requested at once, in all partitions and in one.
+/// Number of bytes of messages requested at once from all partitions together.
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
@@ -38,7 +39,7 @@ pub(super) struct Reader {
     start: Option<Position>,
 }
 
-/// A topic that is read with one schema.
+/// A session that reads a topic with one schema.
 struct Session<'a> {
     outlet: &'a mut Outlet,
     /// Actual name of the topic, which contains the hash of the schema.
@@ -61,7 +62,7 @@ struct Session<'a> {
 /// The reason why a session ends.
 enum End {
     Stop,
-    /// Another topic replaces this one.
+    /// Another topic, with this schema, replaces this one.
     Schema(Format),
 }
 
@@ -150,7 +151,7 @@ impl Session<'_> {
         let (mut failed_lookups, mut failed_fetches) = (0, 0);
         loop {
             tokio::select! {
-                // A busy topic must not delay the other branches.
+                // The branches are polled in this order, so that a busy topic does not delay the first ones.
                 biased;
                 _ = tick.tick() => {
                     if news.line.stop.is_asked() {
@@ -205,7 +206,7 @@ impl Session<'_> {
                         news.recover(Subject::Schema);
                         self.note_schema(schema, news);
                     }
-                    // The current schema stays valid for its topic, but a replacement would not be noticed.
+                    // The current schema stays valid for its topic, but a replacement topic cannot be noticed.
                     Err(error) => {
                         failed_fetches += 1;
                         news.fail(Subject::Schema, error.to_string());
@@ -282,8 +283,8 @@ impl Session<'_> {
         self.outlet.deliver_until(&self.contacts, position)
     }
 
-    /// Records the schema now in use. It applies to this topic at once, and to another topic after this one has been
-    /// read to its end.
+    /// Records the schema that is now in use. If the topic is the same, the schema applies at once. If the topic
+    /// changes, the schema applies after the current topic has been read to its end.
     fn note_schema(&mut self, schema: Format, news: &News<'_>) {
         if schema.topic(&self.configured) == *self.name {
             self.next = None;
@@ -297,7 +298,8 @@ impl Session<'_> {
         }
     }
 
-    /// Returns the schema of the topic that replaces this one, once all messages of its `partitions` have been read.
+    /// Returns the schema of the topic that replaces this one, once all messages of this topic's `partitions` have been
+    /// read.
     fn replacement(&mut self, partitions: usize) -> Option<Format> {
         let is_read = partitions > 0
             && self.lags.len() == partitions
@@ -308,7 +310,7 @@ impl Session<'_> {
     }
 }
 
-/// Looks up the partitions of a topic, with a delay after `failures`.
+/// Looks up the partitions of a topic, after a delay if there were `failures`.
 async fn look_up(
     cluster: Rc<Cluster>,
     name: Rc<str>,

@@ -1,7 +1,7 @@
-//! The queue between the reading threads and the caller.
+//! The queue between the reader threads and the caller.
 //!
-//! Invariant: nothing is dropped here. A reader waits while [`MOST`] contacts are on the belt, so the kernel drops and
-//! counts.
+//! Invariant: nothing is dropped here. A reading thread waits while [`MOST`] contacts are on the belt. Meanwhile, the
+//! kernel drops input and counts the drops.
 
 use std::mem;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,11 +13,11 @@ use crate::error::InputError;
 use crate::input::LogLine;
 use crate::position::Position;
 
-/// Limit on the contacts on the belt, which one block or datagram may exceed.
+/// Maximum number of contacts on the belt. One block or datagram may exceed it.
 const MOST: usize = 1 << 16;
 
-/// Number of contacts at which the caller is woken. It takes fewer at the end of a tick, because a wake-up for each
-/// datagram would cost more than the contacts.
+/// Number of contacts at which the caller is woken. Fewer contacts wait until the end of the tick, because a wake-up
+/// for each datagram would cost more than the contacts.
 pub(super) const ENOUGH: usize = 1 << 12;
 
 /// Interval at which a waiting thread checks whether to continue.
@@ -104,7 +104,7 @@ impl Belt {
         self.emptied.notify_all();
     }
 
-    /// Takes everything on the belt, waiting for one tick at most, and leaves the memory of `spent` there.
+    /// Takes everything on the belt, after waiting for at most one tick. The memory of `spent` is reused on the belt.
     pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
         spent.clear();
         let mut load = self.lock();
@@ -121,14 +121,14 @@ impl Belt {
         taken
     }
 
-    /// Locks the belt. A failed thread leaves it in a valid state.
+    /// Locks the belt. Poisoning is ignored, because a thread that panics leaves the belt in a valid state.
     fn lock(&self) -> MutexGuard<'_, Load> {
         self.load.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Load {
-    /// Returns whether nothing needs to be taken before the end of a tick.
+    /// Returns whether the caller need not take anything before the end of the tick.
     fn is_little(&self) -> bool {
         let Self { contacts, log, failures, readers, .. } = self;
         contacts.len() < ENOUGH && log.is_empty() && failures.is_empty() && *readers > 0
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
     use crate::contact::Host;
 
-    /// Takes from a belt with one reader, where `load` runs a quarter of a tick later. Returns the result and the
+    /// Takes from a belt with one reader, while `load` runs a quarter of a tick later. Returns the result and the
     /// elapsed time.
     fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
         let belt = Belt::default();
@@ -164,7 +164,8 @@ mod tests {
         })
     }
 
-    /// Returns what was taken before the end of a tick. A busy machine may need several attempts.
+    /// Returns the load of an attempt that finished before the end of a tick. On a busy machine, several attempts may
+    /// be needed.
     fn take_at_once(load: impl Fn(&Belt)) -> Load {
         let mut attempts = (0..50).map(|_| take(&load));
         attempts.find(|(_, after)| *after < TICK).expect("each attempt took a tick").0

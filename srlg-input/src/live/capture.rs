@@ -1,9 +1,9 @@
-//! Contacts of a network interface, and the input thread that captures them.
+//! Contacts from a network interface, and the input threads that capture them.
 //!
 //! `opening` opens a libpcap handle, [`Capture`] reads packets from it and waits for more, and `drops` counts lost
 //! packets.
 //!
-//! Invariant: [`Capture::next_contacts`] returns within [`WAIT`] in any case, and ends for good with its first error.
+//! Invariant: [`Capture::next_contacts`] always returns within [`WAIT`]. After its first error, the capture has ended.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -54,11 +54,11 @@ pub struct Capture {
     tunnels: Tunnels,
     counts: PacketCounts,
     contacts: Vec<Contact>,
-    /// Time before which packets are skipped, because the captures did not share them yet. It applies until the first
-    /// later packet.
+    /// Start time, before which packets are skipped because the captures did not share them yet. It is set to 0 at the
+    /// first later packet.
     since_ns: u64,
     drops: [Sum; 2],
-    /// Whether another capture counts the packets that the interface lost.
+    /// Whether another capture counts the packets that the interface dropped.
     is_further: bool,
     /// Time of the next check of the interface, if it is quiet.
     next_look: Instant,
@@ -67,12 +67,13 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Opens `interface` with `options`. Packets are buffered from now on for [`next_contacts`](Self::next_contacts).
+    /// Opens `interface` with `options`. From this call on, packets are buffered for
+    /// [`next_contacts`](Self::next_contacts).
     ///
-    /// On Linux the program needs the capability `CAP_NET_RAW`.
+    /// On Linux, the program needs the capability `CAP_NET_RAW`.
     ///
     /// # Errors
-    /// [`LiveError`] in these cases:
+    /// Returns [`LiveError`] in these cases:
     /// - a size is out of range;
     /// - the interface does not exist or is down;
     /// - the program lacks the permission to capture;
@@ -95,14 +96,14 @@ impl Capture {
         })
     }
 
-    /// Selects the hosts of tunnelled packets by `tunnels`. If tunnels are nested, inner headers need a larger
-    /// [`snap_length`](CaptureOptions::snap_length) than the default.
+    /// Sets which hosts of tunnelled packets are counted: the outer or the inner ones. If tunnels are nested, inner
+    /// headers need a larger [`snap_length`](CaptureOptions::snap_length) than the default.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
     }
 
-    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is then delivered to one of
+    /// Opens as many captures on `interface` as `options` have capture threads. Each packet is delivered to one of
     /// them.
     ///
     /// ```no_run
@@ -116,8 +117,8 @@ impl Capture {
     /// ```
     ///
     /// # Errors
-    /// [`LiveError`] as from [`open`](Self::open), and if the system cannot share the packets among that many captures
-    /// or lacks a CPU.
+    /// Returns the errors of [`open`](Self::open). Also returns an error if the system cannot share packets among that
+    /// many captures, or if a given CPU does not exist.
     pub fn open_all(interface: &str, options: &CaptureOptions) -> Result<Vec<Self>, LiveError> {
         let CaptureOptions { capture_threads: threads, capture_cpus: cpus, .. } = options;
         opening::size("capture_threads", *threads, CaptureOptions::THREADS)?;
@@ -138,7 +139,7 @@ impl Capture {
         Ok(captures)
     }
 
-    /// Skips packets before `since_ns`, and ignores drops so far.
+    /// Makes the capture skip packets before `since_ns` and ignore earlier drops.
     fn begin(&mut self, since_ns: u64) -> Result<(), LiveError> {
         self.since_ns = since_ns;
         let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
@@ -148,18 +149,19 @@ impl Capture {
 
     /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet arrived within 20 ms.
     ///
-    /// A packet is returned within about 40 ms of its arrival, unless the caller is late. Packets that are not contacts
-    /// are counted and skipped. Packets that the host itself sends are captured too.
+    /// The contact of a packet is returned within about 40 ms of its arrival, unless the caller is late. Packets that
+    /// are not contacts are counted and skipped. Packets that the host itself sends are captured too.
     ///
     /// # Errors
-    /// [`LiveError::Gone`] if the interface was deleted, [`LiveError::Down`] about a second after it was set down, and
-    /// [`LiveError::Failed`] otherwise. The capture then ends, and later calls return the same error.
+    /// Returns [`LiveError::Gone`] if the interface was deleted, [`LiveError::Down`] about a second after it was set
+    /// down, and [`LiveError::Failed`] for any other failure. The capture has then ended, and later calls return the
+    /// same error.
     pub fn next_contacts(&mut self) -> Result<&[Contact], LiveError> {
         self.contacts.clear();
         if self.ended.is_none() {
             self.ended = self.fill().err();
         }
-        // Contacts are returned before the error that followed them.
+        // Contacts are returned before an error that occurred after them.
         match &self.ended {
             Some(error) if self.contacts.is_empty() => Err(error.clone()),
             _ => Ok(&self.contacts),
@@ -171,14 +173,14 @@ impl Capture {
         &self.counts
     }
 
-    /// Returns how many packets were lost since the capture started. If there are several captures, only the first
-    /// counts losses of the interface.
+    /// Returns how many packets were lost since the capture started. If there are several captures, only the first one
+    /// counts drops of the interface.
     ///
-    /// Call this at least once every two minutes, because libpcap counts in 32 bits. Half of that range lasts for 144 s
-    /// at 14.9 million packets per second.
+    /// Call this at least once every two minutes, because libpcap's counters have 32 bits. At 14.9 million packets per
+    /// second, half of their range lasts for 144 s.
     ///
     /// # Errors
-    /// [`LiveError::Failed`] if libpcap cannot report the drops.
+    /// Returns [`LiveError::Failed`] if libpcap cannot report the drops.
     pub fn drops(&mut self) -> Result<Drops, LiveError> {
         let stat = self.handle.stats().map_err(|error| self.failed(reason_of(&error)))?;
         let [buffer_full, interface] = &mut self.drops;
@@ -194,7 +196,7 @@ impl Capture {
         Ok(Status { packets, drops, ..Status::default() })
     }
 
-    /// Reads the waiting packets, and waits until one is a contact.
+    /// Reads the waiting packets. If none of them is a contact, waits for more, for up to [`WAIT`].
     fn fill(&mut self) -> Result<(), LiveError> {
         let mut deadline = None;
         loop {
@@ -216,7 +218,7 @@ impl Capture {
         }
     }
 
-    /// Reads up to [`BLOCK`] packets, and returns whether no more are waiting.
+    /// Reads up to [`BLOCK`] packets. Returns whether no more packets are waiting.
     fn take_waiting(&mut self) -> Result<bool, LiveError> {
         let Self { handle, link_type, tunnels, counts, contacts, since_ns, .. } = self;
         let mut left = BLOCK;
@@ -226,7 +228,8 @@ impl Capture {
                 if time_ns.is_ok_and(|time_ns| time_ns < *since_ns) {
                     return;
                 }
-                // A clock that is set back later has no effect.
+                // The start time is needed only once. If the clock is set back later, packets must not be skipped
+                // again.
                 *since_ns = 0;
                 let seen = time_ns.and_then(|time_ns| {
                     let headers = headers(*link_type, packet.data)?;
@@ -246,10 +249,10 @@ impl Capture {
         Ok(false)
     }
 
-    /// Waits until there are packets, `left` has passed, or the interface fails, which the next read detects.
+    /// Waits until packets arrive, `left` has passed, or the interface fails. The next read detects a failure.
     ///
-    /// libpcap's own timeout does not help. On Linux, the timer of a block starts with its first packet, so a call on a
-    /// quiet interface would not return.
+    /// The timeout of libpcap is not sufficient. On Linux, the timer of a block starts with its first packet, so a call
+    /// on a quiet interface would not return.
     fn wait(&self, left: Duration) -> Result<(), LiveError> {
         let limit = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() };
         match rustix::event::poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], Some(&limit)) {
@@ -258,8 +261,8 @@ impl Capture {
         }
     }
 
-    /// Checks once a second whether a quiet interface still exists and is up, because libpcap does not report one that
-    /// is set down.
+    /// Checks once a second whether a quiet interface still exists and is up, because libpcap does not report that an
+    /// interface was set down.
     fn look(&mut self, now: Instant) -> Result<(), LiveError> {
         if now < self.next_look {
             return Ok(());
@@ -303,8 +306,8 @@ mod sharing {
     use super::{Capture, CaptureOptions, LiveError};
     use crate::live::fanout::{join, pin_to};
 
-    /// Opens captures that share the packets. Each is opened on its own CPU, so that its buffer is allocated from the
-    /// memory of that CPU.
+    /// Opens captures that share the packets. Each capture is opened on its own CPU, so that its buffer is allocated in
+    /// memory close to that CPU.
     pub(super) fn open(
         interface: &str,
         options: &CaptureOptions,
@@ -331,7 +334,7 @@ mod sharing {
         Ok(captures)
     }
 
-    /// Pins this thread to entry `part` of `cpus`, if there is one.
+    /// Pins this thread to the CPU at index `part` of `cpus`, if there is one.
     pub(super) fn pin(cpus: &[u32], part: usize) -> Result<(), LiveError> {
         let Some(&cpu) = cpus.get(part) else { return Ok(()) };
         pin_to(cpu).map_err(|error| LiveError::Cpu { cpu, reason: error.to_string() })

@@ -5,12 +5,12 @@ use std::net::{SocketAddr, UdpSocket};
 
 use super::now_ns;
 
-/// Upper bound for the size of a UDP datagram, in bytes.
+/// Upper bound on the size of a UDP datagram, in bytes.
 const LONGEST: usize = 65_536;
 
 /// A received datagram.
 pub(super) struct UdpDatagram<'a> {
-    /// Time at which it was read, in nanoseconds since the Unix epoch.
+    /// Time at which the datagram was read, in nanoseconds since the Unix epoch.
     pub(super) at_ns: u64,
     pub(super) from: SocketAddr,
     pub(super) payload: &'a [u8],
@@ -30,10 +30,10 @@ mod many {
 
     use super::{LONGEST, SocketAddr, UdpDatagram, UdpSocket, io, now_ns};
 
-    /// Limit on the datagrams that one call receives. A call costs as much as several copies.
+    /// Maximum number of datagrams that one system call receives. A call costs as much as several copies.
     const MOST: usize = 64;
 
-    /// Memory for datagrams, of which the system provides only the used part.
+    /// Memory for datagrams. The system allocates only the part that is used.
     pub(in super::super) struct Receiver {
         bytes: Vec<u8>,
         headers: MultiHeaders<SockaddrStorage>,
@@ -45,7 +45,7 @@ mod many {
             Self { bytes: vec![0; MOST * LONGEST], headers }
         }
 
-        /// Waits for a datagram, limited by the timeout of `socket`, and passes on all that are waiting then.
+        /// Waits for a datagram, limited by the timeout of `socket`, and passes on all waiting datagrams.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,

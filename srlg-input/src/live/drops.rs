@@ -1,22 +1,22 @@
 //! Counters of packets and datagrams that were dropped before they were read.
 //!
-//! Invariant: the kernel counts in 32 bits, which wrap, but the 64-bit sums never fall.
+//! Invariant: the 64-bit sums never fall, although the kernel's 32-bit counters wrap.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::input::LogLine;
 
-/// Packets of an interface that were lost since the capture was opened.
+/// Numbers of packets that an interface lost since the capture was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drops {
-    /// Packets that passed the filter but were dropped by the kernel because its buffer was full.
+    /// Number of packets that passed the filter but were dropped by the kernel because its buffer was full.
     ///
     /// To avoid this, read faster, or increase [`capture_buffer`](crate::live::CaptureOptions::capture_buffer) or
     /// [`capture_threads`](crate::live::CaptureOptions::capture_threads).
     pub buffer_full: u64,
-    /// Packets that the network card or its driver dropped, as far as the system reports them.
+    /// Number of packets that the network card or its driver dropped, as far as the system reports them.
     pub interface: u64,
 }
 
@@ -28,7 +28,7 @@ impl Drops {
     }
 }
 
-/// Adds the drops of another capture.
+/// Adds the drops of another capture to these drops.
 impl std::ops::AddAssign for Drops {
     fn add_assign(&mut self, other: Self) {
         self.buffer_full += other.buffer_full;
@@ -78,8 +78,8 @@ pub(super) struct Sum {
 
 #[cfg(any(feature = "flow", feature = "live"))]
 impl Sum {
-    /// Adds the growth of the counter, and returns the sum. A counter that fell by less than 2^31 was reset, as drivers
-    /// do, and adds nothing.
+    /// Adds the growth of the counter and returns the sum. If the counter fell by less than 2^31, the driver has reset
+    /// it, and nothing is added.
     pub(super) fn add(&mut self, now: u32) -> u64 {
         let grown = now.wrapping_sub(self.last);
         self.sum += u64::from(if grown >> 31 == 0 { grown } else { 0 });
@@ -87,7 +87,7 @@ impl Sum {
         self.sum
     }
 
-    /// Starts at the counter value `now`, with a sum of 0.
+    /// Creates a sum of 0 for a counter whose current value is `now`.
     #[cfg(feature = "live")]
     pub(super) const fn from(now: u32) -> Self {
         Self { last: now, sum: 0 }

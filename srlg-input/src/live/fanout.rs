@@ -13,7 +13,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::options::CaptureSplit;
 
 sockopt_impl!(
-    /// The group of sockets that share an interface's packets: its number, with the mode of sharing in the upper half.
+    /// Socket option with the group of sockets that share packets. The lower half is the number of the group, and the
+    /// upper half is the mode of sharing.
     PacketFanout,
     Both,
     libc::SOL_PACKET,
@@ -21,7 +22,7 @@ sockopt_impl!(
     u32
 );
 
-/// The number of a group.
+/// The number of a group of sockets.
 #[derive(Clone, Copy)]
 pub(super) struct Group(u16);
 
@@ -40,7 +41,7 @@ pub(super) fn join(
         None => (0, mode | libc::PACKET_FANOUT_FLAG_UNIQUEID),
     };
     setsockopt(handle, PacketFanout, &(u32::from(number) | mode << 16))?;
-    // The lower half is the number.
+    // The lower half is the number of the group.
     Ok(Group(getsockopt(handle, PacketFanout)? as u16))
 }
 

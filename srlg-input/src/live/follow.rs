@@ -11,17 +11,17 @@ use super::DRAIN;
 use super::belt::TICK;
 use super::outlet::{Outlet, Outlets};
 
-/// Starts the reading thread.
+/// Starts the reader thread.
 pub(super) fn open(options: &InputOptions, outlets: &mut Outlets<'_>) -> Result<(), InputError> {
     let options = options.clone();
-    // Errors of the first file come from the thread, because a pipe may block for a long time.
+    // The thread also opens the first file, because a pipe may block for a long time.
     outlets.spawn("read", move |outlet| {
-        // The data in the pipe at the end still count.
+        // After a request to stop, the data that is still in the pipe is read too.
         read(Files::open(&options, &Stop::default())?, outlet)
     })
 }
 
-/// Reads until the end, or until the input is asked to stop, because a writer may never pause.
+/// Reads until the end. After a request to stop, reads for at most [`DRAIN`] more, because a writer may never pause.
 fn read(mut files: Files, outlet: &mut Outlet) -> Result<(), InputError> {
     let mut told = Instant::now();
     let mut asked: Option<Instant> = None;

@@ -1,6 +1,7 @@
-//! Opening of an interface with libpcap, with errors that state the remedy.
+//! A function that opens an interface with libpcap, and errors that state the remedy.
 //!
-//! Here, libpcap gives its reasons only as texts, so the list of interfaces is checked first.
+//! libpcap reports the cause of an error only as a text. Therefore the list of interfaces is checked to identify common
+//! causes.
 //!
 //! Invariant: an opened handle does not block, has its filter, and yields frames that [`headers`] can parse.
 
@@ -12,7 +13,7 @@ use pcap::{Active, Capture, Device, Linktype, Precision};
 use crate::options::CaptureOptions;
 use crate::packet::{Skip, headers};
 
-/// The reason why a capture on an interface cannot start, or has ended.
+/// The reason why a capture on an interface cannot start or has ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
@@ -21,7 +22,7 @@ pub enum LiveError {
     Size {
         /// Field of `CaptureOptions`.
         option: &'static str,
-        /// Value that was given.
+        /// Value of the option.
         value: u32,
         /// Smallest valid value.
         least: u32,
@@ -33,7 +34,7 @@ pub enum LiveError {
     NoInterface {
         /// Name that was requested.
         interface: String,
-        /// Names of the available interfaces.
+        /// Names of all interfaces.
         present: Vec<String>,
     },
     /// The program lacks the permission to capture.
@@ -43,7 +44,7 @@ pub enum LiveError {
     Permission {
         /// Name of the interface.
         interface: String,
-        /// Reason that libpcap gives.
+        /// The cause, as libpcap reports it.
         reason: String,
     },
     /// The interface exists, but is down.
@@ -78,7 +79,7 @@ pub enum LiveError {
     Share {
         /// Name of the interface.
         interface: String,
-        /// Reason that the system gives.
+        /// The cause, as the system reports it.
         reason: String,
     },
     /// A capture thread cannot run on the given CPU.
@@ -86,7 +87,7 @@ pub enum LiveError {
     Cpu {
         /// Number of the CPU.
         cpu: u32,
-        /// Reason that the system gives.
+        /// The cause, as the system reports it.
         reason: String,
     },
     /// The number of CPUs differs from the number of capture threads.
@@ -100,9 +101,9 @@ pub enum LiveError {
     /// libpcap rejects the filter.
     #[error("cannot use filter {filter:?} ({reason}): see man 7 pcap-filter for valid expressions")]
     Filter {
-        /// Expression that was given.
+        /// The filter expression.
         filter: String,
-        /// Reason that libpcap gives.
+        /// The cause, as libpcap reports it.
         reason: String,
     },
     /// libpcap or the system failed for another reason.
@@ -110,7 +111,7 @@ pub enum LiveError {
     Failed {
         /// Name of the interface.
         interface: String,
-        /// Reason that libpcap or the system gives.
+        /// The cause, as libpcap or the system reports it.
         reason: String,
     },
 }
@@ -131,13 +132,13 @@ const PRECISION: Precision =
 /// Nanoseconds per unit of the fractional seconds of time stamps.
 pub(crate) const TICK_NS: u64 = if cfg!(target_os = "linux") { 1 } else { 1_000 };
 /// Time for which the kernel keeps a packet in a block that is not full, in milliseconds. A shorter time would reduce
-/// the delay, but more blocks would be used by few packets.
+/// the delay, but more blocks would contain only a few packets.
 const BLOCK_MS: i32 = 20;
-/// Name of all Linux interfaces together. In promiscuous mode, libpcap opens it with a warning, which the crate `pcap`
-/// treats as an error.
+/// Name of all Linux interfaces together. In promiscuous mode, libpcap opens this interface with a warning, which the
+/// crate `pcap` treats as an error.
 const ANY: &str = "any";
 
-/// Opens `interface`, and returns its handle and the link type of its frames, numbered as in capture files.
+/// Opens `interface` and returns its handle and the link type of its frames, numbered as in capture files.
 pub(crate) fn open(
     interface: &str,
     options: &CaptureOptions,
@@ -161,8 +162,8 @@ pub(crate) fn open(
         return Err(error);
     }
     let link_type = link_type(interface, handle.get_datalink())?;
-    // Without a filter, an empty one is set. The kernel truncates packets by the filter, so it then copies at most the
-    // snap length of each packet.
+    // If there is no filter, an empty one is set, because the kernel truncates packets to the snap length only if a
+    // filter is set.
     let filter = filter.as_deref().unwrap_or_default();
     let refused =
         |error| LiveError::Filter { filter: filter.to_owned(), reason: reason_of(&error) };
@@ -170,7 +171,7 @@ pub(crate) fn open(
     Ok((handle, link_type))
 }
 
-/// Returns a size as libpcap expects it. libpcap would replace a value out of range by its own.
+/// Returns a size as libpcap expects it. A value out of range is an error, because libpcap would silently replace it.
 pub(crate) fn size(
     option: &'static str,
     value: u32,
@@ -181,8 +182,8 @@ pub(crate) fn size(
     size.ok_or(LiveError::Size { option, value, least, most })
 }
 
-/// Converts libpcap's number of a link type to that of capture files. They differ where systems had numbers of their
-/// own, which affects raw IP among the supported types.
+/// Converts libpcap's number of a link type to the number in capture files. Some systems have different numbers. Of the
+/// supported types, this affects only raw IP.
 fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     let number = match of_libpcap.0 {
         12 | 14 => Some(101),
@@ -212,9 +213,9 @@ fn refused(interface: &str, error: &pcap::Error) -> LiveError {
     }
 }
 
-/// Checks whether `interface` exists and is up; `was_open` states that it was open before.
+/// Returns an error if `interface` does not exist or is down. `was_open` states whether it was open before.
 pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
-    // If interfaces cannot be listed, this one is assumed to be in order.
+    // If interfaces cannot be listed, this one is assumed to be up.
     let devices = Device::list().ok()?;
     let owned = interface.to_owned();
     match devices.iter().find(|device| device.name == interface) {
@@ -228,7 +229,7 @@ pub(crate) fn trouble(interface: &str, was_open: bool) -> Option<LiveError> {
     }
 }
 
-/// Returns libpcap's reason without the prefix of the crate.
+/// Returns libpcap's error text without the prefix that the crate `pcap` adds.
 pub(crate) fn reason_of(error: &pcap::Error) -> String {
     match error {
         pcap::Error::PcapError(reason) if reason.is_empty() => "libpcap gives no reason".to_owned(),

@@ -1,9 +1,11 @@
-//! The destination of a reading thread's contacts: its own [`ContactSink`] or the belt.
+//! The destination of a reader thread's contacts: its own [`ContactSink`] or the belt.
 //!
-//! A clock tick means that everything read before it has been delivered. Therefore a thread publishes a time before it
-//! reads the clock for a block. A tick is never later than the times of blocks that sinks have not accepted yet.
+//! A clock tick means that everything read before it has been delivered. Therefore, a thread publishes a time for a
+//! block before it reads the clock for this block. A tick is never later than the published times of blocks that sinks
+//! have not accepted yet.
 //!
-//! Invariant: a thread waits while the caller handles no ticks, so the kernel drops and counts.
+//! Invariant: a thread waits while the caller does not handle ticks. Meanwhile, the kernel drops input and counts the
+//! drops.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +24,7 @@ use super::{Line, now_ns};
 /// Time without a handled tick after which threads wait.
 const STALL: Duration = Duration::from_millis(250);
 
-/// Time value of a thread that is not delivering a block.
+/// Time value of a thread that is not delivering any block.
 const IDLE: u64 = u64::MAX;
 
 /// An error of a [`ContactSink`] or of its creation.
@@ -30,19 +32,20 @@ pub type SinkError = Box<dyn Error + Send + Sync>;
 
 /// A receiver of the contacts that one thread of a live input reads.
 pub trait ContactSink: Send {
-    /// Accepts the contacts that were read last, at least one. No contact is later than the time at which it was read.
+    /// Accepts the contacts that were read last. There is at least one, and none is later than the time at which it was
+    /// read.
     ///
-    /// During a long call, the kernel drops input, and clock ticks remain at the time before the call.
+    /// During a long call, the kernel may drop input, and clock ticks do not advance beyond the start of the call.
     ///
     /// # Errors
-    /// Any error, which stops the input.
+    /// Any error stops the input.
     fn take(&mut self, contacts: &[Contact]) -> Result<(), SinkError>;
 }
 
-/// The deliveries of all threads to their sinks.
+/// The state of all threads' deliveries to their sinks.
 #[derive(Default)]
 pub(crate) struct Deliveries {
-    /// Times of the blocks being delivered, one for each thread.
+    /// For each thread, the published time of the block that it is delivering.
     times: Mutex<Vec<Arc<AtomicU64>>>,
     caller: Mutex<Caller>,
     passed: Condvar,
@@ -51,7 +54,7 @@ pub(crate) struct Deliveries {
 /// The thread that requests events.
 #[derive(Default)]
 struct Caller {
-    /// Time at which it last handled a tick.
+    /// Time at which the caller last handled a tick.
     passed: Option<Instant>,
     has_left: bool,
 }
@@ -76,7 +79,7 @@ struct Sink {
     contacts: Box<dyn ContactSink>,
     /// Time of the block being delivered.
     time: Arc<AtomicU64>,
-    /// Copy of contacts of which some were later than the current time.
+    /// Buffer for a copy of the contacts of a block, used if some times must be replaced by the current time.
     in_time: Vec<Contact>,
 }
 
@@ -112,8 +115,8 @@ impl Outlets<'_> {
 }
 
 impl Outlet {
-    /// Delivers `contacts`. Later times are replaced by the current time, because other clocks may be ahead. Returns
-    /// `false` if the input was dropped.
+    /// Delivers `contacts`. Times in the future are replaced by the current time, because other clocks may be ahead.
+    /// Returns `false` if the input was dropped.
     pub(crate) fn deliver(&mut self, contacts: &[Contact]) -> Result<bool, InputError> {
         let Self { line, sink } = self;
         let Some(Sink { contacts: sink, time, in_time }) = sink else {
@@ -125,7 +128,7 @@ impl Outlet {
         if !line.deliveries.wait_for_caller() {
             return Ok(false);
         }
-        // A caller that does not see this time yet has read the clock before this thread reads it again.
+        // If a caller does not see this time yet, it has read the clock before this thread reads the clock again below.
         time.store(now_ns(), SeqCst);
         let now_ns = now_ns();
         let contacts = if contacts.iter().all(|contact| contact.time_ns <= now_ns) {
@@ -140,7 +143,7 @@ impl Outlet {
         taken.map(|()| true).map_err(InputError::Sink)
     }
 
-    /// Delivers `contacts` as [`deliver`](Self::deliver) does, then the position after their messages.
+    /// Delivers `contacts` as [`deliver`](Self::deliver) does, and then the position after their messages.
     #[cfg(feature = "messages")]
     pub(crate) fn deliver_until(
         &mut self,
@@ -156,18 +159,19 @@ impl Outlet {
 }
 
 impl Deliveries {
-    /// Returns the time of the block being delivered, for another thread.
+    /// Registers another thread and returns the variable for the time of the block that it is delivering.
     fn begin(&self) -> Arc<AtomicU64> {
         let time = Arc::new(AtomicU64::new(IDLE));
         self.times.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&time));
         time
     }
 
-    /// Returns the next tick after the tick `last`. The clock was at `now_ns` before this call.
+    /// Returns the tick that follows the tick `last`. `now_ns` is a clock reading from before this call.
     pub(crate) fn tick(&self, now_ns: u64, last: u64) -> u64 {
         let times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         let oldest = times.iter().map(|time| time.load(SeqCst)).min().unwrap_or(IDLE);
-        // A block with an earlier time was read after the clock, or else `last` would be earlier too.
+        // If the oldest block has a time before `last`, this thread did not see that time when `last` was computed. The
+        // contacts of this block are then later than `last`.
         now_ns.min(oldest.max(last))
     }
 
@@ -183,7 +187,7 @@ impl Deliveries {
         self.passed.notify_all();
     }
 
-    /// Waits until the caller has recently handled a tick. Returns `false` if the input was dropped.
+    /// Waits while the caller has not handled a tick within [`STALL`]. Returns `false` if the input was dropped.
     fn wait_for_caller(&self) -> bool {
         let caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
         let is_stalled = |caller: &mut Caller| {
@@ -194,7 +198,7 @@ impl Deliveries {
     }
 }
 
-/// Returns `contacts` with times of at most `now_ns`.
+/// Returns `contacts`, with times limited to `now_ns`.
 fn not_after(now_ns: u64, contacts: &[Contact]) -> impl Iterator<Item = Contact> {
     contacts.iter().map(move |contact| Contact { time_ns: contact.time_ns.min(now_ns), ..*contact })
 }

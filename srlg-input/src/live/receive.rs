@@ -29,7 +29,7 @@ pub(super) struct ReceiverState {
 }
 
 impl ReceiverState {
-    /// Decodes a datagram that arrived at socket number `here`, if its sender is permitted.
+    /// Decodes a datagram that arrived on socket number `here`, if its sender is permitted.
     fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut take: impl FnMut(Contact)) {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
@@ -42,21 +42,21 @@ impl ReceiverState {
         let decoder = &self.decoders[self.homes.of(exporter.ip(), here)];
         let mut decoder = decoder.lock().unwrap_or_else(PoisonError::into_inner);
         decoder.decode(exporter, at_ns, payload, |mut contact| {
-            // An exporter's clock may be ahead by less than is corrected.
+            // The exporter's clock may be ahead by a skew that is too small to be corrected.
             contact.time_ns = contact.time_ns.min(at_ns);
             take(contact);
         });
     }
 }
 
-/// Limit on the number of known exporters. Forged ones displace exporters that are silent.
+/// Maximum number of exporters in the table. Forged exporters displace silent exporters.
 const MOST: usize = 1 << 16;
 
 /// The assignment of exporters to decoders.
 ///
 /// The kernel distributes datagrams to sockets by address and port. An exporter may change its port, but its templates
 /// and sequence numbers belong to its address. Therefore an exporter stays with the decoder of the socket that first
-/// received it. The least recent exporter is dropped.
+/// received a datagram from it. If the table is full, the least recent exporter is dropped.
 pub(super) struct Homes {
     decoders: usize,
     homes: Mutex<LruCache<IpAddr, usize>>,
@@ -67,7 +67,7 @@ impl Homes {
         Self { decoders, homes: Mutex::new(table(MOST)) }
     }
 
-    /// Returns the decoder of `exporter`, which sent to socket number `here`.
+    /// Returns the number of the decoder for `exporter`, which sent a datagram to socket number `here`.
     pub(super) fn of(&self, exporter: IpAddr, here: usize) -> usize {
         if self.decoders == 1 {
             return 0;
@@ -96,7 +96,8 @@ pub(super) fn receive(
         let mut delivered = Ok(true);
         let received = receiver.receive(socket, |datagram| {
             shared.decode(here, &datagram, |contact| contacts.push(contact));
-            // At most the contacts of one datagram exceed the limit of the belt.
+            // Contacts are delivered as soon as there are enough, so that at most the contacts of one datagram exceed
+            // the limit of the belt.
             if contacts.len() >= ENOUGH && matches!(delivered, Ok(true)) {
                 delivered = outlet.deliver(&contacts);
                 contacts.clear();

@@ -23,7 +23,7 @@ use super::outlet::Outlets;
 use super::receive::{self, Homes, ReceiverState};
 use super::udp_drops::UdpDrops;
 
-/// Minimum interval between warnings of a kind, and between saves of the templates.
+/// Minimum interval between two warnings of the same kind, and between saves of the templates.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The counters that warnings report.
@@ -37,7 +37,7 @@ struct Warned {
 
 pub(crate) struct Sockets {
     shared: Arc<ReceiverState>,
-    /// Sockets, which stay open because the system does not report drops of closed ones.
+    /// Sockets. They stay open, because the system does not report the drops of closed sockets.
     sockets: Vec<Arc<UdpSocket>>,
     drops: Mutex<UdpDrops>,
     templates: Option<PathBuf>,
@@ -47,7 +47,7 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    /// Binds all sockets and starts to receive.
+    /// Binds all sockets and starts the receiving threads.
     pub(crate) fn open(
         options: &InputOptions,
         outlets: &mut Outlets<'_>,
@@ -75,7 +75,8 @@ impl Sockets {
         if let Some(path) = &options.templates {
             let damage = load_templates(path, &shared)?;
             damage.into_iter().for_each(|damage| outlets.line.belt.log(damage));
-            // An unwritable file is detected now, not after a minute. A full disk may have room later.
+            // The templates are saved at the start, so that an unwritable file is detected at once. A full disk is not
+            // an error, because it may have room later.
             match save_templates(path, &shared) {
                 Err(InputError::Templates { error, .. })
                     if error.kind() == ErrorKind::StorageFull => {}
@@ -88,7 +89,7 @@ impl Sockets {
             if let Some(warning) = short_buffer(&socket, address, options.receive_buffer) {
                 outlets.line.belt.log(warning);
             }
-            // A program may have set 0, which means 1.
+            // A program may have set `receivers` to 0, which means 1.
             if here % options.receivers.max(1) as usize == 0 {
                 outlets
                     .line
@@ -120,7 +121,7 @@ impl Sockets {
         addresses
     }
 
-    /// Once a minute, saves templates and checks drops and refusals. Returns the log lines.
+    /// Saves templates and checks for drops and refused senders, once a minute. Returns the log lines.
     pub(crate) fn look(&mut self) -> Vec<LogLine> {
         let is_first = self.warned == Warned::default();
         if !is_first && self.warned_at.elapsed() < MINUTE {
@@ -134,18 +135,18 @@ impl Sockets {
         [self.save(), news].concat()
     }
 
-    /// Resets the clock skews after the local clock was set, because the exporters' clocks seem to have moved the other
+    /// Resets the clock skews, because the local clock was set and the exporters' clocks seem to have moved the other
     /// way.
     pub(crate) fn clock_was_set(&self) {
         self.decoders().for_each(|mut decoder| decoder.forget_skews());
     }
 
-    /// Saves templates for the next run, and returns the last log lines.
+    /// Saves templates for the next run and returns the last log lines.
     pub(crate) fn finish(&mut self) -> Vec<LogLine> {
         [self.save(), self.news()].concat()
     }
 
-    /// Returns warnings about drops and refusals since the last call.
+    /// Returns warnings about drops and refused senders since the last call.
     fn news(&mut self) -> Vec<LogLine> {
         let SocketStatus { refused, dropped, .. } = self.counts();
         let dropped = dropped.unwrap_or(0);
@@ -177,7 +178,7 @@ impl Sockets {
         news
     }
 
-    /// Saves templates, and returns a warning if that fails.
+    /// Saves templates and returns a warning if this fails.
     fn save(&self) -> Vec<LogLine> {
         let Some(path) = &self.templates else { return Vec::new() };
         let failure = save_templates(path, &self.shared).err();
@@ -209,11 +210,12 @@ impl Sockets {
     }
 }
 
-/// Binds the sockets of an address, and returns each with its bound address.
+/// Binds the sockets of an address and returns each with its bound address.
 fn bind_all(address: SocketAddr, options: &SocketOptions) -> io::Result<Vec<(Socket, SocketAddr)>> {
     let is_shared = options.receivers > 1;
     if is_shared && address.port() != 0 {
-        // A shared port is also shared with the sockets of other programs, which must be detected.
+        // Sockets that share a port would also share it with other programs. Binding it exclusively first detects such
+        // a program.
         drop(bind(address, options.receive_buffer, false)?);
     }
     let first = bind(address, options.receive_buffer, is_shared)?;
@@ -237,7 +239,7 @@ fn bind(address: SocketAddr, buffer: u32, is_shared: bool) -> io::Result<(Socket
     Ok((socket, bound))
 }
 
-/// Requests a receive buffer. It may exceed the limit of the system if the process has CAP_NET_ADMIN.
+/// Requests a receive buffer of `bytes`. The size may exceed the limit of the system if the process has CAP_NET_ADMIN.
 fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_ok() {
@@ -248,7 +250,7 @@ fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
 
 /// Returns a warning if the kernel provides a smaller buffer than requested.
 fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogLine> {
-    // Linux includes its own overhead, and reports twice the size that is available to datagrams.
+    // Linux includes its own overhead: it reports twice the size that is available to datagrams.
     let got = socket.recv_buffer_size().ok()? / 2;
     (got < asked as usize).then(|| {
         LogLine::warning(format!(
@@ -257,21 +259,21 @@ fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogL
     })
 }
 
-/// Size of the length of a part, in bytes.
+/// Size of the length field of a part, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// Reason why an existing file is not replaced.
+/// The cause in the error if an existing file is not replaced.
 const FOREIGN: &str = "the file exists and is not a template file; use another path";
 
 /// Checks that the template file at `path`, if it exists, is readable and does not belong to another program.
 ///
 /// # Errors
-/// [`InputError::Templates`], as from [`Input::open`](crate::Input::open).
+/// Returns [`InputError::Templates`] if the file cannot be read or belongs to another program.
 pub fn check_templates(path: &Path) -> Result<(), InputError> {
     read_templates(path).map(drop)
 }
 
-/// Returns the contents of the file at `path`, if it exists. A file of another program is an error.
+/// Returns the contents of the file at `path`, if it exists. Returns an error if the file belongs to another program.
 fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
     let error = match fs::read(path) {
         Ok(bytes) if bytes.is_empty() || bytes.get(LENGTH..).is_some_and(is_state) => {
@@ -284,8 +286,8 @@ fn read_templates(path: &Path) -> Result<Option<Vec<u8>>, InputError> {
     Err(InputError::Templates { path: path.to_owned(), error })
 }
 
-/// Loads the templates at `path`, if there are any, and returns warnings about damage. A file of another program is an
-/// error.
+/// Loads the templates from the file at `path`, if it exists, and returns warnings about damage. Returns an error if
+/// the file belongs to another program.
 fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, InputError> {
     let Some(bytes) = read_templates(path)? else { return Ok(Vec::new()) };
     let Some(parts) = parts(&bytes) else {
@@ -306,8 +308,8 @@ fn load_templates(path: &Path, shared: &ReceiverState) -> Result<Vec<LogLine>, I
     Ok(damages)
 }
 
-/// Saves the state of all decoders to `path`: for each, its length in 32 bits (little endian) and its bytes. The file
-/// is complete at any time, because a new file replaces it by a rename.
+/// Saves the state of all decoders to `path`. For each decoder, the file contains the length in 32 bits (little endian)
+/// and the bytes. The file is complete at any time, because it is replaced by renaming a new file.
 fn save_templates(path: &Path, shared: &ReceiverState) -> Result<(), InputError> {
     let mut bytes = Vec::new();
     for decoder in &shared.decoders {
@@ -323,16 +325,16 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let written = written.and_then(|()| fs::rename(&new, path));
     if written.is_err() {
-        // The first error is the relevant one.
+        // The error of the write is returned, and not one of the removal.
         let _left = fs::remove_file(&new);
     }
     written
 }
 
-/// Number of names to try for a new file.
+/// Maximum number of names to try for a new file.
 const NAMES: u32 = 16;
 
-/// Creates a file in the folder of `path`. Names of existing files and links are skipped.
+/// Creates a new file in the folder of `path`. If a name is taken by a file or link, the next name is tried.
 fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut number = 1;
     loop {
@@ -345,7 +347,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Returns the parts of a file, unless it is truncated.
+/// Returns the parts of a file, or `None` if the file is truncated.
 fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {

@@ -6,14 +6,14 @@ use std::os::fd::AsRawFd;
 
 use super::drops::Sum;
 
-/// Tables of sockets with a column of drops.
+/// Tables of sockets that have a column with the number of drops.
 const TABLES: [&str; 2] = ["/proc/self/net/udp", "/proc/self/net/udp6"];
 
-/// Columns of the tables; see proc_net_udp(5).
+/// Column of the inode in the tables; see proc_net_udp(5).
 const INODE: usize = 9;
 const DROPS: usize = 12;
 
-/// The sockets of this process, with the datagrams that the kernel dropped for each.
+/// The number of dropped datagrams for each socket of this process.
 #[derive(Default)]
 pub(super) struct UdpDrops {
     /// Counters by inode.
@@ -30,7 +30,7 @@ impl UdpDrops {
         self.sockets.extend(inode.map(|inode| (inode, Sum::default())));
     }
 
-    /// Returns all drops so far; `None` if the system does not report them.
+    /// Returns the number of drops so far, or `None` if the system does not report it.
     pub(super) fn count(&mut self) -> Option<u64> {
         let mut is_reported = false;
         for table in TABLES {
@@ -46,7 +46,7 @@ impl UdpDrops {
     }
 }
 
-/// Returns the inode and the drops of a row.
+/// Returns the inode and the number of drops in a row.
 fn row(line: &str) -> Option<(u64, u32)> {
     let mut columns = line.split_ascii_whitespace();
     let inode = columns.nth(INODE)?.parse().ok()?;

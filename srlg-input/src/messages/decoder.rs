@@ -1,4 +1,4 @@
-//! The conversion of messages to contacts, and counters of them.
+//! The conversion of messages to contacts, and counters of the messages.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -11,7 +11,7 @@ use crate::messages::flow::{Flow, Malformed};
 use crate::messages::format::Format;
 use crate::options::{ExportOptions, Timestamps};
 
-/// Limit on the number of exporters; the least recent one is dropped.
+/// Maximum number of exporters. Above the limit, the least recent exporter is dropped.
 const EXPORTERS: usize = 16_384;
 
 /// A decoder of the flows in messages of one [`Format`], with counters.
@@ -19,7 +19,7 @@ const EXPORTERS: usize = 16_384;
 pub struct FlowReader {
     format: Format,
     timestamps: Timestamps,
-    /// Sampling rate of flows that state none.
+    /// Sampling rate of flows that do not state one.
     sampling: Option<NonZeroU32>,
     counts: FlowCounts,
     exporters: LruCache<Host, Heard>,
@@ -41,7 +41,7 @@ impl FlowReader {
         Self { format, timestamps, sampling, counts, exporters }
     }
 
-    /// Decodes `message`, and passes its contacts to `take`. The broker stored the message at `stored_ns`, and the
+    /// Decodes `message` and passes its contacts to `take`. The broker stored the message at `stored_ns`, and the
     /// current time is `now_ns`, both in nanoseconds since the Unix epoch.
     #[inline]
     pub fn read(
@@ -72,7 +72,7 @@ impl FlowReader {
         }
     }
 
-    /// Counts a flow, and returns its contact if it has one.
+    /// Counts a flow and returns its contact, if it has one.
     #[inline(always)]
     fn note(
         &mut self,
@@ -103,13 +103,13 @@ impl FlowReader {
         heard.counts.contacts += 1;
         let time_ns = match self.timestamps {
             Timestamps::Trusted if flow.end_ns > 0 => flow.end_ns.min(now_ns),
-            // Messages have no export time by which an exporter's clock could be corrected.
+            // Messages have no export time with which an exporter's clock could be corrected.
             Timestamps::Trusted | Timestamps::Corrected | Timestamps::Received => received_ns,
         };
         Some(flow.details().contact(time_ns, hosts, exporter, self.sampling))
     }
 
-    /// Decodes all further messages in `format`. Counters are kept.
+    /// Sets the format of all further messages. Counters are kept.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }

@@ -1,4 +1,4 @@
-//! Fetching of schemas at URLs, with retries.
+//! Functions that fetch schemas from URLs, with retries.
 
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// Interval at which the schema is fetched again.
 pub(crate) const REFRESH: Duration = Duration::from_secs(15);
 
-/// Reads the schema, and retries until that succeeds. `None` if the input is asked to stop.
+/// Reads the schema. Retries until it succeeds or until the input is asked to stop, in which case it returns `None`.
 pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<Format> {
     for failures in 1.. {
         match fetch_schema(source.clone(), 0).await {
@@ -41,7 +41,7 @@ pub(crate) async fn read_schema(source: &Source, news: &mut News<'_>) -> Option<
     None
 }
 
-/// Fetches the schema, with a delay after `failures`.
+/// Fetches the schema, after a delay if there were `failures`.
 pub(crate) async fn fetch_schema(source: Source, failures: u32) -> Result<Format, SchemaError> {
     if failures > 0 {
         sleep(delay(failures)).await;
@@ -51,6 +51,6 @@ pub(crate) async fn fetch_schema(source: Source, failures: u32) -> Result<Format
 
 /// Returns the result of a task, or resumes its panic.
 pub(crate) fn joined<T>(task: Result<T, JoinError>) -> T {
-    // Tasks are not cancelled while they are awaited.
+    // Awaited tasks are never cancelled, so the error is a panic.
     task.unwrap_or_else(|error| resume_unwind(error.into_panic()))
 }

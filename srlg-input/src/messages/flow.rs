@@ -1,4 +1,4 @@
-//! The relevant fields of a message.
+//! The fields of a message that are used.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -8,8 +8,8 @@ use crate::contact::Host;
 use crate::flow::{Details, Reason};
 use crate::messages::json;
 
-/// The fields of a message that form a contact. A number of zero is unknown. JSON fields have the names of goflow2, or
-/// those of a plain contact.
+/// The fields of a message that form a contact. A number of zero means unknown. JSON fields have the same names as in
+/// goflow2 or in a plain contact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(super) struct Flow {
@@ -43,7 +43,7 @@ pub(super) struct Flow {
     pub(super) initiated: Option<bool>,
 }
 
-/// An error for a message, or a line of it, that has another format or invalid addresses.
+/// An error for a message or line that has another format or contains invalid addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -64,7 +64,7 @@ impl Flow {
         if has_zero { Err(Reason::ZeroHost) } else { Ok([source, destination]) }
     }
 
-    /// Returns the details of the contact. Zero means unknown, because messages omit no other value.
+    /// Returns the details of the contact. Zero means unknown, because senders omit fields that are zero.
     #[inline(always)]
     pub(super) fn details(&self) -> Details {
         let known = |value: u64| Some(value).filter(|value| *value > 0);
@@ -72,7 +72,7 @@ impl Flow {
             packets: NonZeroU64::new(self.packets),
             octets: NonZeroU64::new(self.octets),
             protocol: known(self.protocol).and_then(|it| it.try_into().ok()),
-            // Only the low eight flags are used.
+            // Only the lower eight flags are used.
             tcp_flags: NonZeroU8::new(self.tcp_flags as u8),
             destination_port: known(self.destination_port).and_then(|it| it.try_into().ok()),
             initiated: self.initiated,
@@ -82,7 +82,7 @@ impl Flow {
     }
 }
 
-/// Returns a number if it is known and fits.
+/// Returns a number if it is known and fits into 32 bits.
 fn narrow(value: u64) -> Option<NonZeroU32> {
     u32::try_from(value).ok().and_then(NonZeroU32::new)
 }

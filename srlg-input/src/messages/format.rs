@@ -1,4 +1,4 @@
-//! The formats of messages, and the loading of their schema.
+//! The formats of messages, and functions that load their schemas.
 
 use std::fmt;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::error::InputError;
 use crate::messages::schema::{Layout, SchemaError};
 use crate::options::{MessageFormat, MessageOptions};
 
-/// Limit on the size of a schema, in bytes.
+/// Maximum size of a schema, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Timeout for a response of the server.
@@ -22,14 +22,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Format {
     /// Protobuf messages, with or without a length prefix.
     Protobuf(Layout),
-    /// One or more lines, each of them a JSON object.
+    /// One or more lines. Each line is a JSON object.
     Json,
 }
 
 #[cfg(feature = "kafka")]
 impl Format {
-    /// Returns the topic to which Akvorado writes messages of this format, if `name` is only the first part of its
-    /// name.
+    /// Returns the name of the topic for messages of this format. `name` may be only its first part, to which Akvorado
+    /// appends a hash of the schema.
     pub(crate) fn topic(&self, name: &str) -> String {
         match self {
             Self::Protobuf(layout) => layout.topic(name),
@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// Returns the schema to store in a position, from which the same format can be restored.
+    /// Returns the schema to store in a position, so that the same format can be restored from it.
     pub(crate) fn schema(&self) -> Option<String> {
         match self {
             Self::Protobuf(layout) => Some(layout.schema()),
@@ -64,7 +64,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Reads the schema that `options` name if it is in a file. A schema at a URL is fetched later.
+    /// Creates the source that `options` name. A schema in a file is read here, and a schema at a URL is fetched later.
     pub(crate) fn open(options: &MessageOptions) -> Result<Self, InputError> {
         let Some(name) = &options.schema else {
             return Ok(Self::Known(match options.message_format {
@@ -85,7 +85,7 @@ impl Source {
         Ok(Self::Known(Format::Protobuf(Layout::parse(&text)?)))
     }
 
-    /// Returns the format, whose schema is fetched if it is at a URL.
+    /// Returns the format. If its schema is at a URL, fetches the schema.
     pub(crate) fn read(&self) -> Result<Format, SchemaError> {
         match self {
             Self::Known(format) => Ok(format.clone()),

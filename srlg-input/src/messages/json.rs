@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 impl Flow {
     /// Parses a JSON object.
     pub(super) fn of_json(line: &[u8]) -> Result<Self, Malformed> {
-        // The parser would accept an array as the fields in the order of their declaration.
+        // The parser would also accept an array with the fields in the order of their declaration.
         if !line.starts_with(b"{") {
             return Err(Malformed);
         }
@@ -61,7 +61,7 @@ impl Value for Number {
         Some(Self(number))
     }
 
-    /// Some programs write 64-bit numbers as texts.
+    /// Parses a number written as text, because some programs write 64-bit numbers so.
     fn of_text(text: &str) -> Option<Self> {
         text.parse().ok().map(Self)
     }
@@ -70,7 +70,7 @@ impl Value for Number {
 impl Value for Address {
     const EXPECTED: &str = "an IP address";
 
-    /// An empty text means that there is no address.
+    /// Parses an address. An empty text means that there is no address.
     fn of_text(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self(None));
@@ -86,7 +86,7 @@ impl Value for Protocol {
         Some(Self(number))
     }
 
-    /// goflow2 writes an empty text for a protocol without a known name.
+    /// Parses the name or number of a protocol. For an unknown protocol, goflow2 writes an empty text.
     fn of_text(name: &str) -> Option<Self> {
         Some(Self(logs::protocol(name).unwrap_or_default().into()))
     }
@@ -109,7 +109,7 @@ impl Value for Time {
     }
 }
 
-/// A visitor for the value of a field.
+/// A visitor for a field value.
 struct Field<V>(PhantomData<V>);
 
 impl<V: Value> Visitor<'_> for Field<V> {

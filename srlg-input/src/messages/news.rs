@@ -1,4 +1,4 @@
-//! The status of a broker's topic, stream or subject, and its log lines.
+//! The status of a topic, stream or subject, and its log lines.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -34,7 +34,7 @@ pub(crate) enum Subject {
     Partition(i32),
 }
 
-/// Counts at the start of a minute.
+/// The counts at the start of a minute.
 #[derive(Debug)]
 struct Minute {
     started: Instant,
@@ -43,14 +43,14 @@ struct Minute {
 }
 
 impl<'a> News<'a> {
-    /// Creates the status of the source at the URL `source`.
+    /// Creates the status of the topic, stream or subject at the URL `source`.
     pub(crate) fn new(source: String, line: &'a Line) -> Self {
         let status = BrokerStatus { source, ..BrokerStatus::default() };
         let minute = Minute::new(Instant::now(), &FlowCounts::default());
         Self { line, status, failures: BTreeMap::new(), failing_since: None, shown: None, minute }
     }
 
-    /// Records that `subject` cannot be read. The first of several failures is logged.
+    /// Records that `subject` cannot be read. Of several failures at the same time, only the first is logged.
     pub(crate) fn fail(&mut self, subject: Subject, error: String) {
         self.status.retries += 1;
         let error = match subject {
@@ -67,7 +67,7 @@ impl<'a> News<'a> {
         self.set_error();
     }
 
-    /// Records that `subject` can be read. The end of all failures is logged.
+    /// Records that `subject` can be read. If this ends the last failure, it is logged.
     pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
@@ -130,8 +130,8 @@ impl Minute {
         Self { started, flows: counts.records, without_hosts: counts.of(Reason::NoHosts) }
     }
 
-    /// Starts the next minute if the last one is over at `now`. Returns the number of flows of the last minute if none
-    /// of them had two hosts, in which case the schema belongs to other messages.
+    /// Starts the next minute if the last one is over at `now`. If no flow of the last minute had two hosts, returns
+    /// the number of its flows. In this case, the schema belongs to other messages.
     fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
         if now.duration_since(self.started) < MINUTE {
             return 0;

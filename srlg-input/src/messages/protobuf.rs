@@ -1,6 +1,6 @@
 //! The conversion of a Protobuf message to a flow.
 //!
-//! The wire format is walked once, without allocations. Irrelevant fields are skipped.
+//! The wire format is parsed in one pass, without allocations. Fields that are not used are skipped.
 
 use crate::contact::Host;
 use crate::messages::flow::{Flow, Malformed};
@@ -14,8 +14,8 @@ impl Flow {
     pub(super) fn of_protobuf(message: &[u8], layout: &Layout) -> Result<Self, Malformed> {
         let mut rest = message;
         if varint(&mut rest) == Ok(rest.len() as u64) {
-            // A bare message may start like this by accident, but then it has no source and destination after its first
-            // tag.
+            // The first byte of a message without a prefix may look like a prefix by accident. In this case, no source
+            // and destination can be decoded after it.
             let flow = Self::of_bare_protobuf(rest, layout);
             if let Ok(Self { source: Some(_), destination: Some(_), .. }) = flow {
                 return flow;
@@ -58,7 +58,7 @@ impl Flow {
         let Some(part) = part else { return Ok(()) };
         match part {
             Part::Sampling => self.sampling = value,
-            // Nanoseconds are more precise, so they take precedence in any order.
+            // Nanoseconds are more precise, so they take precedence, whichever field comes first.
             Part::ReceivedSeconds if self.received_ns == 0 => {
                 self.received_ns = value.saturating_mul(SECOND);
             }
@@ -91,7 +91,7 @@ impl Flow {
     }
 }
 
-/// Returns the host with an IPv4 or IPv6 address in `bytes`. `None` if there are no bytes.
+/// Returns the host whose IPv4 or IPv6 address is in `bytes`, or `None` if there are no bytes.
 #[inline(always)]
 fn host(bytes: &[u8]) -> Result<Option<Host>, Malformed> {
     if let Ok(octets) = <[u8; 16]>::try_from(bytes) {
@@ -105,7 +105,7 @@ fn host(bytes: &[u8]) -> Result<Option<Host>, Malformed> {
     }
 }
 
-/// Takes a variable-length number of at most 64 bits, in groups of seven.
+/// Takes a variable-length number of at most 64 bits, encoded in groups of seven bits.
 #[inline(always)]
 fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0;

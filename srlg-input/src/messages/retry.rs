@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The first and the longest delay.
+/// The initial and the maximum delay.
 const DELAYS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(15)];
 
 /// Returns the delay after a number of consecutive failures.

@@ -1,11 +1,11 @@
-//! The conversion of a schema of flows to the numbers of the relevant fields.
+//! The conversion of a schema of flows to the numbers of the fields that are used.
 //!
-//! Fields are found by name, ignoring case and underscores. The names are those of Akvorado, goflow2 and goflow.
+//! Fields are found by name, ignoring case and underscores. The names from Akvorado, goflow2 and goflow are known.
 
 use prost_types::DescriptorProto;
 use prost_types::field_descriptor_proto::Type;
 
-/// Largest field number that is supported, because numbers are used as an index.
+/// Maximum field number that is supported. The number is limited because it is used as an index.
 const MOST_NUMBER: i32 = 65_535;
 
 /// The part of a contact that a field contains.
@@ -33,7 +33,7 @@ impl Part {
     }
 }
 
-/// Field names in lower case and without underscores.
+/// Field names, in lower case and without underscores.
 const NAMES: [(&str, Part); 16] = [
     ("srcaddr", Part::Source),
     ("dstaddr", Part::Destination),
@@ -53,7 +53,7 @@ const NAMES: [(&str, Part); 16] = [
     ("inif", Part::Ingress),
 ];
 
-/// Field numbers of goflow2, and of the seconds that goflow has instead of nanoseconds.
+/// Field numbers of goflow2, and the number of goflow's field with seconds instead of nanoseconds.
 const GOFLOW2: [(i32, Part); 14] = [
     (2, Part::ReceivedSeconds),
     (3, Part::Sampling),
@@ -88,7 +88,7 @@ pub enum SchemaError {
     Read {
         /// File or URL.
         name: String,
-        /// Reason.
+        /// The cause.
         cause: String,
     },
     /// The text is not a schema.
@@ -132,7 +132,8 @@ impl Layout {
     /// Parses `schema`, the text of a .proto file that contains one message with flows.
     ///
     /// # Errors
-    /// [`SchemaError`] if there is no such message, or if its fields have other types.
+    /// Returns [`SchemaError`] if there is not exactly one such message, or if a field has an unsupported type or
+    /// number.
     pub fn parse(schema: &str) -> Result<Self, SchemaError> {
         let file = protox_parse::parse("schema.proto", schema)
             .map_err(|error| SchemaError::Syntax(error.to_string()))?;
@@ -164,7 +165,7 @@ impl Layout {
                 _ => false,
             };
             let (message, field_name) = (name.to_owned(), field.name().to_owned());
-            // A field without a type has one that is defined elsewhere.
+            // If a field has no type here, its type is defined elsewhere in the schema.
             if !is_right || field.r#type.is_none() {
                 return Err(SchemaError::Type { message, field: field_name });
             }
@@ -208,8 +209,8 @@ impl Layout {
         self.parts.get(number as usize).copied().flatten()
     }
 
-    /// Returns the topic to which Akvorado writes messages of this schema, if `name` is only the first part of its
-    /// name.
+    /// Returns the name of the topic for messages of this schema. `name` may be only its first part, to which Akvorado
+    /// appends a hash of the schema.
     #[cfg(any(feature = "kafka", test))]
     pub(crate) fn topic(&self, name: &str) -> String {
         match self.message.strip_prefix("FlowMessagev") {
@@ -219,7 +220,7 @@ impl Layout {
     }
 }
 
-/// Adds `message` and the messages nested in it that have both addresses.
+/// Adds `message` and the messages nested in it to `flows`, if they have both addresses.
 fn find_flows<'a>(message: &'a DescriptorProto, flows: &mut Vec<&'a DescriptorProto>) {
     let has = |wanted| message.field.iter().any(|field| part(field.name()) == Some(wanted));
     if has(Part::Source) && has(Part::Destination) {

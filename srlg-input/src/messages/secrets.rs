@@ -1,4 +1,4 @@
-//! Certificates, passwords and keys in files, for connections to brokers.
+//! Functions that read certificates, passwords and keys for connections to brokers from files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,8 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::InputError;
 
-/// Returns a TLS configuration that trusts the certificates in the file `ca`, or those of the system.
+/// Returns a TLS configuration that trusts the certificates in the file `ca`, or the system's certificates if it is
+/// `None`.
 pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     let mut roots = RootCertStore::empty();
     match ca {

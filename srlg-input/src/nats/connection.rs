@@ -1,6 +1,7 @@
 //! Connections to NATS servers.
 //!
-//! The client does not repair a lost connection, because its errors have no cause. The reader opens another one.
+//! The client is not allowed to reconnect, because it does not report the cause of an error. If a connection is lost,
+//! the reader opens another one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,8 @@ use crate::messages::{password, secret, tls};
 use crate::nats::session::NatsError;
 use crate::options::{BadUrl, NatsOptions, NatsUrl};
 
-/// Limit on the unread messages of a subject, beyond which the client drops messages. One read of the socket yields far
-/// fewer.
+/// Maximum number of unread messages of a subject. Above the limit, the client drops messages. One read of the socket
+/// yields far fewer.
 const CAPACITY: usize = 1 << 17;
 
 /// The servers, and the settings for connecting to them.
@@ -35,12 +36,12 @@ enum Identity {
 }
 
 impl Access {
-    /// Creates the settings, and reads the files that `options` name.
+    /// Creates the settings and reads the files that `options` name.
     pub(super) fn new(url: &NatsUrl, options: &NatsOptions) -> Result<Self, InputError> {
         let NatsOptions { nats_ca, nats_user, nats_password, nats_key, nats_credentials, .. } =
             options;
         if options.is_tls() {
-            // The client reads the certificates again. Reading them here detects errors early.
+            // The client reads the certificates itself. They are also read here to detect errors early.
             tls(nats_ca.as_deref())?;
         }
         let identity = match (nats_user, nats_password, nats_key, nats_credentials) {
@@ -63,7 +64,7 @@ impl Access {
         Ok(Self { servers, is_tls: options.is_tls(), ca: nats_ca.clone(), identity })
     }
 
-    /// Connects, and returns the client and the events of its connection.
+    /// Connects to a server and returns the client and the events of its connection.
     pub(super) async fn connect(&self) -> Result<(Client, UnboundedReceiver<Event>), NatsError> {
         let (sender, events) = unbounded_channel();
         let options = match self.identity.clone() {
@@ -81,7 +82,7 @@ impl Access {
             .max_reconnects(self.servers.len())
             .subscription_capacity(CAPACITY)
             .event_callback(move |event| {
-                // There is no receiver if the input has stopped.
+                // Sending fails if the input has stopped, because there is no receiver then.
                 let _ended = sender.send(event);
                 std::future::ready(())
             });
@@ -95,7 +96,7 @@ impl Access {
 /// Reads an `NKey` seed from a file that other users cannot access.
 ///
 /// # Errors
-/// [`InputError::BrokerFile`] if the file cannot be read or contains no key.
+/// Returns [`InputError::BrokerFile`] if the file cannot be read or contains no key.
 pub fn seed(path: &Path) -> Result<String, InputError> {
     let seed = secret(path)?.trim().to_owned();
     KeyPair::from_seed(&seed).map_err(|error| InputError::BrokerFile {

@@ -15,7 +15,7 @@ use crate::nats::stream::Cursor;
 use crate::options::{ExportOptions, NatsSource, NatsUrl};
 use crate::position::Position;
 
-/// Maximum number of messages decoded before other events are checked.
+/// Maximum number of messages that are decoded before other events are checked.
 const CHUNK: usize = 1_024;
 
 /// A stream or a subject, and the settings for reading it.
@@ -28,7 +28,7 @@ pub(super) struct Reader {
     pub(super) start: Option<Position>,
 }
 
-/// The stream or subject that consecutive connections read.
+/// The stream or subject to read, which is kept over consecutive connections.
 enum Target {
     Stream(Cursor),
     Subject(String),
@@ -111,8 +111,8 @@ async fn subject(
     session.news.recover(Subject::Source);
     session.news.status.partitions = 1;
     loop {
-        // Everything that the connection has read is consumed before it reads more. Thus the client drops nothing, and
-        // the server notices a slow reader.
+        // Everything that the connection has read is consumed before it reads more. Therefore the client does not drop
+        // messages, and the server notices a slow reader.
         let chunk = session.wait(unconstrained(messages.next()), Some(events)).await?;
         let chunk = chunk.ok_or(Interruption::Error(NatsError::Ended))?;
         let now_ns = now_ns();

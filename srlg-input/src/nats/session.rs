@@ -1,4 +1,4 @@
-//! A session, which waits for messages over consecutive connections and handles other events meanwhile.
+//! A session that waits for messages over consecutive connections and handles other events while it waits.
 
 use std::pin::pin;
 use std::time::Instant;
@@ -64,7 +64,7 @@ pub(super) enum Interruption {
     Error(NatsError),
 }
 
-/// The state that consecutive connections share.
+/// The state that is kept over consecutive connections.
 pub(super) struct Session<'a> {
     pub(super) news: News<'a>,
     pub(super) flows: FlowReader,
@@ -130,7 +130,7 @@ impl<'a> Session<'a> {
                 }
             };
             let wake = tokio::select! {
-                // A busy stream must not delay the other branches.
+                // The branches are polled in this order, so that a busy stream does not delay the first ones.
                 biased;
                 _ = self.tick.tick() => Wake::Tick,
                 event = event => Wake::Event(event),
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Checks whether the input is asked to stop, publishes the status, and fetches the schema again.
+    /// Checks whether the input is asked to stop, publishes the status, and fetches the schema again when it is due.
     fn look(&mut self) -> Result<(), Interruption> {
         if self.news.line.stop.is_asked() {
             return Err(Interruption::Stop);
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Logs the losses since the last time.
+    /// Logs the losses since the last call.
     pub(super) fn say_losses(&mut self) {
         let source = &self.news.status.source;
         if self.expired > 0 {
@@ -226,7 +226,7 @@ impl<'a> Session<'a> {
         self.flows.read(message, stored_ns, now_ns, |contact| self.contacts.push(contact));
     }
 
-    /// Delivers the contacts of all messages read so far, then the position after them.
+    /// Delivers the contacts of all messages read so far, and then the position after these messages.
     pub(super) fn deliver(&mut self, position: Position) -> Result<(), Interruption> {
         let delivered = self.outlet.deliver_until(&self.contacts, position);
         self.contacts.clear();

@@ -1,9 +1,9 @@
-//! The messages of a JetStream stream, in order.
+//! A reader of the messages of a JetStream stream, in order.
 //!
-//! A consumer without acknowledgements exists as long as the connection. It starts at the stored position, so the
-//! server stores nothing about this reader.
+//! Each connection creates a consumer without acknowledgements, which starts at the position that this side stores.
+//! Therefore the server stores no state of the reader.
 //!
-//! Invariant: each sequence number belongs to a message that was read or is counted as deleted.
+//! Invariant: each sequence number belongs to a message that was either read or counted as deleted.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ use crate::messages::Subject;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::position::Position;
 
-/// Number of messages requested at once, and their bytes.
+/// Maximum number of messages requested at once.
 const BATCH: usize = 8_192;
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Maximum number of messages decoded before other events are checked.
+/// Maximum number of messages that are decoded before other events are checked.
 const CHUNK: usize = 1_024;
 
-/// Duration of a request for messages, and the pause after which the server sends a heartbeat.
+/// Time after which a request for messages expires.
 const EXPIRES: Duration = Duration::from_secs(30);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -55,7 +55,7 @@ pub(super) struct Cursor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Opening {
     next: u64,
-    /// Number of messages from there on.
+    /// Number of messages from this one on.
     lag: u64,
     /// Number of messages that were deleted before they were read.
     expired: u64,
@@ -71,8 +71,8 @@ struct Extent {
 }
 
 impl Cursor {
-    /// Creates the cursor of the stream `name`. It starts at the position `start` if that belongs to this stream;
-    /// otherwise a warning is returned too.
+    /// Creates the cursor of the stream `name`. If the position `start` belongs to this stream, the cursor starts
+    /// there. If it belongs to another one, a warning is returned too.
     pub(super) fn new(
         name: &str,
         start: Option<Position>,
@@ -136,7 +136,7 @@ impl Cursor {
         }
     }
 
-    /// Reads a message, whose consumer sequence number must follow `sequence`.
+    /// Decodes a message. Its consumer sequence number must follow `sequence`.
     fn take(
         &mut self,
         message: &Message,
@@ -199,7 +199,7 @@ impl Cursor {
         let Extent { created_ns, first, last } = extent;
         let (first, end) = (first.max(1), last + 1);
         let (next, is_renewed) = match self.next {
-            // Several views had positions in different streams of this name.
+            // The position 0 means that several views had positions in different streams of this name.
             Some(0) => (first, false),
             Some(next) if self.created_ns != Some(created_ns) || next > end => (first, true),
             Some(next) => (next, false),
@@ -269,7 +269,7 @@ mod tests {
         let start = position("FLOWS", Some(7));
         let (cursor, warning) = Cursor::new("FLOWS", Some(start.clone()), false);
         assert_eq!((cursor.position(), warning), (start, None));
-        // These positions are in another stream and in a Kafka topic.
+        // These positions belong to another stream and to a Kafka topic.
         for start in [position("OTHER", Some(7)), position("FLOWS", None)] {
             let (cursor, warning) = Cursor::new("FLOWS", Some(start), false);
             assert_eq!((cursor.next, warning.is_some()), (None, true));

@@ -8,7 +8,7 @@ use crate::contact::named;
 use crate::options::BadOption;
 use crate::options::messages::without_user;
 
-/// Options of a topic of Kafka.
+/// Options of a Kafka topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -55,10 +55,10 @@ pub struct KafkaOptions {
 }
 
 named! {
-    /// The SASL mechanism by which a broker checks a password.
+    /// The SASL mechanism with which a broker checks a password.
     #[non_exhaustive]
     Mechanism {
-        /// The password itself is sent, which requires TLS.
+        /// PLAIN, which sends the password itself and therefore requires TLS.
         Plain = "plain",
         /// SCRAM with SHA-256 (RFC 7677).
         ScramSha256 = "scram-sha-256",
@@ -75,7 +75,7 @@ impl KafkaOptions {
         self.kafka_tls || self.kafka_ca.is_some()
     }
 
-    /// Returns the first option that misses another one.
+    /// Returns an error for the first option that needs an option that is not given.
     pub(super) fn check(&self) -> Option<BadOption> {
         let has_user = self.kafka_user.is_some();
         let is_clear = has_user && self.kafka_mechanism == Mechanism::Plain && !self.is_tls();
@@ -143,7 +143,7 @@ impl Topic {
     }
 }
 
-/// Returns the broker that `text` names, with its port.
+/// Returns the broker that `text` names, with a port.
 fn broker(text: &str) -> Option<String> {
     let (host, port) = match text.split_once(':') {
         Some((host, port)) => (host, port.parse().ok().filter(|port| *port > 0)?),

@@ -2,7 +2,7 @@
 
 use crate::contact::named;
 
-/// Options of messages in a topic of Kafka, or in a stream or a subject of NATS.
+/// Options of the messages in a Kafka topic, or in a NATS stream or subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -33,10 +33,10 @@ named! {
     /// The format of messages.
     #[non_exhaustive]
     MessageFormat {
-        /// A protobuf message, by a schema.
+        /// Protobuf messages, which need a schema.
         #[default]
         Protobuf = "protobuf",
-        /// One or more lines, each a JSON object.
+        /// One or more lines. Each line is a JSON object.
         Json = "json",
     }
 }

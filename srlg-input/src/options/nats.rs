@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::options::BadOption;
 use crate::options::messages::without_user;
 
-/// Options of a stream or a subject of NATS.
+/// Options of a NATS stream or subject.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -70,7 +70,8 @@ impl NatsOptions {
         self.nats_tls || self.nats_ca.is_some()
     }
 
-    /// Returns the first option that conflicts with another one or misses it.
+    /// Returns an error for the first option that conflicts with another one, or that needs an option that is not
+    /// given.
     pub(super) fn check(&self) -> Option<BadOption> {
         let has_user = self.nats_user.is_some();
         let ways = [has_user, self.nats_key.is_some(), self.nats_credentials.is_some()];
@@ -88,7 +89,7 @@ impl NatsOptions {
             (
                 ways.into_iter().filter(|is_given| *is_given).count() > 1,
                 "nats-user",
-                "cannot be combined with nats-key or nats-credentials",
+                "only one of nats-user, nats-key and nats-credentials can be set",
             ),
             (
                 has_user && !self.is_tls(),
@@ -114,7 +115,7 @@ impl NatsOptions {
 pub struct NatsUrl {
     /// Host names or addresses, each with a port.
     pub servers: Vec<String>,
-    /// Stream or subject.
+    /// Stream or subject to read.
     pub source: NatsSource,
 }
 
@@ -154,7 +155,7 @@ impl NatsUrl {
     }
 }
 
-/// Returns the server that `text` names, with its port.
+/// Returns the server that `text` names, with a port.
 fn server(text: &str) -> Option<String> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => {
@@ -171,8 +172,8 @@ fn server(text: &str) -> Option<String> {
     is_host.then(|| format!("{host}:{port}"))
 }
 
-/// Returns whether `name` is a subject: tokens separated by dots, where `*` stands for any token and a final `>` for
-/// all further ones.
+/// Returns whether `name` is a subject, which consists of tokens separated by dots. The token `*` matches any token,
+/// and a final `>` matches all further tokens.
 fn is_subject(name: &str) -> bool {
     let last = name.split('.').count() - 1;
     name.split('.').enumerate().all(|(at, token)| match token {

@@ -2,7 +2,7 @@
 //!
 //! Invariant: each step consumes at least one byte of the frame, so every walk ends.
 //!
-//! Tunnels are not entered here; see [`Headers::inner`].
+//! Tunnels are not entered here. [`Headers::inner`] enters them.
 
 use crate::packet::Skip;
 use crate::packet::ip::{self, Headers};
@@ -11,14 +11,14 @@ use crate::packet::ip::{self, Headers};
 /// registry: 1 for Ethernet, 101 for raw IPv4 or IPv6.
 ///
 /// # Errors
-/// [`Skip`], the reason why there is no IP header.
+/// Returns a [`Skip`] with the reason if no valid IP header is found.
 #[inline(always)]
 pub fn headers(link_type: u16, frame: &[u8]) -> Result<Headers<'_>, Skip> {
     match link_type {
         1 => behind_ether_type::<14>(frame),
         0 | 108 => loopback(frame),
         9 | 50 => ppp(frame),
-        // RAW has two historic numbers in addition to its own.
+        // RAW has two historic numbers in addition to 101.
         12 | 14 | 101 => ip::by_version(frame, Skip::BadHeader),
         51 => pppoe(frame),
         // Cisco HDLC consists of an address, a control byte and an EtherType.
@@ -32,7 +32,7 @@ pub fn headers(link_type: u16, frame: &[u8]) -> Result<Headers<'_>, Skip> {
     }
 }
 
-/// Splits a header of `N` bytes off.
+/// Splits off a header of `N` bytes.
 #[inline(always)]
 fn header<const N: usize>(bytes: &[u8]) -> Result<(&[u8; N], &[u8]), Skip> {
     bytes.split_first_chunk().ok_or(Skip::CutHeader)
@@ -45,8 +45,8 @@ fn behind_ether_type<const N: usize>(frame: &[u8]) -> Result<Headers<'_>, Skip> 
     ether_type(u16::from_be_bytes([header[N - 2], header[N - 1]]), payload)
 }
 
-/// Parses the payload of an EtherType, after any number of VLAN tags. A number below 0x600 is a length, and an LLC
-/// frame follows, which is not IP.
+/// Parses the payload of the EtherType `kind`, after any number of VLAN tags. A number below 0x600 is a length instead,
+/// followed by an LLC frame, which is not IP.
 #[inline(always)]
 pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
@@ -64,8 +64,8 @@ pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_
     }
 }
 
-/// Parses the payload of an MPLS label stack. Bit 0 of the third byte marks the last entry. The stack does not name the
-/// type of its payload; a version other than 4 and 6 is a pseudowire.
+/// Parses the payload of an MPLS label stack. Bit 0 of the third byte marks the last entry. The stack does not state
+/// the type of its payload. If the IP version would be neither 4 nor 6, the payload is a pseudowire.
 pub(crate) fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
         let (entry, inner) = header::<4>(stack)?;

@@ -1,10 +1,10 @@
-//! The IP header, with which every walk through a frame ends.
+//! The IP header, which is the last header that the parsers of frames look for.
 //!
-//! Invariant: only the fixed header decides whether a packet is a contact, 20 bytes of IPv4 or 40 of IPv6. A snap
-//! length may cut the rest.
+//! Invariant: only the fixed header (20 bytes in IPv4, 40 in IPv6) decides whether a packet is a contact. The rest of
+//! the packet need not have been captured.
 //!
-//! IPv6 addresses precede all extension headers, which may therefore be of any number and kind, damaged or truncated.
-//! The payload length may have any value, because it is 0 in jumbograms.
+//! The IPv6 addresses precede all extension headers. Therefore these headers may have any number and kind, and may be
+//! damaged or truncated. The payload length is not checked, because it is 0 in jumbograms.
 
 use std::num::NonZeroU64;
 
@@ -13,12 +13,12 @@ use crate::contact::Host;
 use crate::packet::Skip;
 use crate::packet::transport::{self, Segment, Transport};
 
-/// The headers of a packet from IP on, either the outermost ones or those of a packet in a tunnel.
-// Addresses are read on demand. Storing them here would move them through memory, because headers come from many
-// places, and a copy would wait for the stores to finish.
+/// The headers of a packet, starting with its IP header. The packet may be the outermost one or one in a tunnel.
+// Addresses are read on demand. Storing them here would be slower, because the struct is copied through memory, and
+// each copy waits for the stores before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
-    /// Captured bytes from the IP header on; the fixed header is complete.
+    /// Captured bytes, starting with the IP header. The fixed header is complete.
     packet: &'a [u8],
 }
 
@@ -47,8 +47,8 @@ impl<'a> Headers<'a> {
         *self.packet[at..].first_chunk().expect("the fixed header is whole")
     }
 
-    /// Returns the length of the packet in bytes from the IP header on, including bytes that were not captured. `None`
-    /// if an IPv6 packet is longer than its header can state.
+    /// Returns the length of the packet in bytes, including the IP header and bytes that were not captured. Returns
+    /// `None` if an IPv6 packet is longer than its header can state.
     #[inline(always)]
     #[must_use]
     pub fn octets(&self) -> Option<NonZeroU64> {
@@ -59,7 +59,7 @@ impl<'a> Headers<'a> {
         NonZeroU64::new(payload.into())?.checked_add(IPV6_FIXED_HEADER as u64)
     }
 
-    /// Returns the contents of the transport header. It is empty if IPv6 extension headers are truncated.
+    /// Returns the contents of the transport header. All values are `None` if IPv6 extension headers are truncated.
     #[inline(always)]
     #[must_use]
     pub fn transport(&self) -> Transport {
@@ -76,7 +76,7 @@ impl<'a> Headers<'a> {
 const IPV4_FIXED_HEADER: usize = 20;
 const IPV6_FIXED_HEADER: usize = 40;
 
-/// Checks the header of a packet that is announced as IPv4. Fragments pass too.
+/// Checks the header of a packet that is announced as IPv4. Fragments are accepted too.
 #[inline(always)]
 pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV4_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
@@ -88,7 +88,7 @@ pub(crate) fn ipv4(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     Ok(Headers { packet })
 }
 
-/// Checks the header of a packet that is announced as IPv6. Fragments pass too.
+/// Checks the header of a packet that is announced as IPv6. Fragments are accepted too.
 #[inline(always)]
 pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     let header = packet.first_chunk::<IPV6_FIXED_HEADER>().ok_or(Skip::CutHeader)?;
@@ -98,7 +98,7 @@ pub(crate) fn ipv6(packet: &[u8]) -> Result<Headers<'_>, Skip> {
     Ok(Headers { packet })
 }
 
-/// Checks a packet whose first nibble is its version. A version other than 4 and 6 yields `other`.
+/// Checks a packet whose first four bits state its version. If the version is neither 4 nor 6, returns `other`.
 #[inline(always)]
 pub(crate) fn by_version(packet: &[u8], other: Skip) -> Result<Headers<'_>, Skip> {
     match packet.first().map(|byte| byte >> 4) {

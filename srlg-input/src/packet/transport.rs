@@ -1,12 +1,12 @@
 //! The data after the IP header: protocol, ports and TCP flags.
 //!
-//! Invariant: a value that was not captured is `None`, and so is one that a later fragment lacks. Nothing here
-//! disqualifies a packet as a contact.
+//! Invariant: a value is `None` if it was not captured or if a later fragment does not contain it. The packet is still
+//! a contact.
 
 use crate::contact::TCP;
 use crate::packet::Skip;
 
-/// Limit on extension headers; RFC 8200 names seven.
+/// Maximum number of extension headers that are parsed. RFC 8200 names seven.
 const MOST_HEADERS: usize = 16;
 pub(crate) const UDP: u8 = 17;
 const DCCP: u8 = 33;
@@ -28,7 +28,7 @@ pub struct Transport {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) protocol: u8,
-    /// Captured bytes. A later fragment has none, because its bytes start at an arbitrary place.
+    /// Captured bytes. For a later fragment, the slice is empty, because its bytes start at an arbitrary place.
     pub(crate) bytes: &'a [u8],
     /// Whether the packet is a fragment, including the first one.
     pub(crate) is_fragment: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Segment<'a> {
 pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     let header = usize::from(packet[0] & 0x0f) * 4;
     let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
-    // Frames may have padding after the packet.
+    // In a frame, padding may follow the packet.
     let packet = &packet[..packet.len().min(total)];
     let fragment = u16::from_be_bytes([packet[6], packet[7]]);
     let is_later_fragment = fragment & 0x1fff != 0;
@@ -50,21 +50,22 @@ pub(crate) fn ipv4(packet: &[u8]) -> Segment<'_> {
     Segment { protocol: packet[9], bytes, is_fragment, is_later_fragment }
 }
 
-/// Returns the segment of an IPv6 packet whose fixed header is complete. `None` if an extension header is truncated.
+/// Returns the segment of an IPv6 packet whose fixed header is complete. Returns `None` if an extension header is
+/// truncated.
 #[inline(always)]
 pub(crate) fn ipv6(packet: &[u8]) -> Option<Segment<'_>> {
     let length = usize::from(u16::from_be_bytes([packet[4], packet[5]]));
-    // A packet with a payload length of 0 is a jumbogram, or one that a network card was to split.
+    // If the payload length is 0, the packet is a jumbogram, or it was captured before the network card split it.
     let end = if length == 0 { packet.len() } else { packet.len().min(40 + length) };
     let mut bytes = &packet[40..end];
     let (mut protocol, mut is_fragment) = (packet[6], false);
     for _ in 0..MOST_HEADERS {
         let length = match protocol {
-            // These are hop-by-hop options, routing, destination options, mobility, HIP and shim6.
+            // Hop-by-hop options, routing, destination options, mobility, HIP and shim6.
             0 | 43 | 60 | 135 | 139 | 140 => 8 * (usize::from(*bytes.get(1)?) + 1),
-            // This is the authentication header.
+            // Authentication header.
             51 => 4 * (usize::from(*bytes.get(1)?) + 2),
-            // This is the fragment header, with an offset and a flag for more fragments.
+            // Fragment header, with an offset and a flag for more fragments.
             44 => {
                 let offset = u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]);
                 is_fragment |= offset & 0xfff9 != 0;

@@ -1,7 +1,7 @@
-//! The path from the headers of a packet to those of the packet that it carries through a tunnel.
+//! A parser that finds the headers of a packet inside a tunnel.
 //!
-//! Invariant: a packet outside the known tunnels is an ordinary packet. A packet in a known tunnel whose inner headers
-//! cannot be found yields a specific [`Skip`].
+//! Invariant: a packet outside the known tunnels is an ordinary packet. If a packet is in a known tunnel and its inner
+//! headers cannot be found, a specific [`Skip`] is returned.
 
 use crate::packet::Skip;
 use crate::packet::frame::{self, ether_type};
@@ -11,19 +11,19 @@ use crate::packet::transport::{Segment, UDP};
 /// Maximum number of nested tunnels that are entered.
 pub const MOST_TUNNELS: usize = 4;
 
-/// IP protocol numbers of tunnels.
+/// IP protocol numbers of tunnels: IPv4 and IPv6 in IP, GRE and MPLS.
 const IPV4: u8 = 4;
 const IPV6: u8 = 41;
 const GRE: u8 = 47;
 const MPLS: u8 = 137;
 
-/// UDP ports of tunnels; older Linux systems use the second port for VXLAN.
+/// UDP ports of VXLAN. Older Linux systems use the second port.
 const VXLAN: [u16; 2] = [4789, 8472];
 const GENEVE: u16 = 6081;
 const GTP_U: u16 = 2152;
 const MPLS_IN_UDP: u16 = 6635;
 
-/// EtherTypes that occur in tunnels but not in frames.
+/// EtherTypes that occur only in tunnels: Ethernet, PPP and ERSPAN.
 const ETHERNET: u16 = 0x6558;
 const PPP: u16 = 0x880b;
 const ERSPAN_II: u16 = 0x88be;
@@ -33,12 +33,12 @@ impl<'a> Headers<'a> {
     /// Returns the headers of the packet that this one carries through a tunnel: IP in IP, GRE, MPLS, VXLAN, Geneve or
     /// GTP-U.
     ///
-    /// Packets in other tunnels and encrypted packets are ordinary packets. So are later fragments of UDP datagrams,
-    /// and datagrams to tunnel ports that do not carry an IP packet.
+    /// For ordinary packets, this function returns `None`. Ordinary packets include packets in other tunnels, encrypted
+    /// packets, later fragments of UDP datagrams, and datagrams to tunnel ports that do not carry an IP packet.
     ///
     /// # Errors
-    /// [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`], the reason why the inner headers
-    /// cannot be found.
+    /// Returns [`Skip::CutTunnel`], [`Skip::TunnelFragment`] or [`Skip::TunnelContent`] if the inner headers cannot be
+    /// found.
     pub fn inner(&self) -> Result<Option<Self>, Skip> {
         let Some(segment) = self.segment() else { return Ok(None) };
         let inner = match segment.protocol {
@@ -58,10 +58,11 @@ impl<'a> Headers<'a> {
         })
     }
 
-    /// Returns the innermost headers, inside up to [`MOST_TUNNELS`] tunnels. `None` if this packet is not in a tunnel.
+    /// Returns the innermost headers, inside up to [`MOST_TUNNELS`] tunnels. Returns `None` if this packet is not in a
+    /// tunnel.
     ///
     /// # Errors
-    /// As [`inner`](Self::inner), and [`Skip::DeepTunnel`] if there are more tunnels.
+    /// Returns the errors of [`inner`](Self::inner), and [`Skip::DeepTunnel`] if there are more tunnels.
     pub fn innermost(&self) -> Result<Option<Self>, Skip> {
         let mut innermost = None;
         for _ in 0..MOST_TUNNELS {
@@ -79,7 +80,7 @@ impl<'a> Headers<'a> {
 
 /// Returns the headers of the packet that a datagram carries, or `None` for an ordinary datagram.
 fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
-    // A datagram with so few captured bytes is also an ordinary one.
+    // A datagram with fewer than eight captured bytes counts as an ordinary one.
     let Some((header, payload)) = segment.bytes.split_first_chunk::<8>() else { return Ok(None) };
     let inner = match protocol(header) {
         port if VXLAN.contains(&port) => vxlan(payload),
@@ -96,7 +97,7 @@ fn udp<'a>(segment: &Segment<'a>) -> Result<Option<Headers<'a>>, Skip> {
     }
 }
 
-/// Parses VXLAN (RFC 7348): flags, one of which announces a network identifier, then a frame.
+/// Parses VXLAN (RFC 7348): flags, a network identifier if a flag announces it, and a frame.
 fn vxlan(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, frame) = bytes.split_first_chunk::<8>().ok_or(Skip::CutHeader)?;
     if header[0] & 0x08 == 0 { Ok(None) } else { frame::headers(1, frame).map(Some) }
@@ -137,8 +138,8 @@ fn gtp(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
 }
 
 /// Parses GRE (RFC 2784 and 2890): flags, version and protocol, then an optional checksum, key and sequence number.
-/// Version 1 is that of PPTP (RFC 2637) and may have an acknowledgement number. Without a sequence number, the packet
-/// has no payload.
+/// PPTP (RFC 2637) uses version 1, which may have an acknowledgement number. A packet of version 1 without a sequence
+/// number has no payload.
 fn gre(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     let (header, rest) = bytes.split_first_chunk::<4>().ok_or(Skip::CutHeader)?;
     let (flags, version) = (header[0], header[1] & 0x07);
@@ -153,7 +154,7 @@ fn gre(bytes: &[u8]) -> Result<Option<Headers<'_>>, Skip> {
     };
     let payload = rest.get(4 * options..).ok_or(Skip::CutHeader)?;
     let kind = match protocol(header) {
-        // Without a sequence number, ERSPAN has no header of its own.
+        // Without a sequence number, an ERSPAN packet has no ERSPAN header.
         ERSPAN_II if has(0x10) == 0 => ETHERNET,
         kind => kind,
     };
@@ -175,7 +176,7 @@ fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
             let (header, rest) = payload.split_first_chunk::<12>().ok_or(Skip::CutHeader)?;
             let has_more = header[11] & 1 == 1;
             let frame = rest.get(if has_more { 8 } else { 0 }..).ok_or(Skip::CutHeader)?;
-            // The frame type is Ethernet or raw IP.
+            // The frame type is either Ethernet or raw IP.
             let link_type = if header[10] >> 2 & 0x1f == 2 { 101 } else { 1 };
             frame::headers(link_type, frame)
         }

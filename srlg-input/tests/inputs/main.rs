@@ -1,8 +1,8 @@
-//! Tests of inputs: generated files, files of other tools, flow exports, and command line options.
+//! Tests of inputs: generated files, files from other tools, flow exports, and command-line options.
 //!
-//! The files of other tools are not part of this repository. `SRLG_DATA` names the folder that contains `captures/` and
-//! `flows/`; the default is `../shared/data` next to the workspace. If the folder is missing, the tests that need it
-//! print a note and pass.
+//! The files from other tools are not part of this repository. `SRLG_DATA` names the folder that contains `captures/`
+//! and `flows/`. The default is `../shared/data` next to the workspace. If the folder is missing, the tests that need
+//! it print a note and pass.
 
 mod captures;
 mod commands;
@@ -19,7 +19,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    // `eprintln` is not used, because the output of a passing test is hidden.
+    // The note is not written with `eprintln`, because the output of a passing test is hidden.
     let test = std::thread::current().name().unwrap_or_default().to_owned();
     let note = format!("{test}: skipped, SRLG_DATA is absent\n");
     std::io::stderr().write_all(note.as_bytes()).unwrap();

@@ -1,4 +1,5 @@
-//! A test that lists the text of every error of this crate except live capture; `snapshots` contains the list.
+//! A test that lists the texts of all errors of this crate, except live capture, and compares them with the list in
+//! `snapshots`.
 
 use std::error::Error;
 use std::io::{Error as IoError, ErrorKind};

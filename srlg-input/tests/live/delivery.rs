@@ -1,4 +1,4 @@
-//! Tests that everything arrives in order and in time, or is counted as dropped.
+//! Tests that all packets arrive in order and in time, or are counted as dropped.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -43,7 +43,7 @@ fn the_least_snap_length_loses_flags_and_no_host() {
         let traffic = Traffic::new(PACKETS);
         let mut expected = contacts_of_file(&traffic);
         for (contact, frame) in expected.iter_mut().zip(&traffic.frames) {
-            // The TCP flags are byte 14 of their header, after 14 bytes of Ethernet, a tag and the IP header.
+            // The TCP flags are byte 14 of the TCP header, which follows 14 bytes of Ethernet, a tag and the IP header.
             let is_short = frame.is_ipv6 && !frame.is_udp;
             contact.tcp_flags = contact.tcp_flags.filter(|_| !is_short);
         }
@@ -61,7 +61,7 @@ fn what_a_full_buffer_drops_and_what_arrives_is_what_was_sent() {
         let options = CaptureOptions { capture_buffer: 524_288, ..CaptureOptions::default() };
         let mut live = Capture::open(network.listening(), &options).unwrap();
         let player = network.play(&traffic, "--topspeed");
-        // Later pauses come after the sender has ended, and would only slow down the test.
+        // After this number of pauses, the sender has ended, and more pauses would only slow down the test.
         let mut pauses = 500;
         let contacts = drain(&mut live, player, |_| {
             if pauses > 0 {
@@ -74,7 +74,7 @@ fn what_a_full_buffer_drops_and_what_arrives_is_what_was_sent() {
         assert!(drops.buffer_full > 0 && !contacts.is_empty());
         assert_eq!(contacts.len() as u64 + drops.buffer_full, u64::from(PACKETS));
         assert_eq!(drops.interface, 0);
-        // The rest arrives in the order of sending.
+        // The packets that were not dropped arrive in the order of sending.
         let mut sent = contacts_of_file(&traffic).into_iter();
         assert!(contacts.iter().all(|contact| sent.any(|other| other == *contact)));
     });
@@ -96,7 +96,7 @@ fn a_caller_may_pause_for_a_second_while_few_packets_come() {
     });
 }
 
-/// Captures with `filter`, and checks that the result is the frames that `is_selected` selects.
+/// Captures with `filter` and asserts that exactly the frames that `is_selected` selects are captured.
 fn filter_selects(filter: &str, is_selected: impl Fn(&Frame) -> bool) {
     let traffic = Traffic::new(PACKETS);
     let all = contacts_of_file(&traffic);
@@ -127,7 +127,7 @@ fn a_filter_finds_the_tag_of_a_vlan() {
     });
 }
 
-/// Returns the first quintile of `times`. Other processes delay fewer than four of five.
+/// Returns the first quintile of `times`. Other processes delay fewer than four of five packets.
 fn first_fifth(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 5]
@@ -145,12 +145,12 @@ fn a_packet_is_delivered_within_50_ms_with_the_time_at_which_it_came() {
         let begin = epoch();
         drain(&mut live, network.play(&traffic, "--pps=100"), |contact| {
             let time = Duration::from_nanos(contact.time_ns);
-            latencies.push(epoch().checked_sub(time).expect("no packet is of the future"));
+            latencies.push(epoch().checked_sub(time).expect("no packet is from the future"));
             times.push(time);
         });
         assert_eq!(times.len(), 100);
         assert!(times.is_sorted() && times[0] >= begin);
-        // There are 99 gaps of 10 ms.
+        // The 100 packets have 99 gaps of 10 ms.
         let span = times[99] - times[0];
         assert!(span > Duration::from_millis(900) && span < Duration::from_secs(60), "{span:?}");
         if cfg!(target_os = "linux") {

@@ -11,12 +11,15 @@ fn open(interface: &str, filter: Option<&str>) -> Result<Capture, LiveError> {
     Capture::open(interface, &CaptureOptions { filter, ..CaptureOptions::default() })
 }
 
-/// Returns the error with which capturing ends, and checks that it is repeated.
+/// Returns the error with which capturing ends. Asserts that later calls return the same error.
 fn end_of(live: &mut Capture) -> LiveError {
     let begin = Instant::now();
     let error = loop {
         match live.next_contacts() {
-            Ok(_) => assert!(begin.elapsed() < Duration::from_secs(60), "it goes on: {live:?}"),
+            Ok(_) => assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "the capture does not end: {live:?}"
+            ),
             Err(error) => break error,
         }
     };
@@ -48,7 +51,7 @@ fn a_bad_filter_is_refused_with_the_reason() {
             ("tcp\0", "invalid input string"),
         ] {
             let error = open(network.listening(), Some(filter)).unwrap_err();
-            // The reasons come from libpcap.
+            // The texts of the reasons come from libpcap.
             let is_right = matches!(&error, LiveError::Filter { filter: it, reason: said } if it == filter && said.contains(reason));
             assert!(is_right, "{error}");
         }
@@ -84,7 +87,7 @@ fn capturing_ends_when_the_interface_is_deleted() {
         network.ip(&["link", "delete", "dev", interface]);
         let error = end_of(&mut live);
         assert_eq!(error, LiveError::Gone { interface: interface.to_owned() });
-        // A new interface with the same name is another interface.
+        // A new interface with the same name is a different interface.
         let _again = Network::new();
         assert_eq!(live.next_contacts(), Err(error));
         assert!(open(interface, None).is_ok());
@@ -99,7 +102,7 @@ fn capturing_ends_when_an_interface_of_the_same_name_takes_the_place() {
         network.ip(&["link", "delete", "dev", network.listening()]);
         let again = Network::new();
         let error = end_of(&mut live);
-        // Either libpcap or this library notices it first.
+        // Either libpcap or this library notices first that the interface is gone.
         let (LiveError::Gone { interface } | LiveError::Failed { interface, .. }) = &error else {
             panic!("{error}");
         };

@@ -1,4 +1,5 @@
-//! Tests of an interface as an input, which yields contacts and the time of day, in a separate network namespace.
+//! Tests of an interface as an input, which yields contacts and the time of day. Each test runs in a separate network
+//! namespace.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
@@ -33,7 +34,7 @@ fn time_passes_without_packets_and_packets_are_contacts() {
                 event => panic!("{event:?}"),
             }
         }
-        // A tick follows the previous one after 20 ms, or later on a busy machine.
+        // Ticks have a distance of 20 ms, or more on a busy machine.
         let is_paced = started.elapsed() > Duration::from_millis(250);
         assert!(times.is_sorted() && is_paced, "{:?}", started.elapsed());
         let mut player = network.play(&traffic, "--pps=8000");

@@ -1,8 +1,8 @@
-//! Tests of live capture, where tcpreplay sends over a pair of virtual interfaces, each test in a separate network
+//! Tests of live capture. In each test, tcpreplay sends packets over a pair of virtual interfaces in a separate network
 //! namespace.
 //!
-//! They require root, iproute2, util-linux and tcpreplay (`scripts/live.sh`). If one is missing, a test reports it and
-//! passes; with `SRLG_REQUIRE_LIVE=1` it fails.
+//! The tests require root, iproute2, util-linux and tcpreplay (`scripts/live.sh`). If a requirement is missing, a test
+//! reports it and passes, or fails with `SRLG_REQUIRE_LIVE=1`.
 
 mod delivery;
 mod errors;
@@ -22,7 +22,7 @@ use srlg_input::live::{Capture, CaptureOptions};
 use network::{Network, Player};
 use traffic::Traffic;
 
-/// Returns the contact without its time, which is the time of arrival for a live packet.
+/// Returns the contact with the time 0, because the time of a live packet is its time of arrival.
 fn timeless(contact: Contact) -> Contact {
     let mut contact = contact;
     contact.time_ns = 0;
@@ -40,8 +40,8 @@ fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     contacts
 }
 
-/// Reads contacts until `player` has sent everything and none has arrived for a quarter of a second. `at_each` may be
-/// slow.
+/// Reads contacts until `player` has sent everything and no contact has arrived for a quarter of a second. Calls
+/// `at_each` for each contact.
 fn drain(
     live: &mut Capture,
     mut player: Player,
@@ -65,7 +65,7 @@ fn drain(
     contacts
 }
 
-/// Sends `traffic` at `rate` to an interface that is captured with `options`.
+/// Sends `traffic` at `rate` to an interface and captures there with `options`. Returns the contacts and the capture.
 fn capture(traffic: &Traffic, rate: &str, options: &CaptureOptions) -> (Vec<Contact>, Capture) {
     let network = Network::new();
     let mut live = Capture::open(network.listening(), options).unwrap();

@@ -1,6 +1,6 @@
-//! A runner for tests in a network namespace. It starts the test program again under `unshare --net` for one test, with
-//! a pair of connected virtual interfaces. There, tcpreplay sends packets into one interface, and they arrive on the
-//! other.
+//! A runner for tests in a network namespace. For each test, it starts the test program again under `unshare --net`.
+//! The test creates a pair of connected virtual interfaces. Packets that tcpreplay sends into one interface arrive on
+//! the other.
 //!
 //! Invariant: a test passes only if its body ran, or if it reported a missing requirement that is not mandatory.
 
@@ -20,7 +20,8 @@ impl Network {
     /// Name of the interface on which packets arrive.
     pub(crate) const LISTENING: &str = "listening";
 
-    /// Creates the pair, and disables all other senders, because an IPv6 host searches for routers and neighbours.
+    /// Creates the pair of interfaces. Disables IPv6 in the namespace, because an IPv6 host sends packets to search for
+    /// routers and neighbours.
     pub(crate) fn new() -> Self {
         for scope in ["all", "default"] {
             let switch = format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6");
@@ -54,19 +55,19 @@ impl Network {
         Self::LISTENING
     }
 
-    /// Calls `ip`, which must succeed.
+    /// Runs `ip` with these arguments and panics if it fails.
     pub(crate) fn ip(&self, words: &[&str]) {
         let output = Command::new("ip").args(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "ip {words:?}: {said}");
     }
 
-    /// Starts to send `traffic`; `rate` is an option of tcpreplay.
+    /// Starts to send `traffic`. `rate` is an option of tcpreplay.
     pub(crate) fn play(&self, traffic: &Traffic, rate: &str) -> Player {
         self.play_rounds(traffic, rate, 1)
     }
 
-    /// Starts to send `traffic` for a number of `rounds`.
+    /// Starts to send `traffic` repeatedly, for `rounds` rounds.
     pub(crate) fn play_rounds(&self, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
         Self::start(Command::new("tcpreplay"), traffic, rate, rounds)
     }
@@ -90,16 +91,16 @@ impl Network {
     }
 }
 
-/// A running tcpreplay.
+/// A tcpreplay process.
 pub(crate) struct Player {
-    /// Process, until it has ended.
+    /// The process, until it has ended.
     child: Option<Child>,
     file: PathBuf,
     expected: usize,
 }
 
 impl Player {
-    /// Returns whether everything has been sent. Panics if tcpreplay failed or did not send everything.
+    /// Returns whether tcpreplay has ended. Panics if it failed or did not send everything.
     pub(crate) fn has_ended(&mut self) -> bool {
         let Some(child) = &mut self.child else { return true };
         if child.try_wait().unwrap().is_none() {
@@ -117,7 +118,7 @@ impl Player {
     }
 }
 
-/// Cleans up when a test fails.
+/// Stops tcpreplay if the test has failed.
 impl Drop for Player {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
@@ -127,17 +128,17 @@ impl Drop for Player {
     }
 }
 
-/// Variable that names the test in the second run.
+/// Environment variable that names the test in the second run.
 const INSIDE: &str = "SRLG_LIVE_TEST";
-/// Variable that makes a missing requirement a failure.
+/// Environment variable that makes a missing requirement a failure.
 const REQUIRED: &str = "SRLG_REQUIRE_LIVE";
 
-/// Runs `body` as root in a separate network namespace; `test` is the path of the test function.
+/// Runs `body` as root in a separate network namespace. `test` is the path of the test function.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     run(test, &[], body);
 }
 
-/// Runs `body` likewise, but without the permission to capture.
+/// Runs `body` as [`alone`] does, but without the permission to capture.
 pub(crate) fn without_permission(test: &str, body: impl FnOnce()) {
     run(test, &["setpriv", "--bounding-set", "-net_raw"], body);
 }
@@ -159,11 +160,11 @@ fn run(test: &str, prefix: &[&str], body: impl FnOnce()) {
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test} fails in its namespace");
-    // A wrong name would run no test and succeed.
-    assert!(said.contains("test result: ok. 1 passed"), "{test} is no test");
+    // With a wrong name, the second run would succeed without running any test.
+    assert!(said.contains("test result: ok. 1 passed"), "{test} is not a test");
 }
 
-/// Returns the first requirement of the tests that is missing.
+/// Returns the first missing requirement of the tests, if any is missing.
 fn missing() -> Option<&'static str> {
     let needs: [(&[&str], _); 5] = [
         (&["unshare", "--net", "true"], "root, and unshare of util-linux"),

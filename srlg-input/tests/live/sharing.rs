@@ -1,5 +1,5 @@
-//! Tests of captures that share the packets of an interface, where each packet arrives in one of them from the first
-//! one on.
+//! Tests of captures that share the packets of an interface. Each packet arrives in exactly one of them, starting with
+//! the first packet.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ fn open(threads: u32, split: CaptureSplit) -> Vec<Capture> {
     Capture::open_all(Network::LISTENING, &options).unwrap()
 }
 
-/// Reads contacts from each of `captures` in turn, until `players` have ended and none has arrived for a quarter of a
-/// second.
+/// Reads contacts from each of `captures` in turn, until `players` have ended and no contact has arrived for a quarter
+/// of a second.
 fn drain(captures: &mut [Capture], players: &mut [Player]) -> Vec<Vec<Contact>> {
     let mut taken = vec![Vec::new(); captures.len()];
     let mut last = Instant::now();
@@ -48,7 +48,7 @@ fn counts<'a>(contacts: impl IntoIterator<Item = &'a Contact>) -> HashMap<Contac
     counts
 }
 
-/// Checks that each packet of `traffic` arrived `times` times over all of `taken`.
+/// Asserts that each packet of `traffic` occurs `times` times in all of `taken` together.
 fn expect_each(taken: &[Vec<Contact>], traffic: &Traffic, times: u32) {
     let expected = contacts_of_file(traffic).into_iter().map(|contact| (contact, times));
     assert!(counts(taken.iter().flatten()) == expected.collect());
@@ -61,7 +61,7 @@ fn packets_of_each_cpu_go_to_one_capture() {
         let mut captures = open(2, CaptureSplit::Cpu);
         let mut players = [0, 1].map(|cpu| network.play_on(cpu, &traffic, "--pps=4000"));
         let taken = drain(&mut captures, &mut players);
-        // A virtual interface receives on the CPU that sends.
+        // A virtual interface receives packets on the CPU that sends them.
         assert_eq!([&taken[0], &taken[1]].map(Vec::len), [4_000; 2]);
         expect_each(&taken, &traffic, 2);
         for capture in &mut captures {

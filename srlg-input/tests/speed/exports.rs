@@ -1,4 +1,4 @@
-//! Measurements of flow records per second.
+//! Measurements of the number of flow records per second.
 
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ const FIELDS: [u16; 30] = [
 ];
 
 fn record(number: u32) -> Vec<u8> {
-    // Multiplication by an odd number scatters the hosts.
+    // Multiplication by an odd number scatters the host numbers.
     let host = number.wrapping_mul(0x9e37_79b1) | 1;
     let mut bytes = Vec::new();
     for word in [host, !host, 900_000, 950_000, 60, 1, 0, 0, 0x3039_0050] {
@@ -37,7 +37,7 @@ fn record(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Returns a datagram of version 9 or 10. The first one starts with its template.
+/// Returns a datagram of version 9 or 10. The datagram with number 0 starts with the template.
 fn variable(version: u16, number: u32) -> Vec<u8> {
     let mut sets = Vec::new();
     if number == 0 {
@@ -88,7 +88,8 @@ fn sflow(number: u32) -> Vec<u8> {
     all.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Returns millions of records per second in the fastest round, for `threads` that do the same work.
+/// Returns the rate of the fastest round in millions of records per second, for `threads` threads that do the same
+/// work.
 fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     let rates = (0..ROUNDS).map(|_| {
         let start = Instant::now();
@@ -102,7 +103,7 @@ fn rate_of(threads: u64, round: impl Fn() -> u64 + Sync) -> f64 {
     rates.fold(0.0, f64::max)
 }
 
-/// Returns the rate of `threads`, each with its own decoder.
+/// Returns the decoding rate of `threads` threads, each with its own decoder.
 fn decode(threads: u64, payloads: &[Vec<u8>]) -> f64 {
     let exporter: SocketAddr = "192.0.2.1:2055".parse().unwrap();
     rate_of(threads, || {

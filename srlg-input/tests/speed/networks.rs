@@ -1,4 +1,4 @@
-//! Measurements of nanoseconds per network look-up.
+//! Measurements of the time per network look-up.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,9 +11,9 @@ use crate::number;
 
 const ROUNDS: u32 = 9;
 
-/// Returns the address of a number, with scattered bits. IPv6 addresses are in 2000::/3.
+/// Returns an address with bits that are scattered by `number`. IPv6 addresses are in 2000::/3.
 fn address(is_ipv6: bool, number: u64) -> IpAddr {
-    // This is SplitMix64.
+    // The mixing function is SplitMix64.
     let scattered = |number: u64| {
         let mut bits = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -53,7 +53,7 @@ fn address_in(networks: &[IpNet], number: u64) -> IpAddr {
     }
 }
 
-/// Returns the minimum time for one `host` over all rounds, in nanoseconds.
+/// Returns the minimum time per host over all rounds, in nanoseconds.
 fn lookups(hosts: &[Host], is_inside: impl Fn(Host) -> bool) -> f64 {
     let round = || {
         let start = Instant::now();

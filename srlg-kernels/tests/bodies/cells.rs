@@ -1,4 +1,4 @@
-//! From cells to those of candidates.
+//! Tests of the kernels that count and list the cells of candidates.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -29,7 +29,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Asserts that the counts and lists of the kernels equal the owners that srlg-core names one by one.
+/// Asserts that the counts and lists of the kernels agree with the owner that srlg-core returns for each cell.
 pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) {
     let (params, ages) = (*CellsFinder::params(all.finder()), all.span(9, 5).finder_ages);
     let in_window = owned_in_window(&params, cells, ages);
@@ -65,14 +65,15 @@ pub(crate) fn assert_cells_equal(all: &Params, cells: &[Recorder64], seed: u64) 
     assert_none_is_left_out(&params, cells, &in_window);
 }
 
-/// The cells of a window and who holds each.
+/// Returns the cells with touches in the window, each with its owner.
 fn owned_in_window(params: &CellsParams, cells: &[Recorder64], ages: u32) -> Vec<(u32, Owner)> {
     let cells = (0..).zip(cells).map(|(place, cell)| (place, cell.word()));
     let in_window = cells.filter(|&(_, word)| params.age(word) < ages);
     in_window.map(|(place, word)| (place, params.owner(place, word))).collect()
 }
 
-/// Checks the list of hosts with at least `least` cells, and of those of `HOSTS` and `HOSTS6` that are not among them.
+/// Asserts that the kernels list the hosts with at least `least` cells, and the hosts of `HOSTS` and `HOSTS6` that are
+/// not among them.
 fn assert_listed(
     all: &Params,
     keys: &[u64],
@@ -100,7 +101,7 @@ fn assert_listed(
     }
     wanted.sort_unstable_by_key(|&(entry, ..)| entry);
 
-    // Room for all ids, and for some.
+    // The list has room for all IDs, or for only some of them.
     for room in [wanted.len() + 2, wanted.len() / 2] {
         let (entries, holds) = (zero_keys(wanted.len() + 2), zeros(wanted.len() + 2));
         let (hosts, count) = (zeros(2 * room), zeros(1));
@@ -147,7 +148,8 @@ fn assert_listed(
     }
 }
 
-/// The numbers of the cells of IPv6 hosts that the kernel lists, ascending; their words are those of the cells.
+/// Returns the numbers of the IPv6 hosts' cells that the kernel lists, in ascending order. Asserts that each listed
+/// word equals the word of its cell.
 fn held(
     params: &CellsParams,
     ages: u32,
@@ -179,7 +181,7 @@ fn held(
     places
 }
 
-/// Only hosts that were in contact hold cells, which those of IPv6 spell.
+/// Asserts that only hosts with contacts own cells, and that the cells of IPv6 hosts spell their addresses.
 fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window: &[(u32, Owner)]) {
     let mut cells: HashMap<Owner, Vec<u32>> = HashMap::new();
     in_window.iter().for_each(|&(place, owner)| cells.entry(owner).or_default().push(place));
@@ -189,7 +191,7 @@ fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window
         match params.host(owner) {
             Some(host) => assert!(HOSTS.contains(&host) || mapped.contains(&host)),
             None => {
-                // Few hosts: each has a fingerprint of its own.
+                // There are so few hosts that each has a different fingerprint.
                 let words = places.iter().map(|&place| (place, array[place as usize].word()));
                 let (mut words, mut spelt) = (words.collect::<Vec<_>>(), Vec::new());
                 params.spell(&mut words, |limbs, cells| spelt.push((limbs, cells as usize)));
@@ -201,7 +203,7 @@ fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window
     }
 }
 
-/// Some of the words of an array, some of them twice.
+/// Asserts that the kernel gathers the words at some places of an array, including repeated places.
 pub(crate) fn assert_gathered<R: KernelRecorder>(recorders: &[R], seed: u64) {
     let place = |i: u64| (seed.wrapping_add(i * i).wrapping_mul(0x9e37_79b9) >> 16) as usize;
     let places: Vec<u32> = (0..99).map(|i| (place(i / 2) % recorders.len()) as u32).collect();

@@ -1,4 +1,4 @@
-//! Changes of the recorders of one array.
+//! Tests of the kernels that change the recorders of one array.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use srlg_kernels::{Age, Apply, Extract, KernelRecorder, Merge, Slices, filled};
 
 use super::{launch, recorders_of, swapped, untouched, words};
 
-/// Ageing, merging, and lists of the recent.
+/// Asserts that the kernels for ageing, merging and listing recent recorders do the same as srlg-core.
 pub(crate) fn assert_changes_equal<R: KernelRecorder>(
     recorders: &[R],
     RecentRange { recent, echo }: RecentRange,

@@ -1,12 +1,12 @@
-//! Contacts of few hosts, of one family and of both.
+//! Generators of contacts of a few hosts, in IPv4 only or in both IP versions.
 
 use proptest::prelude::*;
 use srlg_core::{Ip6Pair, IpPair, Limbs};
 
-/// Hosts of IPv4, as the kernels for pairs of these take them.
+/// IPv4 hosts, in the form that the kernels for IPv4 pairs take.
 pub(crate) const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
-/// Hosts of both families, as the kernels for pairs of any two hosts take them.
+/// IPv4 and IPv6 hosts, in the form that the kernels for all pairs take.
 pub(crate) const HOSTS6: [Limbs; 5] = [
     [0x2001_0db8, 0, 0, 1],
     [0x2001_0db8, 0, 0, 2],
@@ -15,14 +15,14 @@ pub(crate) const HOSTS6: [Limbs; 5] = [
     [0, 0, 0xffff, 0x0a00_0002],
 ];
 
-/// Contacts in either form, each with its age in epochs.
+/// Contacts in both forms. Each contact has an age in epochs.
 #[derive(Debug)]
 pub(crate) struct Contacts {
     pub(crate) short: Vec<(IpPair, u32)>,
     pub(crate) long: Vec<(Ip6Pair, u32)>,
 }
 
-/// Contacts of a few hosts, each with its age in epochs.
+/// Generates contacts of a few IPv4 hosts, each with its age in epochs.
 pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     let contact = (0..HOSTS.len(), 0u32..900, 0u32..7);
     let contact =
@@ -30,7 +30,7 @@ pub(crate) fn contacts() -> impl Strategy<Value = Vec<(IpPair, u32)>> {
     prop::collection::vec(contact, 1..500)
 }
 
-/// The same, and such contacts of hosts of both families with others of both.
+/// Generates contacts of a few IPv4 hosts, and contacts between hosts of any IP version.
 pub(crate) fn contacts_of_both() -> impl Strategy<Value = Contacts> {
     let contact = (0..HOSTS6.len(), 0u32..900, any::<bool>(), 0u32..7);
     let long = contact.prop_map(|(host, peer, is_v6, age)| {

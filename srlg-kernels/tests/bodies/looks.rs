@@ -1,4 +1,4 @@
-//! From a list of hosts to the records of those that may be super points.
+//! Tests of the kernels that tally a list of hosts and record the hosts that may be super points.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -21,7 +21,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Hosts, a list that names them by number, and the recorders in which they are counted.
+/// Hosts, a list of their numbers, and the recorders in which their peers are counted.
 #[derive(Clone, Copy)]
 struct List<'a> {
     linear: &'a [Recorder16],
@@ -29,7 +29,8 @@ struct List<'a> {
     numbers: &'a [u32],
 }
 
-/// Returns what the kernel counts of the hosts of `list` from entry `skip` on, with room for `room` of them.
+/// Returns the bins of the tally kernel for the hosts of `list`, starting at entry `skip`. The bins have room for
+/// `room` hosts.
 fn bins(
     params: &TaggedParams,
     list: List<'_>,
@@ -57,7 +58,8 @@ fn bins(
     loaded(&bins)
 }
 
-/// Checks the tallies of `positions` of `hosts`, in two runs of a list in another order.
+/// Asserts that the tallies of `hosts` over `positions` equal the tallies of srlg-core. The list of hosts has a
+/// different order and is tallied in two runs.
 pub(crate) fn assert_tallies(
     params: &TaggedParams,
     linear: &[Recorder16],
@@ -81,7 +83,7 @@ pub(crate) fn assert_tallies(
     }
 }
 
-/// How many positions of `tally` there are by kind and by group.
+/// Returns a function that counts the positions of `tally` by kind and by group.
 fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
     let Tally::Visible(histograms) = tally else { panic!("a tally of the tagged counter") };
     move |kind, group| {
@@ -95,7 +97,8 @@ fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
     }
 }
 
-/// Checks the way from all of `hosts` to records, in two parts, against decisions of srlg-core.
+/// Asserts that the kernels select and record the same hosts of `hosts` as srlg-core. The records are made in two
+/// parts.
 pub(crate) fn assert_looks(
     all: &Params,
     linear: &[Recorder16],
@@ -114,7 +117,7 @@ pub(crate) fn assert_looks(
     let seen = bins(&params, list, groups, 0..positions, 0, room, seed);
     let (left, left_count) = (zeros(hosts.len()), zeros(1));
     for (count, expected) in [(hosts.len() as u32, hosts.len()), (hosts.len() as u32 + 1, 0)] {
-        // A list that is not complete names nobody.
+        // If the list is incomplete, the kernel must not select any host.
         left_count[0].store(0, Relaxed);
         let (numbers, count, bins) = (&numbers[..], &[count][..], &seen[..]);
         let (left, left_count) = (&left[..], &left_count[..]);
@@ -167,7 +170,7 @@ pub(crate) fn assert_looks(
             .collect();
         assert_eq!(reached_count[0] as usize, expected.len());
 
-        // All records but the first.
+        // The first record is left out.
         let first = 1.min(reached_count[0]);
         let records = expected.len() + 1 - first as usize;
         let recorded = zeros(records);

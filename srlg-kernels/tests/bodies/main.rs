@@ -1,5 +1,5 @@
-//! Every kernel, run on the host by threads in any order and at the same time, does what
-//! srlg-core does in one.
+//! Tests that run every kernel on the CPU, by several threads at the same time and in any order. The results must equal
+//! the results of srlg-core on one thread.
 
 mod cells;
 mod changes;
@@ -42,7 +42,7 @@ fn launch(seed: u64, body: &(impl Body + Sync)) {
     });
 }
 
-/// An RSRA of four rows.
+/// Sizes of an RSRA with four rows.
 const ROUGH: RsraSizes = RsraSizes { rows: 4, column_bits: 12, bit_stride: 10, ..RsraSizes::PAPER };
 
 fn config(scheme: Scheme, linear_width: u32, seed: u64) -> Config {
@@ -76,13 +76,13 @@ fn swapped<R: KernelRecorder>(recorders: usize) -> Vec<R::Swapped> {
     (0..R::swapped(recorders)).map(|_| untouched()).collect()
 }
 
-/// The first `recorders` of those in `swapped`.
+/// Returns the first `recorders` recorders in `swapped`.
 fn recorders_of<R: KernelRecorder>(mut swapped: Vec<R::Swapped>, recorders: usize) -> Vec<R> {
     let bytes = swapped.as_mut_slice().as_mut_bytes().chunks_exact(size_of::<R>());
     bytes.take(recorders).map(|recorder| R::read_from_bytes(recorder).unwrap()).collect()
 }
 
-/// Words below `recent`, of recorders without echoes.
+/// Returns the range of words below `recent`, for recorders without echoes.
 fn recent(recent: u64) -> RecentRange {
     RecentRange { recent, echo: 0 }
 }
@@ -91,7 +91,7 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// Per row of the counter, how many recorders a kernel counts within `span`.
+/// Returns for each row of the counter how many recorders the kernel counts within `span`.
 fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) -> Vec<u32> {
     let sizes = params.counter_sizes();
     let sums = sizes.rows as usize * survey::SUMS;
@@ -103,7 +103,7 @@ fn row_weights(params: &Params, span: Span, linear: &[Recorder16], seed: u64) ->
     sums.chunks_exact(survey::SUMS).map(of_row).collect()
 }
 
-/// The same, counted by srlg-core.
+/// Returns for each row of the counter how many recorders srlg-core counts within `span`.
 fn expected_weights(params: &Params, span: Span, linear: &[Recorder16]) -> Vec<u32> {
     let limit = params.recent_ranges(span)[COUNTER].of_width().recent;
     let rows = linear.chunks_exact(params.counter_sizes().row_len as usize);

@@ -1,4 +1,4 @@
-//! From recorders to candidates.
+//! Tests of the kernels that search the recorders for candidates.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
@@ -10,7 +10,7 @@ use srlg_kernels::{Hot, Regain, Slices, Survey, filled};
 
 use super::launch;
 
-/// Counters, or a list.
+/// Returns counters, or an empty list, of `len` zeros.
 fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
 }
@@ -23,7 +23,7 @@ fn sorted(list: Vec<AtomicU32>, count: u32) -> Vec<u32> {
     list
 }
 
-/// The masks, counts, hot columns and candidates of the kernels against those of srlg-core.
+/// Asserts that the masks, counts, hot columns and candidates of the kernels equal the results of srlg-core.
 pub(crate) fn assert_search_equal(all: &Params, rough: &[Recorder16], seed: u64) {
     let (span, params) = (all.span(9, 5), all.finder().rsra().unwrap());
     let mut expected = vec![0; params.estimators()];
@@ -44,7 +44,7 @@ pub(crate) fn assert_search_equal(all: &Params, rough: &[Recorder16], seed: u64)
     assert_candidates_equal(params, &masks, seed);
 }
 
-/// The hot columns of a row, one by one.
+/// Returns the hot columns of a row.
 fn hot(params: &RsraParams, masks: &[u8], row: usize) -> Vec<u32> {
     let columns = params.columns() as usize;
     let row = (0..).zip(&masks[row * columns..][..columns]);
@@ -100,7 +100,7 @@ fn assert_candidates_equal(params: &RsraParams, masks: &[u8], seed: u64) {
             false => assert!(hosts.iter().all(|host| expected.binary_search(host).is_ok())),
         }
     }
-    // 1,025² pairs spell more than 2^28 addresses, which the limit does not accept.
+    // The 1,025² pairs would spell more than 2^28 addresses, which exceeds the limit.
     let many = columns.map(|of_row| of_row.into_iter().cycle().take(1025).collect());
     assert_eq!(regained(&many, 1).0, 0);
 }

@@ -1,4 +1,4 @@
-//! Touching the arrays of a scheme.
+//! Tests of the kernels that touch the arrays of a scheme.
 
 use srlg_core::counter::{Lines, Rows};
 use srlg_core::finder::cells::CellArray;
@@ -9,13 +9,13 @@ use srlg_kernels::{Slices, Touch, Touch6, TouchPaper};
 
 use super::{Contacts, launch, recorders_of, swapped, untouched, words};
 
-/// The pairs of `contacts` that are of that `age`, each as a kernel reads it.
+/// Returns the pairs of `contacts` that have this `age`, in the form that the kernels read.
 fn of_age<P: Copy, A>(contacts: &[(P, u32)], age: u32, aligned: impl Fn(P) -> A) -> Vec<A> {
     contacts.iter().filter(|contact| contact.1 == age).map(|contact| aligned(contact.0)).collect()
 }
 
-/// The cells and the lines as srlg-core touches them, pair by pair, which both kernels together and whole batches have to
-/// equal. Ages of lines are twice those of cells.
+/// Touches the cells and lines with srlg-core, pair by pair, and returns them. Asserts that the kernels and whole
+/// batches give the same result. An age in lines is twice the age in cells.
 pub(crate) fn touched_tagged(
     params: &Params,
     contacts: &Contacts,
@@ -57,7 +57,8 @@ pub(crate) fn touched_tagged(
     (one_by_one, linear)
 }
 
-/// The RSRA and the rows as one thread of srlg-core touches them, which the kernel has to equal.
+/// Touches the RSRA and the rows with srlg-core on one thread, and returns them. Asserts that the kernel gives the same
+/// result.
 pub(crate) fn touched_paper(
     params: &Params,
     contacts: &[(IpPair, u32)],

@@ -1,4 +1,4 @@
-//! Random schedules of several feeds and of closes, compared with one detector that is fed in turn.
+//! A test that compares random schedules of several feeds and closes with one detector that ingests in turn.
 
 use proptest::prelude::*;
 use srlg::config::Scheme;
@@ -7,11 +7,11 @@ use srlg::{Error, IpPair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
 
-/// Pairs that a feed receives.
+/// A call of a feed with some pairs.
 #[derive(Clone, Debug)]
 struct Call {
     feed: usize,
-    /// Number of slices before the running one, or before the one that runs after the close.
+    /// Number of slices before the running slice, or, during a close, before the slice that runs after it.
     late: i64,
     host: u32,
     peers: u32,
@@ -19,7 +19,7 @@ struct Call {
     waits: bool,
 }
 
-/// Calls, then a close that moves time on, and calls during the close.
+/// Calls, then a close that advances time by a number of slices, and calls during the close.
 type Round = (Vec<Call>, u64, Vec<Call>);
 
 /// Capacities of the feeds.
@@ -43,8 +43,8 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
 }
 
 impl Call {
-    /// Passes the pairs to a feed while `running` runs, or is about to run. Returns the pairs that a detector has to
-    /// ingest instead.
+    /// Passes the pairs to `feed` while the slice `running` runs, or will run after the close. Returns the pairs that
+    /// the feed accepted, and how late they are, so that the reference can ingest them.
     fn give(
         &self,
         feed: &mut Feed,

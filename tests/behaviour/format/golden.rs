@@ -1,4 +1,4 @@
-//! The files of version 2, and their detectors.
+//! The golden files of version 2, and the detectors that wrote them.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 
 use crate::small;
 
-/// A seed that is not the default.
+/// A seed that differs from the default.
 const SEED: u64 = 0x5eed;
 
 pub(super) fn tagged() -> Config {
@@ -17,7 +17,7 @@ fn paper() -> Config {
     Config { seed: SEED, ..small::paper() }
 }
 
-/// Returns a detector in slice 6. It processed some `contacts` in each slice from 3 on, some of them a slice late.
+/// Returns a detector in slice 6. In each slice from 3 on, it ingested `contacts` contacts, some of them a slice late.
 pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     for slice in 3..=6 {
@@ -31,19 +31,20 @@ pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     detector
 }
 
-/// Returns the same detector two silent slices later, so that no recorder has age 0.
+/// Returns the same detector after two slices without contacts, so that no recorder has age 0.
 fn aged(mut detector: SlidingDetector) -> SlidingDetector {
     detector.skip_to(8).unwrap();
     detector
 }
 
-/// Returns the same detector after a report, whose super points it keeps.
+/// Returns the same detector after a report. The detector keeps the reported super points.
 fn reported(mut detector: SlidingDetector) -> SlidingDetector {
     detector.close_slice().unwrap();
     detector
 }
 
-/// Returns the files of version 2 with their detectors, and with the number of slices if they are deltas.
+/// Returns the names of the golden files of version 2, each with its detector. If the file is a delta, also returns its
+/// number of slices.
 pub(super) fn golden() -> Vec<(&'static str, SlidingDetector, Option<u32>)> {
     vec![
         ("tagged-snapshot", seen(tagged(), 2000), None),

@@ -1,4 +1,4 @@
-//! Tests of a damaged checkpoint, which is renamed and kept, while the one before is used.
+//! Tests that a damaged checkpoint is renamed and kept, and that the previous checkpoint is used.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn damaged_checkpoint_is_named_and_kept_aside_and_the_one_before_is_used() {
         assert!(matches!(damaged.why, Error::Format(_)), "{}", damaged.why);
         assert_eq!(damaged.path, newest.with_extension("damaged"));
         assert_eq!(fs::read(&damaged.path).unwrap(), bytes, "kept as it was");
-        // Its number is not used again, neither by this process nor by the next.
+        // The number of the damaged checkpoint is not used again, neither by this process nor by the next one.
         drop(checkpoints);
         let next = folder.open().save(&snapshot(3)).unwrap();
         assert!(next > newest);
@@ -51,7 +51,7 @@ fn both_damaged_leave_nothing_and_are_both_kept() {
     assert_eq!(latest(&mut checkpoints), Some(3));
 }
 
-// Otherwise nobody would notice it.
+// If the checkpoint were renamed without a message, no user would notice the damage.
 #[test]
 fn damaged_checkpoint_stays_where_it_is_until_it_is_named() {
     let folder = Folder::new("untold");
@@ -79,7 +79,7 @@ fn damaged_checkpoint_never_takes_the_place_of_another() {
     }
 }
 
-// The file is a link to memory whose first page no process has, so that reading fails.
+// The file is a link to the memory of the process, whose first page is never mapped, so reading fails.
 #[test]
 #[cfg(target_os = "linux")]
 fn checkpoint_that_the_disk_cannot_read_is_damaged() {

@@ -1,4 +1,4 @@
-//! Shared code of the tests of checkpoints: known snapshots, and a folder for them.
+//! Shared code for the tests of checkpoints: known snapshots and a folder for them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(crate) fn small() -> Config {
     }
 }
 
-/// Returns a snapshot of the contacts up to `slice`, whose number is attached.
+/// Returns a snapshot of the contacts up to `slice`. The number of the slice is attached to it.
 pub(crate) fn snapshot(slice: u64) -> Snapshot {
     let mut detector = SlidingDetector::new(small(), Device::Cpu).unwrap();
     for slice in slice.saturating_sub(3)..=slice {
@@ -28,7 +28,7 @@ pub(crate) fn snapshot(slice: u64) -> Snapshot {
     detector.snapshot().unwrap().with_attachment(slice.to_le_bytes().to_vec())
 }
 
-/// An empty folder of one test, which is removed at its end.
+/// An empty folder for one test, which is removed at the end of the test.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -59,7 +59,7 @@ impl Drop for Folder {
     }
 }
 
-/// Returns the newest checkpoint. Asserts that none is damaged.
+/// Returns the newest checkpoint. Asserts that no checkpoint is damaged.
 pub(crate) fn newest(checkpoints: &mut Checkpoints) -> Option<Snapshot> {
     let latest = checkpoints.latest(&small().validate().unwrap()).unwrap();
     assert!(latest.damaged.is_empty(), "{:?}", latest.damaged);

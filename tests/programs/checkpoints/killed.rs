@@ -1,4 +1,4 @@
-//! Tests of a process that is killed while it saves. The last complete checkpoint is found.
+//! Tests that the last complete checkpoint is found after a process was killed while saving.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -14,12 +14,13 @@ fn attachment(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(1 << 19)
 }
 
-/// Returns the attached number.
+/// Returns the number that is attached to `snapshot`.
 fn number(snapshot: &Snapshot) -> u64 {
     u64::from_le_bytes(*snapshot.attachment().first_chunk().unwrap())
 }
 
-/// Saves until it is killed, and prints the saved numbers. It is not useful on its own.
+/// Saves checkpoints until the process is killed, and prints their numbers. Another test starts this function in a
+/// process; it is not useful alone.
 #[test]
 #[ignore = "the process that `killed_at_any_moment_the_last_complete_one_is_there` starts and kills"]
 fn saves_until_killed() {
@@ -34,8 +35,8 @@ fn saves_until_killed() {
     }
 }
 
-/// Lets a process save until at least one more checkpoint is saved and some time has passed. Returns the last number
-/// that it printed.
+/// Starts a process that saves checkpoints. Kills the process once it has saved at least one checkpoint and `after` has
+/// passed. Returns the last number that the process printed.
 fn save_and_kill(folder: &Path, after: Duration) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "checkpoints::killed::saves_until_killed", "--ignored", "--nocapture"])
@@ -60,14 +61,14 @@ fn save_and_kill(folder: &Path, after: Duration) -> u64 {
 fn killed_at_any_moment_the_last_complete_one_is_there() {
     let folder = Folder::new("killed");
     let (mut rounds, mut torn) = (0, 0);
-    // Further rounds are needed only if no process was killed while it wrote.
+    // More than 60 rounds are needed only if no process was killed while it wrote.
     while rounds < 60 || (torn == 0 && rounds < 600) {
         let said = save_and_kill(&folder.0, Duration::from_micros(rounds * 211 % 4001));
         torn += folder.names().iter().filter(|name| name.ends_with(".tmp")).count();
         let mut checkpoints = folder.open();
         assert!(folder.names().iter().all(|name| name.ends_with(".srlg")), "leftovers go");
         let found = newest(&mut checkpoints).unwrap();
-        // The process may have been killed between saving and printing.
+        // The process may have been killed after it saved a checkpoint and before it printed the number.
         let saved = number(&found);
         assert!((said..=said + 1).contains(&saved), "{said} was saved, {saved} is there");
         assert!(found == snapshot(5).with_attachment(attachment(saved)));

@@ -1,4 +1,4 @@
-//! Tests of checkpoints: the last complete one is found, whatever happens.
+//! Tests that the last complete checkpoint is found in every case.
 
 mod damaged;
 mod folder;
@@ -29,7 +29,7 @@ fn newest_checkpoint_is_restored_and_the_newest_two_stay() {
     assert!(restored.snapshot().unwrap().with_attachment(loaded.attachment().into()) == loaded);
 }
 
-// A restored detector has lost the touches since its checkpoint, and touches again.
+// A restored detector has lost the touches since its checkpoint. It must therefore ingest the same pairs again.
 #[test]
 fn restored_detector_ingests_pairs_again_that_it_knew_before() {
     let pairs: Vec<IpPair> = (0..20_000).map(|n| IpPair { inside: 1, opposite: n % 500 }).collect();
@@ -110,7 +110,7 @@ struct SmallDisk<'a>(&'a std::path::Path);
 
 #[cfg(target_os = "linux")]
 impl<'a> SmallDisk<'a> {
-    /// Mounts 16 MB. Without permission it prints a message and returns `None`.
+    /// Mounts a file system of 16 MB. Without permission, prints a message and returns `None`.
     fn mount(folder: &'a std::path::Path) -> Option<Self> {
         let mut mount = std::process::Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", "size=16m", "tmpfs"]).arg(folder);
@@ -125,7 +125,7 @@ impl<'a> SmallDisk<'a> {
 #[cfg(target_os = "linux")]
 impl Drop for SmallDisk<'_> {
     fn drop(&mut self) {
-        // The unmount is lazy, because the checkpoints have the lock open.
+        // The unmount is lazy, because the checkpoints keep the lock file open.
         let _gone = std::process::Command::new("umount").arg("-l").arg(self.0).status();
     }
 }

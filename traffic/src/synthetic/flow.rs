@@ -1,19 +1,19 @@
-//! The packet times of one pair, computed without a list.
+//! The packet times of one pair, which are computed without a list.
 //!
-//! Packet `i` of `n` is at a random place in the `i`-th of `n` equal parts of the flow. Its time depends only on the
-//! flow, so a flow costs nothing between two packets.
+//! A flow is divided into n equal parts, where n is its number of packets. Packet i is at a random time in part i,
+//! which depends only on the flow. A flow therefore needs no processing between two packets.
 
 use super::rng::{Rng, mix};
 use srlg_core::IpPair;
 
-/// Ticks per slice, the resolution of packet times.
+/// Number of ticks per slice, which is the resolution of packet times.
 pub(crate) const TICKS: u32 = 256;
 
-/// Shortest time from the first to the last packet, in seconds, before the cap (model A).
+/// Minimum duration from the first to the last packet, in seconds (model A).
 const SHORTEST_SECONDS: f64 = 0.5;
-/// Longest time from the first to the last packet, in seconds (model A).
+/// Maximum duration from the first to the last packet, in seconds (model A).
 const LONGEST_SECONDS: f64 = 900.0;
-/// Pareto tail of the numbers of packets and of the lengths (model A).
+/// Pareto tail index of the numbers of packets and of the durations (model A).
 const TAIL: f64 = 0.8;
 
 /// Distribution of flows, in ticks and packets.
@@ -24,11 +24,11 @@ pub(crate) struct FlowModel {
 }
 
 impl FlowModel {
-    /// Creates a distribution whose flows have about the given mean of packets, in slices of `slice_seconds`.
+    /// Creates a distribution of flows with about `mean_packets` packets on average, in slices of `slice_seconds`.
     ///
-    /// A Pareto variate of tail 0.8 from 1 is capped at C and rounded down. Its mean is `sum over k = 1..C of k^-0.8 =
-    /// 5 C^0.2 + zeta(0.8)` (Euler and Maclaurin), where zeta(0.8) = -4.4375. This is solved for C. A mean of 46 gives
-    /// C = 100,000, as in model A.
+    /// A Pareto variate with tail index 0.8 and minimum 1 is capped at C and rounded down. Its mean is `sum over k =
+    /// 1..C of k^-0.8 = 5 C^0.2 + zeta(0.8)` (Euler and Maclaurin), where zeta(0.8) = -4.4375. This equation is solved
+    /// for C. A mean of 46 gives C = 100,000, as in model A.
     pub(crate) fn new(mean_packets: u32, slice_seconds: f64) -> Self {
         let root = (f64::from(mean_packets) + 4.4375) / 5.0;
         Self {
@@ -39,7 +39,7 @@ impl FlowModel {
 
     pub(crate) fn draw(self, rng: &mut Rng, pair: IpPair, start: u32) -> Flow {
         let packets = rng.pareto(1.0, TAIL, self.most_packets) as u32;
-        // A flow of one packet has no length.
+        // A flow with one packet has length 0.
         let length = match packets {
             1 => 0.0,
             _ => rng.pareto(SHORTEST_SECONDS, TAIL, LONGEST_SECONDS) * self.ticks_per_second,
@@ -48,7 +48,7 @@ impl FlowModel {
     }
 }
 
-/// The packets of a pair that are not sent yet.
+/// Packets of a pair that have not been sent yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Flow {
     pub(crate) pair: IpPair,
@@ -57,23 +57,23 @@ pub(crate) struct Flow {
     /// Length of the flow, in ticks.
     length: u32,
     packets: u32,
-    /// Number of sent packets, which is the index of the next one.
+    /// Number of packets that have been sent, which is the index of the next packet.
     sent: u32,
 }
 
 impl Flow {
-    /// Creates a flow of `packets` packets over `length` ticks from the tick `start`.
+    /// Creates a flow of `packets` packets over `length` ticks, starting at tick `start`.
     pub(crate) const fn new(pair: IpPair, start: u32, length: u32, packets: u32) -> Self {
         Self { pair, start, length, packets, sent: 0 }
     }
 
-    /// Returns the slice of the next packet, or `None` if all packets are sent.
+    /// Returns the slice of the next packet, or `None` if all packets have been sent.
     #[inline]
     pub(crate) fn next_slice(&self) -> Option<u32> {
         (self.sent < self.packets).then(|| self.packet_tick() / TICKS)
     }
 
-    /// Counts one packet as sent.
+    /// Counts one more packet as sent.
     #[inline]
     pub(crate) fn send(&mut self) {
         self.sent += 1;
@@ -88,7 +88,7 @@ impl Flow {
     fn packet_tick(&self) -> u32 {
         let name = u64::from(self.pair.inside) << 32 | u64::from(self.pair.opposite);
         let jitter = mix(name ^ mix(u64::from(self.sent))) >> 48;
-        // The place of the packet in parts of the length, as fixed point with 16 binary places.
+        // The time of the packet in parts of the length is a fixed-point number with 16 fractional bits.
         let place = u64::from(self.sent) << 16 | jitter;
         let offset = (place * u64::from(self.length) / u64::from(self.packets)) >> 16;
         self.start.saturating_add(offset as u32)
@@ -127,7 +127,7 @@ mod tests {
                 .sum();
             let measured = sum as f64 / f64::from(flows);
             // E[X^2] <= 2/1.2 C^1.2 gives a standard deviation below 1300 at a mean of 46. The mean of 400,000 draws
-            // has 2.1, and four of them are 18 %.
+            // has a standard deviation of 2.1. The bound of 18 % is four of them.
             assert_abs_diff_eq!(measured / f64::from(mean), 1.0, epsilon = 0.18);
         }
     }

@@ -1,7 +1,7 @@
-//! The hosts of the background, and the flows that they start in one period.
+//! Hosts of the background, and the flows that they start in one period.
 //!
-//! A period starts the requested number of flows, independently of other periods. All pairs are distinct, and no
-//! reserved host is used.
+//! Each period starts the requested number of flows, independently of other periods. All pairs are distinct, and
+//! reserved hosts are not used.
 
 use super::Backbone;
 use super::calendar::Source;
@@ -13,9 +13,9 @@ use rustc_hash::FxHashSet;
 use srlg_core::{Address, IpPair};
 use std::ops::Range;
 
-/// Share of the hosts that stay and have the heavy tail.
+/// Share of the hosts that stay in every period and have the heavy tail.
 const STAYING_SHARE: f64 = 0.006;
-/// Smallest number of peers of a staying host.
+/// Minimum number of peers of a staying host.
 const STAYING_FEWEST: f64 = 48.0;
 const STAYING_TAIL: f64 = 1.1;
 const STAYING_MOST: f64 = 200_000.0;
@@ -26,19 +26,19 @@ const PASSING_MOST: f64 = 5000.0;
 /// the integral from 48 to 200,000 is 271.4.
 const MEAN_CARDINALITY: f64 = 3.40;
 
-/// Pairs of a window whose flows started before it, relative to those that start in it. Measured at a million pairs of
-/// 10 packets: 0.9 to 1.2 %.
+/// Ratio of the pairs whose flows started before the window to the pairs whose flows start in it. Measurements with a
+/// million pairs of 10 packets gave 0.9 to 1.2 %.
 const CARRIED: f64 = 0.011;
 
-/// Purpose of the random stream of the staying hosts. Periods have their own streams from 0 upwards.
+/// Purpose of the random stream of the staying hosts. Periods have separate streams, numbered from 0.
 const STAYING_STREAM: u64 = 1 << 40;
 
-/// Returns the number of flows to start in a period so that a window has about `pairs` distinct pairs.
+/// Returns the number of flows that must start in a period so that a window has about `pairs` distinct pairs.
 pub(crate) fn begun_per_period(pairs: u32) -> u32 {
     (f64::from(pairs) / (1.0 + CARRIED)) as u32
 }
 
-/// The hosts of model A.
+/// All hosts of model A.
 pub(crate) struct Background {
     seed: u64,
     /// Number of flows that start in a period.
@@ -50,7 +50,7 @@ pub(crate) struct Background {
     reserved: FxHashSet<Address>,
 }
 
-/// A host of the heavy tail, which exists in every period.
+/// A host with the heavy tail, which exists in every period.
 struct HeavyHost {
     host: Address,
     cardinality: f64,
@@ -60,12 +60,12 @@ struct HeavyHost {
 }
 
 impl Background {
-    /// Creates hosts that start `begun` flows in a period, without the `reserved` ones.
+    /// Creates hosts that start `begun` flows in a period. The `reserved` hosts are not used.
     pub(crate) fn new(model: &Backbone, begun: u32, reserved: &[Address]) -> Self {
         let reserved: FxHashSet<Address> = reserved.iter().copied().collect();
         let count = (f64::from(begun) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
         let mut rng = Rng::new(model.seed, STAYING_STREAM);
-        // A host gets at most an eighth of the pairs, so that it does not use up a small stream.
+        // A host gets at most an eighth of the pairs, so that a single host cannot use up a small stream.
         let most = STAYING_MOST.min(f64::from(begun) / 8.0);
         let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !reserved.contains(host));
         let staying = hosts.take(count).map(|host| HeavyHost::draw(&mut rng, host, most)).collect();
@@ -79,7 +79,7 @@ impl Background {
         }
     }
 
-    /// Starts one flow to each of `count` peers of `host`, at random times of `active`.
+    /// Starts one flow to each of `count` peers of `host`, at random times in the range `active`.
     fn contacts(
         &self,
         rng: &mut Rng,
@@ -97,7 +97,7 @@ impl Background {
         }
     }
 
-    /// Returns a random part of the period with a length of 30 to 150 s. A period has 300 s.
+    /// Returns a random part of the period that is 30 to 150 s long. A period has 300 s.
     fn burst(&self, rng: &mut Rng, whole: &Range<u32>) -> Range<u32> {
         let tenth = self.period_ticks / 10;
         let length = tenth + rng.below(4 * tenth + 1);
@@ -105,9 +105,9 @@ impl Background {
         start..start + length.max(1)
     }
 
-    /// Returns the next index of a passing host, above the staying hosts and not reserved.
+    /// Returns the index of the next passing host, which is above the staying hosts and not reserved.
     fn next_passing(&self, index: u32) -> u32 {
-        // Reserved hosts move the staying ones up by at most the number of reserved hosts.
+        // Reserved hosts shift the indices of staying hosts by at most the number of reserved hosts.
         let taken = (self.staying.len() + self.reserved.len()) as u32;
         let mut next = index;
         loop {
@@ -120,7 +120,7 @@ impl Background {
 }
 
 impl Source for Background {
-    /// Starts flows in the order of hosts.
+    /// Starts the flows in the order of their hosts.
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
         let mut rng = Rng::new(self.seed, number.into());
         let whole = number * self.period_ticks..(number + 1) * self.period_ticks;

@@ -1,8 +1,8 @@
-//! Further traffic models of a given load, in addition to model A.
+//! Additional traffic models with a given load, besides model A.
 //!
-//! Every [`Model`] consists of [`Source`]s of flows, in most cases model A at a part of the load with an extra source.
-//! A window of [`PERIOD`] slices has the distinct pairs of the load within 5 %. Equal arguments produce equal packets
-//! on every machine.
+//! Every [`Model`] consists of [`Source`]s of flows. In most cases these are model A with a part of the load, and an
+//! additional source. A window of [`PERIOD`] slices has the distinct pairs of the load within 5 %. Equal arguments
+//! produce equal packets on every machine.
 
 mod extras;
 mod metro;
@@ -21,7 +21,7 @@ use std::str::FromStr;
 /// Length of a period, in slices of one second.
 const PERIOD: u32 = 300;
 
-/// Mean number of packets per pair in models A and B. It is small, so that most packets are of new pairs.
+/// Mean number of packets per pair in models A and B. It is small, so that most packets belong to new pairs.
 const PACKETS_PER_PAIR: u32 = 2;
 
 /// A traffic model.
@@ -38,17 +38,17 @@ pub enum Model {
     /// Model A: [`Backbone`] with two packets per pair.
     Backbone,
     /// Model B, a metro network with lognormal clients, servers, NAT gateways, peer-to-peer hosts and scanners.
-    /// Peer-to-peer hosts and scanners are active only at times. There are 100 super points per million pairs.
+    /// Peer-to-peer hosts and scanners are active only part of the time. There are 100 super points per million pairs.
     Metro,
-    /// Model A at 80 % of the load, and four victims of a flood from spoofed sources, each of which sends one packet.
+    /// Model A with 80 % of the load, and four victims of a flood from spoofed sources. Each source sends one packet.
     Flood,
-    /// Model A at 90 % of the load, and scanners with a constant rate. They have 800 to 1600 targets per window and
-    /// touch each target once.
+    /// Model A with 90 % of the load, and scanners with a constant rate. The scanners have 800 to 1600 targets per
+    /// window and touch each target once.
     SlowScan,
-    /// Model A at 80 % of the load, and servers with crowds of 1000 to 3000 clients. Clients arrive within five slices
-    /// and come back for half a minute.
+    /// Model A with 80 % of the load, and servers with crowds of 1000 to 3000 clients. Clients arrive within five
+    /// slices and return for half a minute.
     FlashCrowd,
-    /// The pairs of model A, all of them in every slice, so that no recorder ages.
+    /// Pairs of model A, all of which occur in every slice, so that recorders do not age.
     Persistent,
 }
 
@@ -72,7 +72,7 @@ impl Model {
         Self::Persistent,
     ];
 
-    /// Returns the name in commands, tables and plots.
+    /// Returns the name of the model in commands, tables and plots.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -85,11 +85,9 @@ impl Model {
         }
     }
 
-    /// Returns the packets of each slice, in random order. Every 300 consecutive slices have about `load` distinct
-    /// pairs.
+    /// Returns the packets of each slice, in random order. Any 300 consecutive slices have about `load` distinct pairs.
     ///
-    /// The memory is that of the flows of 300 slices: 24 bytes for each of `load` pairs, and twice that while they are
-    /// sorted.
+    /// The flows of 300 slices are in memory: 24 bytes for each of `load` pairs, and twice that while they are sorted.
     ///
     /// # Panics
     /// Panics if the stream with two periods of 300 slices is longer than 2^23 slices.
@@ -115,29 +113,29 @@ impl Model {
             Self::Flood => on_top(frame, Flood::new(seed, load / 5)),
             Self::SlowScan => on_top(frame, SlowScan::new(seed, load / 10)),
             Self::FlashCrowd => on_top(frame, FlashCrowd::new(seed, load / 5)),
-            // All pairs are carried over from one window to the next, so no flows are subtracted.
+            // All pairs are carried over to the next window, so no flows are subtracted for them.
             Self::Persistent => vec![Box::new(Persistent(background(load)))],
         }
     }
 }
 
-/// A source of flows in addition to model A.
+/// A source of flows that is added to model A.
 trait Extra: Source {
-    /// Returns the number of distinct pairs of a window.
+    /// Returns the number of distinct pairs of this source in a window.
     fn pairs(&self) -> u32;
 
-    /// Returns the hosts of these pairs, which model A does not use.
+    /// Returns the hosts of these pairs, which model A must not use.
     fn hosts(&self) -> Vec<Address>;
 }
 
-/// Combines `extra` with model A, which has the rest of the load.
+/// Combines `extra` with model A, which gets the rest of the load.
 fn on_top(frame: &Backbone, extra: impl Extra + 'static) -> Vec<Box<dyn Source>> {
     let begun = begun_per_period(frame.pairs.saturating_sub(extra.pairs()));
     let background = Background::new(frame, begun, &extra.hosts());
     vec![Box::new(background), Box::new(extra)]
 }
 
-/// Returns `count` inside hosts with the highest indices, for the exclusive use of one source.
+/// Returns the `count` inside hosts with the highest indices, which only one source uses.
 fn own_hosts(count: u32) -> Vec<Address> {
     (INSIDE_HOSTS - count..INSIDE_HOSTS).map(inside_host).collect()
 }

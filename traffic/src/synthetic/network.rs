@@ -1,18 +1,19 @@
-//! The addresses of the traffic model: inside hosts and their peers.
+//! Addresses of the traffic model: inside hosts and their peers.
 //!
-//! A peer is never an inside host or in a reserved network. The addresses of a pair therefore show which end is inside.
+//! A peer is never an inside host, and never in a reserved network. The addresses of a pair therefore show which end is
+//! inside.
 
 use super::rng::{Rng, mix};
 use srlg_core::Address;
 use std::net::Ipv4Addr;
 
-/// Number of inside addresses, after which the indices of [`inside_host`] wrap.
+/// Number of inside addresses. Larger indices of [`inside_host`] wrap around.
 pub const INSIDE_HOSTS: u32 = 1 << INDEX_BITS;
 
-/// Bits of an inside host's index. 4 bits select the network, and 20 bits the host in it.
+/// Number of bits of an inside host's index. 4 bits select the network, and 20 bits select the host in it.
 const INDEX_BITS: u32 = 24;
 
-/// The inside networks, of 2^20 addresses each. They are not reserved.
+/// Inside networks of 2^20 addresses each. None of them is reserved.
 const INSIDE_NETWORKS: [Ipv4Addr; 16] = [
     Ipv4Addr::new(14, 32, 0, 0),
     Ipv4Addr::new(26, 112, 0, 0),
@@ -37,14 +38,14 @@ pub(crate) fn is_inside(address: Address) -> bool {
     INSIDE_NETWORKS.iter().any(|inside| inside.to_bits() == network)
 }
 
-/// Returns inside host number `index`. The hosts are scattered over 16 networks.
+/// Returns the inside host with this `index`. The hosts are scattered over 16 networks.
 ///
-/// Indices below [`INSIDE_HOSTS`] give different hosts, and larger ones wrap.
+/// Indices below [`INSIDE_HOSTS`] give distinct hosts, and larger ones wrap around.
 #[must_use]
 pub const fn inside_host(index: u32) -> Address {
     let mask = INSIDE_HOSTS - 1;
     let half = INDEX_BITS / 2;
-    // Xor-shifts and odd multiplications are bijections of 24 bits.
+    // Xor-shifts and multiplications by odd numbers are bijections on 24 bits.
     let mut x = index & mask;
     x ^= x >> half;
     x = x.wrapping_mul(0x00B5_297B) & mask;
@@ -54,18 +55,18 @@ pub const fn inside_host(index: u32) -> Address {
     INSIDE_NETWORKS[(x >> 20) as usize].to_bits() | (x & 0x000F_FFFF)
 }
 
-/// Returns whether `address` can be a peer, which is neither inside nor reserved.
+/// Returns whether `address` can be a peer: it is neither an inside host nor reserved.
 pub(crate) fn is_opposite(address: Address) -> bool {
     let octet = address >> 24;
     !matches!(octet, 0 | 10 | 127 | 224..) && !is_inside(address)
 }
 
-/// Returns a uniformly random peer.
+/// Returns a peer with a uniformly random address.
 pub(crate) fn random_opposite(rng: &mut Rng) -> Address {
     opposite_from(rng.bits())
 }
 
-/// Returns the peer for `name`, which is any integer.
+/// Returns a peer that depends only on `name`, which can be any integer.
 pub(crate) fn opposite_from(name: u64) -> Address {
     let mut bits = mix(name);
     while !is_opposite((bits >> 32) as Address) {

@@ -1,38 +1,38 @@
-//! The peers of one inside host in a period.
+//! The peers of one inside host in one period.
 //!
-//! The kind of host determines the first choice. If that peer occurred before, a random host replaces it. The peers of
-//! a host are therefore distinct, and its cardinality is exactly the requested number.
+//! The kind of host determines how a peer is chosen. If that peer occurred before, a random one replaces it. The peers
+//! of a host are therefore distinct, and its cardinality is exactly the requested number.
 
 use super::network::{is_opposite, opposite_from, random_opposite};
 use super::rng::Rng;
 use rustc_hash::FxHashSet;
 use srlg_core::Address;
 
-/// Number of popular servers that clients share. They are 30 % of the clients' peers (model A).
+/// Number of popular servers that clients share. These servers are 30 % of the clients' peers (model A).
 const SERVERS: f64 = 100_000.0;
 
 /// Number of popularity ranks of the clients of a busy server.
 const CLIENTS: f64 = 10_000_000.0;
 
-/// Number of networks of 2^12 addresses from which ordinary peers come (model A).
+/// Number of networks of 2^12 addresses that contain ordinary peers (model A).
 const PEER_NETWORKS: u32 = 60_000;
 
-/// Kind of an inside host, which determines how it chooses its peers.
+/// Kind of an inside host, which determines how its peers are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An ordinary host. 30 % of its peers are popular servers, and the rest are in 60,000 networks.
+    /// An ordinary host. 30 % of its peers are popular servers, and the others are in 60,000 networks.
     Client,
-    /// A peer-to-peer host, whose peers are ordinary addresses and not popular servers.
+    /// A peer-to-peer host. Its peers are ordinary addresses and never popular servers.
     PeerToPeer,
     /// A scanner of consecutive addresses.
     Scanner,
     /// The victim of a flood from uniformly random, spoofed sources.
     FloodVictim,
-    /// A busy server. Some of its clients are seen at many servers.
+    /// A busy server. Some of its clients also contact many other servers.
     Server,
 }
 
-/// A source of distinct peers of one inside host.
+/// A source of distinct peers for one inside host.
 pub(crate) struct Peers {
     kind: Kind,
     /// Address that a scanner tries next.
@@ -45,14 +45,14 @@ impl Peers {
         Self { kind, next: random_opposite(rng), seen: FxHashSet::default() }
     }
 
-    /// Draws a peer that this source has not returned before.
+    /// Draws a peer that this source has not yet returned.
     pub(crate) fn draw(&mut self, rng: &mut Rng) -> Address {
         let mut peer = match self.kind {
             Kind::Client if rng.below(10) < 3 => opposite_from(rng.popular_rank(SERVERS)),
             Kind::Client | Kind::PeerToPeer => networked(rng.bits()),
             Kind::Scanner => self.scan(),
             Kind::FloodVictim => random_opposite(rng),
-            // An odd multiplication is a bijection. It spreads the ranks over the networks.
+            // A multiplication by an odd number is a bijection and spreads the ranks over the networks.
             Kind::Server => {
                 networked(rng.popular_rank(CLIENTS).wrapping_mul(0x9E37_79B9_7F4A_7C15))
             }
@@ -73,11 +73,11 @@ impl Peers {
     }
 }
 
-/// Returns an address in one of the [`PEER_NETWORKS`]. The high half of `bits` selects the network.
+/// Returns an address in one of the [`PEER_NETWORKS`], which the high half of `bits` selects.
 fn networked(bits: u64) -> Address {
     let network = ((bits >> 32) * u64::from(PEER_NETWORKS)) >> 32;
     // Reserved and inside networks are whole multiples of 2^12 addresses. If one address of a network can be a peer,
-    // all can.
+    // all of its addresses can.
     let base = opposite_from(network ^ (1 << 63)) & !0xFFF;
     base | (bits as Address & 0xFFF)
 }
@@ -103,7 +103,7 @@ mod tests {
     fn scanners_step_over_networks_that_no_opposite_host_can_have() {
         let mut rng = Rng::new(3, 0);
         let mut peers = Peers::new(Kind::Scanner, &mut rng);
-        // After 126.255.255.255, the network 127.0.0.0/8 is left out.
+        // After 126.255.255.255, the scanner skips the network 127.0.0.0/8.
         peers.next = 0x7EFF_FFFF;
         assert_eq!([peers.draw(&mut rng), peers.draw(&mut rng)], [0x7EFF_FFFF, 0x8000_0000]);
     }

@@ -1,29 +1,29 @@
-//! A stream of new pairs, for loads that are too large for the memory of a calendar.
+//! A stream of new pairs, for loads that are too large for the memory of [`Slices`](super::Slices).
 //!
-//! Hosts are those of model A: 0.6 % of them have a heavy tail of peers, and the others have few. No pair repeats
-//! within 2^32 pairs. In a window of the load that a stream is made for, hosts have the cardinalities of model A on
-//! average. The memory is that of the heavy hosts, 8 bytes per 570 pairs of a window.
+//! Hosts are drawn as in model A: 0.6 % of them have a heavy tail of peers, and the others have few peers. No pair
+//! repeats within 2^32 pairs. In a window with the load of the stream, hosts have the cardinalities of model A on
+//! average. Only the heavy hosts are in memory, with 8 bytes per 570 pairs of a window.
 
 use super::network::{INSIDE_HOSTS, inside_host};
 use super::rng::{Rng, mix};
 use super::scatter;
 use srlg_core::IpPair;
 
-/// Pairs of a window per heavy host: 3.40 pairs per host, and 0.6 % of the hosts are heavy.
+/// Number of pairs in a window per heavy host. A host has 3.40 pairs on average, and 0.6 % of the hosts are heavy.
 const PAIRS_PER_HEAVY_HOST: f64 = 3.40 / 0.006;
-/// Share of the pairs of passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40.
+/// Share of the pairs that belong to passing hosts: 0.994 zeta(2.2) = 1.48 of 3.40.
 const PASSING_SHARE: f64 = 0.436;
 const PASSING_MEAN: f64 = 1.49;
-/// Smallest and largest number of peers of a heavy host, and the exponent of the tail.
+/// Minimum and maximum number of peers of a heavy host, and the exponent of the tail.
 const HEAVY_FEWEST: f64 = 48.0;
 const HEAVY_MOST: f64 = 200_000.0;
 const HEAVY_TAIL: f64 = 1.1;
 
-/// Random streams of the sizes of heavy hosts and of the pairs.
+/// Random streams for the sizes of heavy hosts and for the pairs.
 const SIZE_STREAM: u64 = 6 << 40;
 const PAIR_STREAM: u64 = 7 << 40;
 
-/// An endless stream of pairs of hosts like those of model A, without repetition.
+/// An endless stream of distinct pairs, with hosts as in model A.
 ///
 /// ```
 /// use srlg_traffic::synthetic::Stream;
@@ -33,7 +33,7 @@ const PAIR_STREAM: u64 = 7 << 40;
 /// ```
 pub struct Stream {
     rng: Rng,
-    /// Cumulative sizes of the heavy hosts.
+    /// Cumulative sums of the sizes of heavy hosts.
     sums: Vec<f64>,
     passing: u32,
     counter: u32,
@@ -43,12 +43,12 @@ pub struct Stream {
 impl Stream {
     /// Creates a stream for windows of `load` distinct pairs.
     ///
-    /// From a load of 57 million on, there are not enough inside addresses for all passing hosts, so each of them has
-    /// more pairs.
+    /// From a load of 57 million upwards, there are not enough inside addresses for all passing hosts, so each of them
+    /// has more pairs.
     #[must_use]
     pub fn new(seed: u64, load: u32) -> Self {
         let heavy = (f64::from(load) / PAIRS_PER_HEAVY_HOST + 1.0) as u32;
-        // A host gets at most an eighth of the pairs, so that it does not use up a small window.
+        // A host gets at most an eighth of the pairs, so that a single host cannot use up a small window.
         let most = HEAVY_MOST.min(f64::from(load) / 8.0).max(HEAVY_FEWEST);
         let mut sizes = Rng::new(seed, SIZE_STREAM);
         let mut sum = 0.0;
@@ -67,7 +67,7 @@ impl Stream {
         }
     }
 
-    /// Draws the index of a heavy host, with a probability in proportion to its size.
+    /// Draws the index of a heavy host, with a probability that is proportional to its size.
     fn heavy(&mut self) -> u32 {
         let all = self.sums[self.sums.len() - 1];
         let place = self.rng.unit() * all;
@@ -99,7 +99,7 @@ mod tests {
 
     const LOAD: u32 = 1_000_000;
 
-    /// Returns the number of hosts with at least 1024 of the distinct pairs.
+    /// Returns the number of hosts with at least 1024 distinct pairs.
     fn super_points(pairs: &FxHashSet<IpPair>) -> usize {
         let counts = cardinalities(pairs.iter().copied());
         counts.into_values().filter(|&count| count >= 1024).count()
@@ -110,8 +110,9 @@ mod tests {
         let pairs: FxHashSet<IpPair> = Stream::new(1, LOAD).take(LOAD as usize).collect();
         assert_eq!(pairs.len(), LOAD as usize);
         let model: FxHashSet<IpPair> = Model::Backbone.slices(1, 300, LOAD).flatten().collect();
-        // There are 1760 heavy hosts, of which P(X > 1024) = (48 / 1024)^1.1 = 3.5 % are super points: 61, with a
-        // deviation of 7.7. Two such numbers differ by at most five of sqrt(2) deviations.
+        // There are 1760 heavy hosts, and P(X > 1024) = (48 / 1024)^1.1 = 3.5 % of them are super points: 61, with a
+        // standard deviation of 7.7. The standard deviation of the difference of two such numbers is sqrt(2) times as
+        // large. The bound is five of them.
         let (own, other) = (super_points(&pairs), super_points(&model));
         assert!(own.abs_diff(other) < 54, "{own} and {other}");
     }

@@ -1,10 +1,10 @@
-//! Tests of the properties of the generated traffic, with hash sets.
+//! Tests of the properties of the generated traffic. Distinct pairs are counted with hash sets.
 
 use super::*;
 use approx::{abs_diff_eq, assert_abs_diff_eq};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns an order-sensitive checksum of packets.
+/// Returns a checksum of packets that depends on their order.
 pub(super) fn checksum(packets: impl Iterator<Item = IpPair>) -> u64 {
     let packed = packets.map(|pair| u64::from(pair.inside) << 32 | u64::from(pair.opposite));
     packed.fold(0, |sum, pair| mix(sum ^ pair))
@@ -33,7 +33,7 @@ fn equal_parameters_give_equal_packets() {
     let with_planted = Backbone { planted: three_planted(), ..traffic.clone() };
     assert_eq!(checksum(&traffic), checksum(&traffic.clone()));
     assert_ne!(checksum(&traffic), checksum(&Backbone { seed: 2, ..traffic.clone() }));
-    // The values are pinned, because recorded results refer to them. The model may only change on purpose.
+    // The values are pinned, because recorded results depend on them. The model may only be changed on purpose.
     assert_eq!(checksum(&traffic), 10_457_783_940_985_840_551);
     assert_eq!(checksum(&with_planted), 17_640_039_234_186_262_511);
 }
@@ -67,7 +67,7 @@ fn distinct_pairs_of_a_period_are_the_wanted_number_within_5_percent() {
             let window = &all[start..start + period as usize];
             let distinct: FxHashSet<IpPair> = window.iter().flatten().copied().collect();
             let ratio = distinct.len() as f64 / f64::from(pairs);
-            // Windows across the border of a period may have two bursts of a host, or none.
+            // Windows across the border of a period may contain two bursts of a host, or none.
             assert!(abs_diff_eq!(ratio, 1.0, epsilon = 0.05), "{ratio} of {pairs} from {start}");
         }
     }
@@ -77,16 +77,16 @@ fn distinct_pairs_of_a_period_are_the_wanted_number_within_5_percent() {
 fn packets_of_a_period_are_the_wanted_number_per_pair() {
     let traffic = Backbone { pairs: 200_000, ..Backbone::default() };
     let packets: usize = traffic.slices().map(|slice| slice.len()).sum();
-    // The standard deviation of the packets of a pair is about 31, hence 0.7 % of this sum. Flows longer than a period,
-    // which the first period lacks, take up to 2 %.
+    // The standard deviation of the packets of a pair is about 31, which is 0.7 % of this sum. Flows from earlier
+    // periods, which the first period lacks, account for up to 2 %.
     assert_abs_diff_eq!(packets as f64 / 2e6, 1.0, epsilon = 0.05);
 }
 
 #[test]
 fn super_points_are_as_many_as_the_tail_says() {
-    // P(cardinality >= 1024) = 0.006 (48/1024)^1.1 per host, and 3.40 pairs per host give 60.9 per million pairs. Four
-    // half millions have 121.8, with a standard deviation of at most 11. The bound is four of them, and 5 % for hosts
-    // that vary or reach over.
+    // The probability P(cardinality >= 1024) is 0.006 (48/1024)^1.1 per host. With 3.40 pairs per host, there are 60.9
+    // super points per million pairs. Four streams of half a million pairs have 121.8, with a standard deviation of at
+    // most 11. The bound is four of them, and 5 % for hosts that vary or reach into the next period.
     let super_points = |seed| {
         let traffic = Backbone { seed, pairs: 500_000, packets_per_pair: 1, ..Backbone::default() };
         let counts = cardinalities(traffic.slices().flatten());

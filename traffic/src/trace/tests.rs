@@ -1,10 +1,10 @@
-//! Tests of reading files that the tests write, and the real traces if they exist.
+//! Tests that write and read files, and that read the real traces if they exist.
 
 use super::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use std::fs;
 
-/// Enough records for several decoder blocks of 128 KiB.
+/// Number of records, which is enough for several decoder blocks of 128 KiB.
 const RECORDS: u32 = 50_000;
 
 fn record(number: u32) -> Record {
@@ -20,7 +20,7 @@ fn compressed() -> Vec<u8> {
     compress_to_vec(&bytes[..], CompressionLevel::Fastest)
 }
 
-/// Reads a file of `bytes` to its end.
+/// Reads a file that consists of `bytes`, up to its end.
 fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     let path = std::env::temp_dir().join(format!("srlg-trace-{}-{name}", std::process::id()));
     fs::write(&path, bytes).unwrap();
@@ -29,7 +29,7 @@ fn read(name: &str, bytes: &[u8]) -> Result<Vec<Record>, TraceError> {
     records
 }
 
-/// Returns the error of reading a damaged file of `bytes`.
+/// Returns the error from reading a damaged file that consists of `bytes`.
 fn damage(name: &str, bytes: &[u8]) -> io::Error {
     match read(name, bytes).unwrap_err() {
         TraceError::Damaged { source, .. } => source,
@@ -53,7 +53,7 @@ fn a_file_cut_anywhere_is_an_error() {
 
 #[test]
 fn a_changed_byte_is_an_error() {
-    // The changed byte is in the literals of the last block, which decode to anything. Only the checksum shows the
+    // The changed byte is in the literals of the last block, so the block still decodes. Only the checksum reveals the
     // change.
     let mut bytes = compress_to_vec(&[7_u8; 24][..], CompressionLevel::Uncompressed);
     assert_eq!(read("same", &bytes).unwrap().len(), 2);

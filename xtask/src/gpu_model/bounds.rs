@@ -1,29 +1,30 @@
-//! Bounds of the GPU resources of each workload.
+//! Bounds of the GPU resources that each workload may use.
 //!
-//! [`WORKS`] has all noted counts, [`Count`] is a workload with its current counts, and [`fault`] describes counts
-//! above their bounds. A change that alters a count on purpose updates the count here and in docs/gpu.md, and its
-//! commit gives the reason.
+//! [`WORKS`] lists the noted counts of all workloads. [`Count`] is a workload with its current counts, and [`fault`]
+//! describes counts above their bounds. A change that alters a count on purpose must update the count here and in
+//! docs/gpu.md. Its commit message must give the reason.
 
 use std::fmt;
 use std::iter::Sum;
 
 use super::report::Sums;
 
-/// This file, named in messages.
+/// Path of this file, for messages.
 const HERE: &str = "xtask/src/gpu_model/bounds.rs";
 
-/// Bound as a multiple of the noted count. Counts of the same PTX differ only by the order of threads.
+/// Ratio of a bound to its noted count. Counts of the same PTX differ only because the order of threads varies.
 const MARGIN: f64 = 1.02;
 
 const WARP: f64 = 32.0;
 
-/// Number of warp instructions that an H200 issues per microsecond: four per cycle on 132 processors, at 1,700 cycles.
+/// Number of warp instructions that an H200 issues per microsecond: four per cycle on 132 processors, at 1,700 cycles
+/// per microsecond.
 const ISSUED_PER_MICROSECOND: f64 = 132.0 * 4.0 * 1700.0;
 
-/// Number of sectors at random places that the L2 cache of an H200 moves per microsecond.
+/// Number of sectors at random places that the L2 cache of an H200 can move per microsecond.
 const SECTORS_PER_MICROSECOND: f64 = 65_000.0;
 
-/// All workloads of the program.
+/// All workloads of the program `gpu_model`.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 6] = [
     Work { name: "distinct", what: "scan of new pairs",           unit: "pair",  noted: [296.0, 2.25, 1.707, 0.031, 8.0] },
@@ -38,16 +39,16 @@ pub(super) const WORKS: [Work; 6] = [
 const WHAT: [&str; 5] =
     ["instructions", "sectors loaded", "swaps", "other atomics", "bytes copied"];
 
-/// A workload of the program, with its cost.
+/// A workload of the program, with its noted counts.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Name as an argument of the program.
+    /// Name of the workload, as an argument of the program `gpu_model`.
     pub(super) name: &'static str,
-    /// Description, as the subject of a sentence.
+    /// Description of the workload, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Last measured counts per unit. They are instructions of threads, sectors of 32 bytes touched by loads,
-    /// compare-and-swaps, other atomics, and bytes copied to and from the device.
+    /// Last measured counts per unit: thread instructions, 32-byte sectors that loads touch, compare-and-swaps, other
+    /// atomics, and bytes copied to and from the device.
     noted: [f64; 5],
 }
 
@@ -60,7 +61,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Returns the usage per unit, if `units` of them used `sums`.
+    /// Returns the usage per unit, for `units` units that together used `sums`.
     pub(super) fn of(sums: &Sums, units: f64) -> Self {
         let [issued, loaded, sectors, swaps, atomics] =
             [sums.issued, sums.loaded, sums.sectors, sums.swaps, sums.atomics]
@@ -72,7 +73,8 @@ impl Usage {
         }
     }
 
-    /// Returns the usage per unit of copies of `bytes`. Copies take no time in the model, which is a model of kernels.
+    /// Returns the usage per unit for copies of `bytes` in total. Copies take no time, because the model covers only
+    /// kernels.
     pub(super) fn of_copies(bytes: u64, units: f64) -> Self {
         Self { counts: [0.0, 0.0, 0.0, 0.0, bytes as f64 / units], microseconds: 0.0 }
     }
@@ -110,7 +112,7 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Yields the name, the current and the noted value of each count.
+    /// Returns the name, the current value and the noted value of each count.
     fn pairs(&self) -> impl Iterator<Item = (&'static str, f64, f64)> {
         let (now, noted) = (self.usage.counts, self.work.noted);
         (0..WHAT.len()).map(move |number| (WHAT[number], now[number], noted[number]))
@@ -129,10 +131,10 @@ impl Count {
             .then(|| format!("{what}: {}; write the new counts into {HERE}", small.join(", ")))
     }
 
-    /// Describes each count above its bound.
+    /// Returns a description of each count that is above its bound.
     fn above(&self) -> impl Iterator<Item = String> {
         let Work { what, unit, .. } = self.work;
-        // If a count is almost zero, a small increase is not a fault.
+        // The addition ensures that a small increase of a count near zero is not a fault.
         let above = self.pairs().filter(|(_, now, noted)| *now > noted * MARGIN + 0.001);
         above.map(move |(of, now, noted)| {
             let (now, bound) = (short(now), short(noted * MARGIN));
@@ -147,7 +149,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// Returns one line about all `counts` above their bounds, if there are any.
+/// Returns one line that lists all counts above their bounds, or `None` if there are no such counts.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().flat_map(Count::above).collect::<Vec<_>>().join("; ");
     let way_out = format!("reduce the cost, or raise the bound in {HERE} and give the reason");

@@ -1,28 +1,28 @@
-//! Parsing of reports of the interpreter, which have counts per kernel and line.
+//! Parser of the interpreter's reports, which list counts by kernel and line.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 
-/// Counts of a kernel.
+/// The counts of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
-    /// Instructions that warps issued.
+    /// Number of instructions that warps issued.
     pub(super) issued: u64,
-    /// Sectors that loads of memory touched.
+    /// Number of sectors that loads touched.
     pub(super) loaded: u64,
-    /// Sectors that any instruction touched.
+    /// Number of sectors that any instruction touched.
     pub(super) sectors: u64,
-    /// Compare-and-swaps of threads.
+    /// Number of compare-and-swaps by threads.
     pub(super) swaps: u64,
-    /// Other atomics of threads.
+    /// Number of other atomics by threads.
     pub(super) atomics: u64,
 }
 
-/// An instruction, the number of times that threads and warps executed it, and the number of sectors that it touched.
+/// An instruction with three counts: executions by threads, executions by warps, and touched sectors.
 type Line<'a> = (&'a str, [u64; 3]);
 
-/// Returns the counts of a round by kernel, from a report of one round and a report of two.
+/// Returns the counts of a round for each kernel. The reports cover one round and two rounds.
 pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     let (one, two) = (lines(one)?, lines(two)?);
     let mut kernels: BTreeMap<&str, Sums> = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) fn difference(one: &str, two: &str) -> Result<Vec<(String, Sums)>> {
     Ok(kernels.map(|(name, sums)| (name.to_owned(), sums)).collect())
 }
 
-/// Returns the bytes that a round copies to and from the device, from a report of one round and a report of two.
+/// Returns the number of bytes that a round copies to and from the device. The reports cover one round and two rounds.
 pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
     let bytes = |report: &str| -> Result<u64> {
         let line = report.lines().find(|line| line.starts_with("copies to the device "));
@@ -53,20 +53,20 @@ pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
             line.context("the report does not list copies")?.split(|letter| " (".contains(letter));
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let numbers = words.windows(2).filter(|two| two[1].starts_with("bytes"));
-        // The numbers are the bytes to the device, from the device, and filled on the device.
+        // The numbers are bytes copied to the device, copied from the device, and filled on the device.
         let numbers: Vec<u64> = numbers
             .map(|two| two[0].parse())
             .collect::<Result<_, _>>()
             .context("cannot read the bytes of copies")?;
         let [to, from, _] = numbers[..] else {
-            bail!("the report has an unknown format of copies")
+            bail!("the report lists copies in an unknown format")
         };
         Ok(to + from)
     };
     Ok(bytes(two)?.saturating_sub(bytes(one)?))
 }
 
-/// Returns the counts of a report by kernel and line of the PTX.
+/// Returns the counts of a report, by kernel and PTX line.
 fn lines(report: &str) -> Result<BTreeMap<(&str, &str), Line<'_>>> {
     let (mut lines, mut kernel) = (BTreeMap::new(), None);
     for line in report.lines() {

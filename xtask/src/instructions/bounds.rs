@@ -1,18 +1,19 @@
-//! Bounds of the instruction counts.
+//! Bounds of the instruction counts of each workload.
 //!
-//! [`WORKS`] has all noted counts, [`Count`] is a workload with its current count, and [`fault`] describes counts above
-//! their bounds. A change that alters a count on purpose updates the count here, and its commit gives the reason.
+//! [`WORKS`] lists the noted counts of all workloads. [`Count`] is a workload with its current count, and [`fault`]
+//! describes counts above their bounds. A change that alters a count on purpose must update the count here. Its commit
+//! message must give the reason.
 
 use std::fmt;
 
-/// This file, named in messages.
+/// Path of this file, for messages.
 const HERE: &str = "xtask/src/instructions/bounds.rs";
 
-/// Bound as a multiple of the noted count. Counts of the same program differ by 0.1 %, as do those of rustc 1.95 and
-/// 1.96. The margin is fifty times that, for later compilers with another LLVM.
+/// Ratio of a bound to its noted count. Counts of the same program differ by 0.1 %, and the difference between rustc
+/// 1.95 and 1.96 is not larger. The margin is fifty times as large, to allow for compilers with a newer LLVM.
 const MARGIN: f64 = 1.05;
 
-/// All workloads of the program.
+/// All workloads of the program `instructions`.
 #[rustfmt::skip] // a table
 pub(super) const WORKS: [Work; 9] = [
     Work { name: "distinct",   what: "ingest of distinct pairs",              unit: "pair",      noted: 74.6 },
@@ -26,20 +27,20 @@ pub(super) const WORKS: [Work; 9] = [
     Work { name: "candidates", what: "search and estimate, 500 k pairs",      unit: "candidate", noted: 159_300.0 },
 ];
 
-/// A workload of the program, with its cost.
+/// A workload of the program, with its noted count.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Name as an argument of the program.
+    /// Name of the workload, as an argument of the program `instructions`.
     pub(super) name: &'static str,
-    /// Description, as the subject of a sentence.
+    /// Description of the workload, as the subject of a sentence.
     what: &'static str,
     unit: &'static str,
-    /// Last measured instructions per unit.
+    /// Last measured number of instructions per unit.
     noted: f64,
 }
 
 impl Work {
-    /// Returns the largest allowed number of instructions per unit.
+    /// Returns the maximum number of instructions per unit.
     fn bound(&self) -> f64 {
         self.noted * MARGIN
     }
@@ -78,7 +79,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// Returns one line about all `counts` above their bounds, if there are any.
+/// Returns one line that lists all counts above their bounds, or `None` if there are no such counts.
 pub(super) fn fault(counts: &[Count]) -> Option<String> {
     let above = counts.iter().filter(|count| count.is_above_bound()).map(|count| {
         let Work { what, unit, .. } = count.work;

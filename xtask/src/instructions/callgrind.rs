@@ -8,16 +8,16 @@ use anyhow::{Context, Result, bail, ensure};
 
 const INSTALL: &str = "cannot run valgrind: install it, on Debian with scripts/valgrind.sh";
 
-/// Checks that valgrind is installed.
+/// Checks that valgrind is installed and works.
 pub(super) fn find() -> Result<()> {
     let output = Command::new("valgrind").arg("--version").output().context(INSTALL)?;
     succeeded(&output).context("valgrind does not work on this machine")
 }
 
-/// Returns the number of instructions of `program` for `rounds` of `work`, including start-up, and the units of a
-/// round.
+/// Returns the number of instructions of `program` for `rounds` rounds of `work`, including start-up. Also returns the
+/// number of units in a round.
 ///
-/// The file of callgrind stays beside the program, for `callgrind_annotate`.
+/// The output file of callgrind remains beside the program, so that `callgrind_annotate` can read it.
 pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
     let profile = program.with_extension(format!("{work}.{rounds}.callgrind"));
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");
@@ -28,7 +28,7 @@ pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64
     let output = command.output().context(INSTALL)?;
     succeeded(&output).with_context(|| format!("cannot run {work} under valgrind"))?;
     let units = String::from_utf8_lossy(&output.stdout).trim().parse();
-    let units = units.with_context(|| format!("{work} printed no number of units"))?;
+    let units = units.with_context(|| format!("{work} did not print a number of units"))?;
     let text = fs::read_to_string(&profile)
         .with_context(|| format!("cannot read the profile {} of callgrind", profile.display()))?;
     Ok((instructions(&text)?, units))
@@ -42,7 +42,7 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Returns the total of a profile, which must count only instructions.
+/// Returns the total number of instructions in a profile. Returns an error if the profile counts other events.
 fn instructions(profile: &str) -> Result<u64> {
     let events = field(profile, "events:")?;
     ensure!(
@@ -62,7 +62,7 @@ fn field<'a>(profile: &'a str, name: &str) -> Result<&'a str> {
 mod tests {
     use super::*;
 
-    /// The first and last lines of a file of valgrind 3.19.
+    /// The first and the last lines of a file that valgrind 3.19 wrote.
     const PROFILE: &str = "# callgrind format\nversion: 1\ncreator: callgrind-3.19.0\n\
         positions: line\nevents: Ir\nsummary: 83199632\n\n\nob=(3) /usr/lib/libc.so.6\n\
         fn=(1) main\n0 3\n\ntotals: 83199632\n";

@@ -1,6 +1,6 @@
-//! Resources that the kernels need on each architecture, as reported by NVIDIA's assembler.
+//! Resources that the kernels need on each architecture, as NVIDIA's assembler reports them.
 //!
-//! `ptxas` compiles PTX to machine code as a driver does, and reports the needs of each kernel. It runs without a GPU.
+//! Like a driver, `ptxas` compiles PTX to machine code. It reports the needs of each kernel, and does not need a GPU.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,22 +10,22 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::toolchain::BIN;
 
-/// The architectures that the kernels must run on: Turing, Ampere, Hopper, and Blackwell twice.
+/// Architectures that the kernels must run on: Turing, Ampere, Hopper, and two variants of Blackwell.
 pub(super) const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-/// Largest number of registers. With more, less than half of the threads of a multiprocessor would be in flight.
+/// Maximum number of registers per thread. With more, fewer than half of a multiprocessor's threads could be active.
 const MOST_REGISTERS: u32 = 64;
 
-/// Needs of one kernel on one architecture.
+/// Resource needs of one kernel on one architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Registers per thread.
+    /// Number of registers per thread.
     pub(super) registers: Option<u32>,
-    /// Bytes of the stack frame of a thread, of spill stores and of spill loads.
+    /// Number of bytes of a thread's stack frame, of its spill stores and of its spill loads.
     pub(super) stack: Option<[u32; 3]>,
 }
 
-/// Needs by the name of the kernel.
+/// Resource needs of each kernel, keyed by kernel name.
 pub(super) type Kernels = BTreeMap<String, Needs>;
 
 pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Kernels> {
@@ -71,7 +71,7 @@ fn numbers(line: &str) -> Vec<u32> {
     line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-/// Returns one line for each need of `kernels` beyond the limits on `architecture`.
+/// Returns one line for each need that exceeds its limit, for all `kernels` on `architecture`.
 pub(super) fn faults(
     kernels: &Kernels,
     expected: &[&str],
@@ -103,7 +103,7 @@ pub(super) fn faults(
     Ok(faults)
 }
 
-/// Formats registers by kernel and architecture, one line per kernel.
+/// Formats the numbers of registers as a table with one line per kernel and one column per architecture.
 pub(super) fn table(columns: &[(&str, Kernels)]) -> String {
     let names: Vec<&String> = columns.iter().flat_map(|(_, kernels)| kernels.keys()).collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or(0).max("registers".len());

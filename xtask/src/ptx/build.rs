@@ -1,7 +1,7 @@
-//! The build of `srlg-kernels`, one run of cargo for the target `nvptx64-nvidia-cuda`.
+//! The build of `srlg-kernels`, which is a single run of cargo for the target `nvptx64-nvidia-cuda`.
 //!
-//! The result depends only on the sources, the [`FLAGS`] and the compiler. Flags and profiles from the environment are
-//! removed.
+//! The result depends only on the sources, the [`FLAGS`] and the compiler. Flags and profiles in the environment are
+//! ignored.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,13 @@ use anyhow::{Context, Result, ensure};
 
 use super::toolchain::Toolchain;
 
-/// Flags of rustc for the kernels, their dependencies and `core`:
-/// - A panic is an immediate trap without a message, so that there are no calls, texts and formatting.
+/// Flags of rustc for the kernels, their dependencies and `core`.
+///
+/// - A panic is an immediate trap without a message, so that the kernels contain no calls, texts or formatting.
 /// - sm_70 is the first generation with a memory model. Later generations accept its PTX.
-/// - Loops with a constant number of rounds, such as loops over rows, are unrolled. If one remains, each thread copies
-///   all arguments to its stack to look up the key of a row. LLVM's default of 300 leaves one loop over the rows of the
-///   paper's counter, 600 leaves no loop, and 1000 has room for later kernels.
+/// - Loops with a constant number of rounds, such as loops over rows, are unrolled. In a remaining loop, each thread
+///   would copy all arguments to its stack to look up the key of a row. LLVM's default threshold of 300 leaves one loop
+///   over the rows of the paper's counter, and 600 leaves no loop. A threshold of 1000 leaves room for later kernels.
 pub(super) const FLAGS: [&str; 4] = [
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
@@ -25,8 +26,8 @@ pub(super) const FLAGS: [&str; 4] = [
 ];
 
 /// Arguments of cargo. The crate type is given here, because a cdylib in the manifest would need a panic handler on
-/// every target. All crates are optimised as one, because calls are expensive on a GPU. The result also does not depend
-/// on the division of crates into units.
+/// every target. All crates are optimised as one unit, because calls are expensive on a GPU. The result is then also
+/// independent of the division of crates into units.
 pub(super) const ARGUMENTS: [&str; 10] = [
     "rustc",
     "--locked",
@@ -40,7 +41,7 @@ pub(super) const ARGUMENTS: [&str; 10] = [
     "--config=profile.release.codegen-units=1",
 ];
 
-/// A separate target folder, because the compiler is not that of the workspace.
+/// Target folder, relative to the root of the workspace. It is separate, because the workspace uses another compiler.
 const TARGET: &str = "target/ptx";
 
 /// Prefixes of environment variables that would change the compiler or its output.
@@ -55,17 +56,17 @@ const OUTSIDE: [&str; 8] = [
     "RUSTUP_TOOLCHAIN",
 ];
 
-/// Files that cargo writes the PTX to, from [`TARGET`]. Both have the same content.
+/// Files to which cargo writes the PTX, relative to [`TARGET`]. Both have the same content.
 const OUTPUTS: [&str; 2] = [
     "nvptx64-nvidia-cuda/release/deps/srlg_kernels.ptx",
     "nvptx64-nvidia-cuda/release/srlg_kernels.ptx",
 ];
 
-/// Builds the PTX of the current kernels.
+/// Builds the PTX of the current kernels and returns its text.
 pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
     let outputs = OUTPUTS.map(|output| root.join(TARGET).join(output));
     for output in outputs.iter().filter(|output| output.exists()) {
-        // Cargo does not notice an update of the LLVM tools behind the linker.
+        // Cargo does not notice if the LLVM tools that the linker uses are updated.
         fs::remove_file(output).with_context(|| format!("cannot remove {}", output.display()))?;
     }
     let status = command(toolchain, root)?.status().context("cannot run cargo")?;
@@ -93,7 +94,7 @@ fn command(toolchain: &Toolchain, root: &Path) -> Result<Command> {
         .env("PATH", path)
         .env("RUSTC", &toolchain.rustc)
         .env("RUSTC_BOOTSTRAP", "1")
-        // Unlike RUSTFLAGS this also overrules flags in a configuration file.
+        // Unlike RUSTFLAGS, this variable also overrides flags in a configuration file.
         .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
     Ok(command)
 }

@@ -1,8 +1,8 @@
-//! The SHA-256 of everything in the workspace that affects the PTX.
+//! The SHA-256 hash of everything in the workspace that affects the PTX.
 //!
-//! The files of [`CRATES`] count completely, including comments, but without the files of tests. In the manifest of the
-//! workspace and in the lock file, only the parts for the kernels count. A dependency of another member therefore has
-//! no effect.
+//! The files of [`CRATES`] are hashed completely, including comments, except for test files. For the manifest of the
+//! workspace and the lock file, only the parts for the kernels are hashed. A dependency of another workspace member
+//! therefore has no effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,13 +15,13 @@ use sha2::{Digest, Sha256};
 use super::build::{ARGUMENTS, FLAGS};
 use super::hexadecimal;
 
-/// Crates that become PTX, as folders of the workspace.
+/// Workspace folders of the crates that are compiled to PTX.
 const CRATES: [&str; 2] = ["srlg-core", "srlg-kernels"];
 
-/// Files that count in part.
+/// Files of which only a part is hashed.
 const SHARED: [&str; 2] = ["Cargo.toml", "Cargo.lock"];
 
-/// Texts by their path from the root of the workspace.
+/// Texts, keyed by their path relative to the root of the workspace.
 type Files = BTreeMap<String, String>;
 
 /// Returns the fingerprint of the workspace at `root`, in hexadecimal digits.
@@ -37,7 +37,8 @@ fn read(root: &Path) -> Result<Files> {
     Ok(files)
 }
 
-/// Inserts the file at `path`, or the sources and manifests of the folder there, without files and folders of tests.
+/// Inserts the file at `path`. If `path` is a folder, inserts its sources and manifests, except for test files and
+/// folders.
 fn insert(files: &mut Files, root: &Path, path: &str) -> Result<()> {
     let (full, failure) = (root.join(path), || format!("cannot read {path}"));
     if full.is_dir() {
@@ -63,21 +64,21 @@ fn fingerprint(files: &Files) -> Result<String> {
     let texts = texts.chain([&*settings]).chain(packages.iter().map(String::as_str));
     let mut hash = Sha256::new();
     for text in texts.chain(FLAGS).chain(ARGUMENTS) {
-        // The length before each text ensures that no text is mistaken for the end of another.
+        // The length before each text ensures that one text cannot be mistaken for the end of another.
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
     Ok(hexadecimal(&hash.finalize()))
 }
 
-/// Returns the name, version, source and checksum of each package that srlg-kernels is built with, one text per
+/// Returns the name, version, source and checksum of each package that is compiled into srlg-kernels, one text per
 /// package.
 fn packages(files: &Files) -> Result<BTreeSet<String>> {
     let lock = parse(files, "Cargo.lock")?;
     let mut found = BTreeSet::new();
     let mut waiting = CRATES.map(str::to_owned).to_vec();
     while let Some(reference) = waiting.pop() {
-        // A reference is a name, or a name and a version.
+        // A reference consists of a name, or of a name and a version.
         let is_meant = |package: &&Value| {
             reference.split(' ').zip(["name", "version"]).all(|(given, key)| package[key] == given)
         };
@@ -92,9 +93,9 @@ fn packages(files: &Files) -> Result<BTreeSet<String>> {
     Ok(found)
 }
 
-/// Returns references to the dependencies of `package`. Dependencies of [`CRATES`] that are only for tests or for a
-/// feature are left out, because the kernels are built without them. The lock file does not list the features of other
-/// packages, so all of their dependencies count.
+/// Returns references to the dependencies of `package`. For [`CRATES`], dependencies that are only for tests or for a
+/// feature are excluded, because the kernels are built without them. The lock file does not list the features of other
+/// packages, so all of their dependencies are included.
 fn dependencies(files: &Files, package: &Value) -> Result<Vec<String>> {
     let path = format!("{}/Cargo.toml", text(package, "name"));
     let manifest = if files.contains_key(&path) { parse(files, &path)? } else { Value::Null };
@@ -108,7 +109,7 @@ fn dependencies(files: &Files, package: &Value) -> Result<Vec<String>> {
     Ok(references.filter(is_built).map(str::to_owned).collect())
 }
 
-/// Returns the settings that a build of `packages` reads from the manifest of the workspace.
+/// Returns the settings in the workspace manifest that affect a build of `packages`.
 fn settings(files: &Files, packages: &BTreeSet<String>) -> Result<String> {
     let manifest = parse(files, "Cargo.toml")?;
     let workspace = &manifest["workspace"];
@@ -119,12 +120,12 @@ fn settings(files: &Files, packages: &BTreeSet<String>) -> Result<String> {
         [manifest["profile"]["release"], manifest["patch"], manifest["replace"]],
         [workspace["package"], workspace["resolver"], dependencies],
     ]);
-    // Another member may ask serde_json to keep the order of the file.
+    // Another workspace member may enable the feature of serde_json that keeps the order of the file.
     settings.sort_all_objects();
     Ok(settings.to_string())
 }
 
-/// Parses a file as TOML. The error has one line, while that of the parser has several.
+/// Parses a file as TOML. The error has one line, whereas the parser's error has several.
 fn parse(files: &Files, path: &str) -> Result<Value> {
     toml::from_str(&files[path])
         .map_err(|error| anyhow!("cannot parse {path}: {}", error.message()))
@@ -144,7 +145,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the files of the workspace, with the first `old` in the file at `path` replaced with `new`.
+    /// Returns the files of the workspace. In the file at `path`, the first `old` is replaced by `new`.
     fn edited(path: &str, old: &str, new: &str) -> Files {
         let mut files = read(crate::root()).expect("this workspace");
         let text = files.get_mut(path).expect("a file of the workspace");

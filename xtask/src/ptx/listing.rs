@@ -1,19 +1,19 @@
-//! Faults that are visible in the text of a PTX, without an assembler.
+//! Faults that are visible in the text of a PTX file, without an assembler.
 //!
-//! A kernel must be integer code without calls, a stack or floating point. Line numbers start at 1 in the file with its
-//! stamp.
+//! A kernel must consist of integer code without calls, a stack or floating point. Line numbers are counted from 1, in
+//! the file with its stamp.
 
 use super::space::is_generic;
 
-/// Floating point types of PTX. The names of packed types start with them.
+/// Floating-point types of PTX. The names of packed types start with these names.
 const FLOATS: [&str; 5] = ["f16", "bf16", "tf32", "f32", "f64"];
 
-/// Returns the names of the kernels, in the order of the text.
+/// Returns the names of the kernels, in the order of the file.
 pub(super) fn kernels(ptx: &str) -> Vec<&str> {
     ptx.lines().filter_map(entry).collect()
 }
 
-/// Returns one line for each kind of fault in each kernel, with its first place.
+/// Returns one line for each kind of fault in each kernel, with the line number of its first occurrence.
 pub(super) fn faults(ptx: &str) -> Vec<String> {
     let mut kernel = None;
     let mut seen: Vec<(Option<&str>, &str)> = Vec::new();
@@ -41,7 +41,7 @@ fn entry(line: &str) -> Option<&str> {
 fn fault(line: &str) -> Option<&'static str> {
     let code = code(line);
     let words = || code.split(|letter: char| letter.is_whitespace() || ",;()[]{}".contains(letter));
-    // `@%p1 call.uni` has the parts @%p1, call and uni.
+    // For example, `@%p1 call.uni` has the parts `@%p1`, `call` and `uni`.
     let parts = || words().filter(|word| !word.starts_with('%')).flat_map(|word| word.split('.'));
     if parts().any(|part| part == "func") {
         Some("function that is not inlined")
@@ -58,7 +58,7 @@ fn fault(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns `line` without its comment and the space around it.
+/// Returns `line` without its comment and without leading and trailing whitespace.
 fn code(line: &str) -> &str {
     line.split("//").next().unwrap_or_default().trim()
 }
@@ -67,7 +67,7 @@ fn code(line: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// PTX as the compiler writes it.
+    /// A PTX file as the compiler writes it, with its stamp.
     const GOOD: &str = "\
 // compiler: rustc
 // sources: 00

@@ -1,13 +1,13 @@
-//! State space and scope of memory accesses: global memory, and one device.
+//! State space and scope of memory accesses, which are restricted to global memory and one device.
 //!
-//! LLVM treats the addresses in a structure of arguments as generic, so that they may also be in shared or local
-//! memory. Assemblers then load with `LD` instead of `LDG`, and keep the unused result of each atomic (`ATOM` instead
-//! of `RED`). They also write 64-bit atomics twice, once for shared memory. LLVM gives all atomics the scope of the
-//! system, as in Rust.
+//! LLVM treats the addresses in a structure of arguments as generic, so they could also be in shared or local memory.
+//! Assemblers then load with `LD` instead of `LDG`, and keep the unused result of each atomic (`ATOM` instead of
+//! `RED`). They also emit 64-bit atomics twice, once for shared memory. In addition, LLVM gives all atomics the scope
+//! of the system, as Rust requires.
 //!
-//! The kernels have neither shared nor local memory, which [`global`] checks. Any other generic address is the same
-//! address of global memory (PTX ISA, generic addressing). The host and other devices read the memory only after the
-//! kernel has ended, so the scope of a device is enough.
+//! The kernels have neither shared nor local memory, which [`global`] checks. Every other generic address is the same
+//! address in global memory (PTX ISA, generic addressing). The host and other devices read the memory only after the
+//! kernel has ended, so the scope of one device is sufficient.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,8 @@ const ACCESSES: [&str; 4] = ["ld", "st", "atom", "red"];
 /// State spaces that an instruction may name.
 const SPACES: [&str; 5] = ["param", "global", "shared", "local", "const"];
 
-/// Returns `ptx` with the state space and the scope of every access.
+/// Returns `ptx` with a state space and a scope for every access. Returns an error if the kernels use shared or local
+/// memory.
 pub(super) fn global(ptx: &str) -> Result<String> {
     for space in ["shared", "local"] {
         let name = format!(".{space}");
@@ -38,7 +39,7 @@ pub(super) fn is_generic(opcode: &str) -> bool {
     accesses && !parts.any(|part| SPACES.contains(&part))
 }
 
-/// Returns the line of PTX with its instruction as an access to global memory.
+/// Returns a line of PTX in which a generic access is replaced by an access to global memory.
 fn rewritten(line: &str) -> Cow<'_, str> {
     let words = line.split(|letter: char| letter.is_whitespace());
     let Some(opcode) = words.filter(|word| !word.starts_with('@')).find(|word| !word.is_empty())
@@ -48,7 +49,7 @@ fn rewritten(line: &str) -> Cow<'_, str> {
     if !is_generic(opcode) {
         return line.into();
     }
-    // The space follows the scope, if there is one, and otherwise the instruction.
+    // The state space follows the scope if there is one. If not, it follows the instruction.
     let global = match opcode.split_once(".sys") {
         Some((before, after)) => format!("{before}.gpu.global{after}"),
         None => opcode.replacen('.', ".global.", 1),

@@ -1,15 +1,16 @@
-//! The three comment lines at the start of a committed PTX: its compiler, the hash of its sources, and its own hash.
+//! The three comment lines at the start of the committed PTX: the compiler, the hash of the sources, and the hash of
+//! the PTX.
 
 use sha2::{Digest, Sha256};
 
 use super::hexadecimal;
 
-/// The origin of a PTX.
+/// The origin of a PTX file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Versions of rustc and LLVM.
+    /// Versions of rustc and of LLVM.
     pub(super) compiler: String,
-    /// The [`fingerprint`](super::fingerprint::of) of its sources.
+    /// The [`fingerprint`](super::fingerprint::of) of the sources.
     pub(super) sources: String,
 }
 
@@ -26,7 +27,7 @@ const SOURCES: &str = "// sources: ";
 const BODY: &str = "// body: ";
 
 impl Stamp {
-    /// Returns `ptx` with the stamp before it.
+    /// Returns `ptx` preceded by the stamp.
     pub(super) fn on(&self, ptx: &str) -> String {
         let Self { compiler, sources } = self;
         let body = digest(ptx);
@@ -35,7 +36,7 @@ impl Stamp {
 }
 
 impl StampedPtx {
-    /// Reads the stamp of `text`, or `None` if it is missing or incomplete.
+    /// Reads the stamp of `text`. Returns `None` if the stamp is missing or incomplete.
     pub(super) fn read(text: &str) -> Option<Self> {
         let (compiler, text) = text.strip_prefix(COMPILER)?.split_once('\n')?;
         let (sources, text) = text.strip_prefix(SOURCES)?.split_once('\n')?;
@@ -54,7 +55,7 @@ fn digest(ptx: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A text with a stamp. The hash of its body is that of `printf '.version 6.0\n' | sha256sum`.
+    /// A text with a stamp. The hash in it is the output of `printf '.version 6.0\n' | sha256sum`.
     const TEXT: &str = "\
 // compiler: rustc 1.96.0, LLVM 22.1.8
 // sources: 00ff

@@ -1,22 +1,22 @@
-//! The tool chain that compiles Rust to PTX: rustc, the source of its `core`, and a linker of LLVM bit code with its
-//! LLVM tools.
+//! The tool chain that compiles Rust to PTX: rustc, the source of its `core`, and an LLVM bit code linker with its LLVM
+//! tools.
 //!
-//! It consists of Debian's packages and `scripts/gpu-toolchain.sh`, or of a nightly of rustup. Debian's packages are
-//! preferred, because they stay the same for months and therefore produce the same PTX.
+//! It consists of Debian packages and `scripts/gpu-toolchain.sh`, or of a nightly tool chain from rustup. The Debian
+//! packages are preferred, because they stay the same for months and therefore produce the same PTX.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Folder of the programs that `scripts/gpu-toolchain.sh` installs, from the root of the workspace. It is independent
-/// of `CARGO_TARGET_DIR`.
+/// Folder of the programs that `scripts/gpu-toolchain.sh` installs, relative to the root of the workspace. It does not
+/// depend on `CARGO_TARGET_DIR`.
 pub(super) const BIN: &str = "target/gpu-toolchain/bin";
 
 /// Programs that compile `srlg-kernels` to PTX.
 #[derive(Debug)]
 pub(super) struct Toolchain {
-    /// Versions of rustc and of the LLVM that writes the PTX, in one line.
+    /// Versions of rustc and of the LLVM that emits the PTX, in one line.
     pub(super) compiler: String,
     pub(super) cargo: PathBuf,
     pub(super) rustc: PathBuf,
@@ -25,7 +25,7 @@ pub(super) struct Toolchain {
 }
 
 impl Toolchain {
-    /// Returns Debian's tool chain if it is complete, and otherwise that of rustup.
+    /// Returns Debian's tool chain if it is complete, or the tool chain of rustup if it is not.
     pub(super) fn find(root: &Path) -> Result<Self> {
         let debian = match Self::debian(root) {
             Ok(toolchain) => return Ok(toolchain),
@@ -36,8 +36,8 @@ impl Toolchain {
             Err(missing) => missing,
         };
         bail!(
-            "cannot find a tool chain for GPU kernels: run scripts/gpu-toolchain.sh on Debian ({debian}), elsewhere \
-             rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker ({rustup})"
+            "cannot find a tool chain for GPU kernels: on Debian, run scripts/gpu-toolchain.sh ({debian}); elsewhere, \
+             run rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker ({rustup})"
         )
     }
 
@@ -60,7 +60,7 @@ impl Toolchain {
         Self::complete(tool("cargo")?.trim().into(), rustc, folders, &version)
     }
 
-    /// Returns the tool chain if it is complete.
+    /// Returns the tool chain, or an error if it is incomplete.
     fn complete(
         cargo: PathBuf,
         rustc: PathBuf,
@@ -79,7 +79,7 @@ impl Toolchain {
     }
 }
 
-/// Returns `path` if it is a file.
+/// Returns `path`, or an error if it is not a file.
 fn existing(path: PathBuf) -> Result<PathBuf> {
     ensure!(path.is_file(), "{} is missing", path.display());
     Ok(path)
@@ -89,7 +89,7 @@ fn sysroot(rustc: &Path) -> Result<PathBuf> {
     Ok(output(Command::new(rustc).args(["--print", "sysroot"]))?.trim().into())
 }
 
-/// Returns the output of a program, if it succeeds.
+/// Returns the output of a program, or an error if the program fails.
 fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {program}"))?;
@@ -99,7 +99,7 @@ fn output(command: &mut Command) -> Result<String> {
         .with_context(|| format!("the output of {program} is not UTF-8"))
 }
 
-/// Returns the rest of the first line of `text` that contains `name`, after the name.
+/// Returns the text that follows `name` in the first line of `text` that contains `name`.
 fn field<'a>(text: &'a str, name: &str) -> Result<&'a str> {
     let value = text.lines().find_map(|line| line.split_once(name)).map(|(_, value)| value.trim());
     value.with_context(|| format!("cannot find a version: no line with \"{name}\""))

@@ -16,14 +16,14 @@ pub(crate) const MOST_CHARACTERS: usize = 1_000;
 /// Maximum number of silences at a time.
 pub(crate) const MOST_SILENCES: usize = 1_000;
 
-/// Longest silence.
+/// Maximum length of a silence.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// An action of a user on an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Act {
-    /// The user works on the incident.
+    /// The user is working on the incident.
     Acknowledge {
         /// Text of the acknowledgement; may be empty.
         #[serde(default)]
@@ -34,7 +34,7 @@ pub enum Act {
         /// Text of the comment.
         text: String,
     },
-    /// The host or network of this view is not reported to any sink for some time.
+    /// The user silences the host or network in this view: for some time, it is not reported to any sink.
     Silence {
         /// Length of the silence, such as `2h`.
         #[serde(rename = "for", with = "humantime_serde")]
@@ -42,21 +42,21 @@ pub enum Act {
         /// Reason for the silence.
         text: String,
     },
-    /// The silence ends early.
+    /// The user ends the silence early.
     Unsilence {
-        /// Reason; may be empty.
+        /// Reason for ending the silence; may be empty.
         #[serde(default)]
         text: String,
     },
-    /// The incident ends now. Its count must be below the threshold.
+    /// The user closes the incident, whose count must be below the threshold.
     Close {
-        /// Reason; may be empty.
+        /// Reason for closing the incident; may be empty.
         #[serde(default)]
         text: String,
     },
 }
 
-/// Name of a user, time and text of an action.
+/// User, time and text of an action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// Name of the user in the token file.
@@ -89,7 +89,7 @@ pub enum Refusal {
     /// The incident is over.
     #[error("the incident is over; only comments and silences are possible")]
     Over,
-    /// The count of the incident is not low enough.
+    /// The count of the incident is still too high.
     #[error("cannot close the incident: its count is still too high; silence it instead")]
     StillThere,
     /// The incident is not silenced.
@@ -121,7 +121,7 @@ impl Act {
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the reason in the notification of this action.
+    /// Returns the reason that the notification of this action gives.
     pub(crate) const fn why(&self) -> Why {
         match self {
             Self::Acknowledge { .. } => Why::Acknowledged,
@@ -132,7 +132,7 @@ impl Act {
         }
     }
 
-    /// Checks the parts that do not depend on the incident.
+    /// Checks the parts of the action that do not depend on the incident.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         let characters = self.text().chars().count();
         let needs_text = matches!(self, Self::Comment { .. } | Self::Silence { .. });

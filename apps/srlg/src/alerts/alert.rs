@@ -34,7 +34,7 @@ impl fmt::Display for Status {
 pub enum Why {
     /// The threshold was exceeded.
     Threshold,
-    /// The number of peers is at least twice the largest one reported.
+    /// The number of peers is at least twice the largest number that was reported.
     Peak,
     /// The severity has increased.
     Severity,
@@ -49,7 +49,7 @@ pub enum Why {
     /// No rule applies to the host any more.
     Rule,
     /// The number of peers is low, but exporters or sites that saw the host are silent. The alert ends with this reason
-    /// if nothing confirms it for long enough.
+    /// if its end stays unconfirmed for too long.
     Unconfirmed,
     /// All exporters and sites that saw the host send again.
     Resumed,
@@ -67,7 +67,7 @@ pub enum Why {
     Closed,
 }
 
-/// Severity of an alert: how far the count is above the threshold.
+/// Severity of an alert, by the ratio of its count to the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -168,7 +168,7 @@ pub struct WindowCount {
 }
 
 impl WindowCount {
-    /// Merges the count of another host: keeps the larger count, the larger peak and the higher severity.
+    /// Merges the count of another host by keeping the larger count, the larger peak and the higher severity.
     pub(crate) fn merge(&mut self, other: &Self) {
         let severity = self.severity.max(other.severity);
         let is_active = self.is_active | other.is_active;
@@ -186,7 +186,7 @@ impl Alert {
     /// equal windows, the shortest one is returned.
     #[must_use]
     pub fn main(&self) -> WindowCount {
-        // Only an alert that was changed from outside has no window.
+        // `windows` is empty only if a caller of the library emptied it.
         self.windows.first().copied().unwrap_or_default()
     }
 }
@@ -197,7 +197,7 @@ impl Alert {
 pub struct AlertId(u64);
 
 impl AlertId {
-    /// Hashes the texts by FNV-1a, which gives the same result on every machine and in every version.
+    /// Hashes the texts with FNV-1a, which gives the same result on every machine and in every version.
     pub(crate) fn of(texts: &[&str], start_ms: u64) -> Self {
         let bytes =
             texts.iter().flat_map(|text| text.bytes().chain([0])).chain(start_ms.to_le_bytes());

@@ -25,7 +25,7 @@ use crate::show::open::LiveNotice;
 /// Maximum number of slices without input that are processed one by one.
 const MOST_SILENT: u64 = 4_096;
 
-/// Fraction of the lowest threshold from which hosts are counted. It is below the count at which alerts end.
+/// Fraction of the lowest threshold from which hosts are counted. This count is below the count at which alerts end.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
 /// A closed slice of a view, counted by one machine or by several probes.
@@ -118,7 +118,7 @@ impl Book {
         }
     }
 
-    /// Replaces the rules from the next slice on. Alerts without a rule end then.
+    /// Replaces the rules, starting with the next slice. Alerts without a rule end in that slice.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.hits = rules.hits_after(&self.rules, &self.hits);
         self.rules = rules;
@@ -148,7 +148,7 @@ impl Book {
         })?)
     }
 
-    /// Restores a [`state`](Self::state); an empty one changes nothing. Returns false, and restores nothing, if the
+    /// Restores a [`state`](Self::state). An empty state changes nothing. Returns false and restores nothing if the
     /// view counted something else.
     pub(crate) fn restore_state(&mut self, state: &[u8]) -> Result<bool> {
         if state.is_empty() {
@@ -176,7 +176,7 @@ impl Book {
         self.maxima.iter().map(|(window, maxima)| (*window, maxima))
     }
 
-    /// Restores the largest counts for each window of the rules; `read` returns them as JSON.
+    /// Restores the largest counts for each window of the rules. `read` returns the counts of a window as JSON.
     pub(crate) fn restore_maxima(
         &mut self,
         read: impl Fn(u32) -> Result<Option<Vec<u8>>>,
@@ -219,9 +219,9 @@ impl Book {
         self.rules.windows().into_iter().map(sightings).collect()
     }
 
-    /// Processes a closed slice, which is the next one or a later one. `evidence` receives the hosts of a starting or
-    /// active alert, the largest first, and the length of its main window in slices. `witnesses` receives a host with
-    /// an alert.
+    /// Processes a closed slice, which is the next one or a later one. `evidence` is called with the hosts of a
+    /// starting or active alert, the largest first, and the length of its main window in slices. `witnesses` is called
+    /// with a host that has an alert.
     pub(crate) fn close(
         &mut self,
         slice: &ClosedSlice,
@@ -350,8 +350,8 @@ impl Book {
         }
     }
 
-    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). `rates` receives the
-    /// hosts of each alert, for a network the largest ones.
+    /// Updates the rates of active alerts after the slice that ended at [`now_ms`](Self::now_ms). `rates` is called
+    /// with the hosts of each alert, or with the largest hosts of a network.
     pub(crate) fn follow_rates(&mut self, rates: impl Fn(&[IpAddr]) -> Rates) {
         let former = std::mem::take(&mut self.rates);
         let alerts = self.tracker.live_alerts();
@@ -395,7 +395,7 @@ impl Book {
         hosts
     }
 
-    /// Returns the board of the view. `hits` are the matches of allow-list entries for contacts.
+    /// Returns the board of the view. `hits` contains the number of contacts that each allow-list entry matched.
     pub(crate) fn board(&self, hits: &[u64]) -> ViewBoard {
         let contacts = hits.iter().chain(std::iter::repeat(&0));
         let hits = self.hits.iter().zip(contacts).map(|(hosts, contacts)| hosts + contacts);

@@ -59,7 +59,7 @@ impl Desk {
         }
     }
 
-    /// Applies the rules, allow lists of hosts, names and databases of `config` from the next slice on.
+    /// Applies the rules, allow lists of hosts, names and databases of `config`, starting with the next slice.
     pub(crate) fn reload(&mut self, config: &Config) {
         for book in &mut self.books {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
@@ -82,8 +82,8 @@ impl Desk {
         self.books.iter().map(Book::now_ms).max().unwrap_or(0)
     }
 
-    /// Returns the notifications since the last call. `peers` returns the number of peers of each given host, from the
-    /// number of a view and the length of a window in slices.
+    /// Returns the notifications since the last call. `peers` takes the number of a view, hosts and the length of a
+    /// window in slices, and returns the number of peers of each host.
     pub(crate) fn notices(
         &mut self,
         mut peers: impl FnMut(usize, &[IpAddr], u32) -> Result<Vec<f64>>,
@@ -112,12 +112,13 @@ impl Desk {
     /// Creates the notification of a change in view number `at`.
     fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
         let last = self.open.get(&alert.id);
-        // An end has no evidence of its own.
+        // The change that ends an alert carries no evidence, so the last notification provides it.
         let before_end = last.filter(|_| alert.status == Status::End);
         if let Some(last) = before_end {
             context.opposite = last.opposite;
         }
-        // The book knows peaks only since the start of the program, so an earlier notification may have a larger one.
+        // The book knows peaks only since the start of the program, so an earlier notification may contain a larger
+        // peak.
         let told = last.and_then(|last| last.peak_rates).unwrap_or_default();
         context.peak_rates = told.max(context.peak_rates);
         context.direction = Direction::from(self.views[at].role);
@@ -155,8 +156,8 @@ impl Desk {
         }
     }
 
-    /// Restores the active alerts from `notices`, their last notifications before the program stopped. Returns the ends
-    /// of alerts whose view is gone or counts something else.
+    /// Restores the active alerts from `notices`, which are their last notifications before the program stopped.
+    /// Returns the notifications that end the alerts whose view was removed or now counts something else.
     pub(crate) fn reopen(&mut self, notices: Vec<Notice>) -> Vec<Notice> {
         let is_known = |notice: &Notice| {
             self.books.iter().any(|book| book.name == notice.view && book.is_restored())
@@ -166,8 +167,8 @@ impl Desk {
         gone.into_iter().map(Notice::end_without_view).collect()
     }
 
-    /// Returns the view of the same hosts in the opposite direction. Views of ports have none: the ports that a host
-    /// contacts say nothing about the ports on which it is contacted.
+    /// Returns the view of the same hosts in the opposite direction. A view of ports has no opposite, because the ports
+    /// that a host contacts say nothing about the ports on which it is contacted.
     fn opposite(&self, at: usize) -> Option<usize> {
         let view = &self.views[at];
         let is_of_addresses = |view: &ViewOptions| {
@@ -230,7 +231,7 @@ fn count_opposite(
     changes: &mut [(Alert, Context)],
     mut peers: impl FnMut(&[IpAddr], u32) -> Result<Vec<f64>>,
 ) -> Result<()> {
-    // Both directions need the same window: an hour of a host's contacts does not answer a one-minute flood.
+    // Both directions need the same window: an hour of contacts says nothing about a flood of one minute.
     let mut by_window: BTreeMap<u32, Vec<&mut (Alert, Context)>> = BTreeMap::new();
     for change in changes.iter_mut().filter(|(alert, _)| alert.status != Status::End) {
         by_window.entry(change.0.main().slices).or_default().push(change);

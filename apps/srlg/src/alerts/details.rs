@@ -1,7 +1,8 @@
-//! Details of hosts that have an alert or have recently passed their threshold, taken from their contacts.
+//! Details of hosts that have an alert or have recently passed their threshold. They are collected from the hosts'
+//! contacts.
 //!
-//! Each of at most 256 hosts of a view uses about 5 kB, from the time at which it first passed its threshold. Details
-//! of a host from several sites can be merged. As JSON, a host's details from one site take at most 7 kB.
+//! A view has details of at most 256 hosts. Each host takes about 5 kB, starting when it first passes its threshold.
+//! Details of a host from several sites can be merged. As JSON, a host's details from one site take at most 7 kB.
 //!
 //! Invariant: memory is bounded. Hosts with more peers replace hosts with fewer.
 
@@ -28,10 +29,10 @@ pub(crate) const HOSTS: usize = 256;
 /// Maximum number of exporters per host.
 const EXPORTERS: usize = 8;
 
-/// Maximum number of ports, prefixes and interfaces in a notification.
+/// Maximum length of each list of ports, prefixes and interfaces in a notification.
 const MOST_SHARES: usize = 8;
 
-/// Details of the tracked hosts, taken from their contacts.
+/// Details of the tracked hosts, collected from their contacts.
 #[derive(Clone, Debug)]
 pub(crate) struct Details {
     hosts: HashMap<IpAddr, HostDetails>,
@@ -56,10 +57,10 @@ pub(crate) struct HostDetails {
     prefixes: Top<IpNet, 16>,
     contacts: u64,
     syn_only: u64,
-    /// Packets and bytes; empty if the sending program does not count them.
+    /// Packets and bytes; empty if the sender does not count them.
     #[serde(default)]
     volume: Volume,
-    /// Input interfaces; empty if the sending program does not count them.
+    /// Input interfaces; empty if the sender does not count them.
     #[serde(default = "Top::new")]
     interfaces: Top<Interface, 16>,
 }
@@ -114,7 +115,8 @@ impl Details {
         }
     }
 
-    /// Tracks the first [`HOSTS`] of `hosts` from now on; `now_ms` is the end of the slice that has closed.
+    /// Tracks the first [`HOSTS`] of `hosts` and forgets all other hosts. `now_ms` is the end of the slice that has
+    /// closed.
     pub(crate) fn look_at(&mut self, hosts: &[IpAddr], now_ms: u64) {
         self.closed_ms = now_ms;
         let hosts = &hosts[..hosts.len().min(HOSTS)];
@@ -140,7 +142,7 @@ impl Details {
     /// Tracks `hosts`, whose exporters are known from a checkpoint.
     pub(crate) fn resume(&mut self, hosts: Vec<HostExporters>) {
         for HostExporters { host, since_ms, exporters } in hosts {
-            // The first contact sets the time from which the volume is counted again.
+            // The next contact sets the time from which the new volume is counted.
             let volume = Volume::default();
             let details = HostDetails { exporters, volume, ..HostDetails::new(since_ms) };
             self.hosts.insert(host, details);
@@ -215,7 +217,7 @@ impl HostDetails {
         is_known.then_some(KnownExporters { exporters, since_ms: *since_ms })
     }
 
-    /// Returns the packets and bytes of the host, if the sending program counts them.
+    /// Returns the packets and bytes of the host, if the sender counts them.
     pub(crate) fn volume(&self) -> Option<&Volume> {
         let is_counted = self.contacts == 0 || !self.volume.is_empty();
         is_counted.then_some(&self.volume)
@@ -292,7 +294,7 @@ impl HostDetails {
     }
 }
 
-/// Returns a hash of `peer` that is equal on every machine: the finaliser of SplitMix64 over both halves.
+/// Returns a hash of `peer` that is the same on every machine. It applies the finaliser of SplitMix64 to both halves.
 fn hash(seed: u64, peer: IpAddr) -> u64 {
     let bits = match peer {
         IpAddr::V4(peer) => peer.to_ipv6_mapped().to_bits(),

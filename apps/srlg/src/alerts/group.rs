@@ -1,6 +1,6 @@
 //! Hosts of one network that start together and share one alert.
 //!
-//! Invariant: a host belongs to at most one group, and a grouped host has no notifications of its own.
+//! Invariant: a host belongs to at most one group, and a grouped host has no separate notifications.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
 use crate::alerts::witnesses::SilentSource;
 
-/// Maximum number of hosts of a network that start within [`TOGETHER_MS`] and still have an alert each.
+/// Maximum number of hosts of a network that can start within [`TOGETHER_MS`] and still get one alert each.
 pub(crate) const MOST_ALONE: usize = 8;
 
-/// Period within which starts in one network are counted together.
+/// Period within which starts in one network are counted together, in milliseconds.
 pub(crate) const TOGETHER_MS: u64 = 60_000;
 
 /// Maximum number of hosts that a notification names.
@@ -51,7 +51,7 @@ pub(crate) struct Group {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Silence {
     pub(crate) sources: Vec<SilentSource>,
-    /// Whether each member has a silent witness, so that no end can be confirmed.
+    /// Whether every member has a silent witness, so that no end can be confirmed.
     pub(crate) is_of_all: bool,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Silence {
 pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
 
 impl Starts {
-    /// Forgets starts from more than [`TOGETHER_MS`] ago.
+    /// Forgets starts that are more than [`TOGETHER_MS`] before `now_ms`.
     pub(crate) fn forget_before(&mut self, now_ms: u64) {
         let first = now_ms.saturating_sub(TOGETHER_MS);
         self.0.retain(|_, starts| {

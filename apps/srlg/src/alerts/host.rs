@@ -1,7 +1,7 @@
 //! Alert state of one host of a view, in all windows of its rule.
 //!
-//! Invariant: an alert starts once, when the first window passes its threshold. It ends once, when no window is active
-//! any more. In between it may be reported again.
+//! Invariant: an alert starts once, when the first window passes its threshold. The alert ends once, when no window is
+//! active any more. In between, the alert may be reported again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -51,11 +51,11 @@ pub(crate) struct SliceTrust<'a> {
 /// State of one window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WindowState {
-    /// Whether each of the last slices reached the threshold; the lowest bit is the newest slice.
+    /// Whether each of the last slices reached the threshold, one bit per slice. The lowest bit is the newest slice.
     hits: u32,
     /// Counts of the window, if it has been active since the alert started.
     course: Option<Course>,
-    /// Largest count at the threshold since the host has been tracked.
+    /// Largest count that reached the threshold since the host was first tracked.
     #[serde(skip)]
     most: f64,
     #[serde(skip)]
@@ -120,7 +120,7 @@ impl HostState {
         self.windows.retain(|length, window| {
             let is_of_rule = rule.windows.contains_key(length);
             has_lost |= !is_of_rule && window.stop();
-            // If the rule has lost a window, its counts stay part of the alert until the end.
+            // If a window was removed from the rule, its counts stay part of the alert until the alert ends.
             is_of_rule || window.course.is_some()
         });
         for (length, terms) in &rule.windows {
@@ -152,7 +152,7 @@ impl HostState {
             Some(active) => {
                 active.until_ms = active.until_ms.max(until_ms);
                 if !is_active {
-                    // A window that the rule has lost had its count until now.
+                    // A window that was removed from the rule had a sufficient count until now.
                     return Some(match has_lost {
                         true => Change::End(now_ms, Why::Rule),
                         false => Change::End(active.until_ms, Why::Below),
@@ -207,7 +207,7 @@ impl HostState {
         Some(step)
     }
 
-    /// Leaves a forward step of the system clock by `step_ms` out of `hold` and `repeat`.
+    /// Excludes a forward step of the system clock by `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         if let Some(active) = &mut self.active {
             active.told_ms += step_ms;
@@ -228,7 +228,7 @@ impl HostState {
         by_severity(counts.collect())
     }
 
-    /// Returns how close a host without an alert came to one by `rule`, in the window with the most hits.
+    /// Returns how close a host without an alert came to an alert under `rule`, in the window with the most hits.
     pub(crate) fn miss(&self, host: Name, rule: &Rule) -> Option<Miss> {
         let (length, window) = self.windows.iter().max_by_key(|(_, window)| window.most_hits)?;
         let &Terms { threshold, for_slices, of_slices, .. } = rule.windows.get(length)?;
@@ -253,14 +253,14 @@ impl HostState {
     }
 }
 
-/// Sorts counts of windows: active ones first, then by severity, then the shortest first.
+/// Sorts counts of windows: active windows first, then by descending severity, then by ascending length.
 pub(crate) fn by_severity(mut counts: Vec<WindowCount>) -> Vec<WindowCount> {
     counts.sort_by_key(|count| (Reverse((count.is_active, count.severity)), count.slices));
     counts
 }
 
 impl WindowState {
-    /// Deactivates the window, and returns whether it was active.
+    /// Deactivates the window and returns whether it was active.
     fn stop(&mut self) -> bool {
         self.hits = 0;
         let Some(course) = &mut self.course else { return false };

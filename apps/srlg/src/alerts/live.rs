@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::alerts::alert::WindowCount;
 
-/// Maximum number of slices in a line.
+/// Maximum number of slices in the line of an alert's counts.
 pub const LINE: usize = 60;
 
 /// The counts of an active alert after the last slice.

@@ -2,6 +2,7 @@
 //!
 //! The largest count of each reported host is kept by view and window. A collection lasts a day, and the previous day
 //! is kept too.
+//!
 //! Invariant: at most 65,536 hosts per view and window remain after each pruning; the smallest counts are dropped.
 
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// Number of hosts that remain after pruning. Pruning starts at twice this number.
 const HOSTS: usize = 1 << 16;
 
-/// Length of a collection.
+/// Length of a collection, in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
 /// Largest counts of hosts within one window.
@@ -21,7 +22,7 @@ const DAY_MS: u64 = 86_400_000;
 pub(crate) struct Maxima {
     /// Start of today's counts, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Start of the previous day's counts, or of today's if there is no previous day.
+    /// Start of the previous day's counts or, without a previous day, start of today's counts.
     #[serde(default)]
     pub first_ms: u64,
     /// Total length of the slices with input, today and on the previous day, in milliseconds.

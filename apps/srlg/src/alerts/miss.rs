@@ -11,7 +11,7 @@ const MOST: usize = 8;
 /// A host that passed its threshold in too few slices for an alert.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Miss {
-    /// The host.
+    /// The host that passed its threshold.
     pub host: Name,
     /// Largest count of the host.
     pub cardinality: f64,
@@ -70,7 +70,7 @@ mod tests {
 
     const HOST: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
-    /// Closes one slice per count of the host, and returns the statuses of its alerts and the misses.
+    /// Closes one slice per count of the host and returns the statuses of its alerts and the misses.
     fn close(counts: impl IntoIterator<Item = u32>) -> (Vec<Status>, Vec<Miss>) {
         let terms = Terms { threshold: 1_000.0, ..Terms::default() };
         let rule =

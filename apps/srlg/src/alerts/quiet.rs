@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tracing::{info, warn};
 
-/// A condition whose changes are reported. It starts as false.
+/// A condition whose changes are reported. The condition is initially false.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnChange(bool);
 
@@ -28,13 +28,13 @@ impl Trouble {
         self.0.as_deref().filter(|_| is_new)
     }
 
-    /// Clears the error, and returns whether there was one.
+    /// Clears the error and returns whether there was one.
     pub fn end(&mut self) -> bool {
         self.0.take().is_some()
     }
 
-    /// Logs an error of `done` after the text `failure`, unless it is the previous one. Logs `recovery` when the error
-    /// is gone.
+    /// Logs an error of `done` after the text `failure`, unless it is the previous one. Logs `recovery` on the first
+    /// success after an error.
     pub fn log(&mut self, done: Result<(), anyhow::Error>, failure: &str, recovery: &str) {
         match done {
             Ok(()) if self.end() => info!("{recovery}"),
@@ -68,7 +68,7 @@ impl Every {
         Self { period, last: Some(Instant::now()) }
     }
 
-    /// Returns whether the period is over, and restarts it if so.
+    /// Returns whether the period is over and starts a new period if so.
     pub fn is_due(&mut self) -> bool {
         let is_due = self.last.is_none_or(|last| last.elapsed() >= self.period);
         if is_due {

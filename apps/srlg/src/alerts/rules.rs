@@ -1,7 +1,7 @@
 //! Rules, which state when alerts start and end, and allow lists, which ignore hosts and contacts.
 //!
-//! A view has a table from networks to rules, and tables of ignored hosts, peers and ports. The longest network that
-//! contains an address decides.
+//! A view has a table from networks to rules, and tables of ignored hosts, peers and ports. The network with the
+//! longest prefix that contains an address decides.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ impl Rule {
         self.windows.values().map(|terms| terms.repeat_ms).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the milliseconds after which an alert ends whose end cannot be confirmed.
+    /// Returns the milliseconds after which an alert ends even if its end cannot be confirmed.
     #[must_use]
     pub fn unconfirmed_after_ms(&self) -> u64 {
         self.windows.values().map(|terms| terms.unconfirmed_after_ms).min().unwrap_or(u64::MAX)
@@ -83,16 +83,16 @@ pub struct Rules {
 /// The rule of a host, with the reasons for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation<'a> {
-    /// The rule, with its longest network that contains the host.
+    /// The rule, and the network with the longest prefix that contains the host.
     pub rule: Option<(&'a Rule, IpNet)>,
-    /// Other rules with a shorter network that contains the host.
+    /// Other rules that apply to a network with a shorter prefix that contains the host.
     pub others: Vec<(&'a Rule, IpNet)>,
     /// Allow-list entries for the host or for contacts with it.
     pub allows: Vec<&'a Allow>,
 }
 
 impl Rules {
-    /// Creates the rules of a view from `rules` and `allows`.
+    /// Creates the rules of a view from `rules` and the allow-list entries `allows`.
     #[must_use]
     pub fn new(rules: Vec<Rule>, allows: Vec<Allow>) -> Self {
         let networks = rules.iter().enumerate().flat_map(|(at, set)| {
@@ -111,7 +111,7 @@ impl Rules {
                 }
             }
         }
-        // A look-up finds only the longest network, so each network includes the ports of the networks around it.
+        // A look-up finds only the longest prefix, so each network includes the ports of the networks that contain it.
         let around = |network: &IpNet| {
             let around = ports.iter().filter(|(other, _)| other.contains(network));
             around.map(|(_, port)| *port).collect::<Vec<_>>()
@@ -141,7 +141,7 @@ impl Rules {
         self.packings[0]
     }
 
-    /// Returns the parts of a contact that make the hosts and the peers of the view.
+    /// Returns the parts of a contact that form the hosts and the peers of the view.
     #[must_use]
     pub fn keys(&self) -> [PeerKey; 2] {
         self.packings.map(Packing::key)
@@ -153,7 +153,7 @@ impl Rules {
         self.packing().name(host)
     }
 
-    /// Returns the address of a packed host, the first one of a network.
+    /// Returns the address of a packed host, or the first address if the host is a network.
     #[must_use]
     pub fn address(&self, host: IpAddr) -> IpAddr {
         self.packing().address(host.into()).map_or(host, IpAddr::from)
@@ -211,8 +211,8 @@ impl Rules {
         }
     }
 
-    /// Returns which of the existing pairs of `contact` count: that of its source, and that of its destination. An ignored
-    /// pair is added to the `hits` of [`allows`](Self::allows).
+    /// Returns which of the `existing` pairs of `contact` count: the pair of its source, and the pair of its
+    /// destination. An ignored pair is added to the `hits` of [`allows`](Self::allows).
     #[inline]
     #[must_use]
     pub fn counts(
@@ -244,8 +244,8 @@ impl Rules {
         ports.iter().find(|(allowed, _)| *allowed == port).map(|(_, at)| *at)
     }
 
-    /// Returns the initial hits of [`allows`](Self::allows) after a reload. Each entry keeps its `hits` under the `former`
-    /// rules.
+    /// Returns the initial hits of [`allows`](Self::allows) after a reload. Each entry keeps the `hits` that it had
+    /// under the `former` rules.
     #[must_use]
     pub fn hits_after(&self, former: &Self, hits: &[u64]) -> Vec<u64> {
         let hits_of = |allow| {
@@ -285,18 +285,18 @@ pub struct Terms {
     /// The threshold θ: the number of peers at which an alert starts. The standard error is subtracted from a count
     /// before the comparison, so noise alone starts no alert.
     pub threshold: f64,
-    /// The fraction of `threshold` below which an alert ends, between 0 and 1. It is lowered further if it is closer than
-    /// four standard errors to `threshold`.
+    /// The fraction of `threshold` below which an alert ends, above 0 and below 1. It is lowered further if it is
+    /// closer than four standard errors to `threshold`.
     pub down: f64,
     /// Number of the last `of_slices` slices that must reach `threshold` to start an alert.
     pub for_slices: u32,
-    /// Number of slices that `for_slices` looks back, 1 to 32.
+    /// Number of last slices among which `for_slices` must reach `threshold`, 1 to 32.
     pub of_slices: u32,
-    /// Milliseconds below `down` after which an alert ends.
+    /// Time for which the count must stay below `down` to end the alert, in milliseconds.
     pub hold_ms: u64,
     /// Milliseconds after which an active alert is reported again.
     pub repeat_ms: u64,
-    /// Milliseconds after which an alert ends whose end cannot be confirmed.
+    /// Milliseconds after which an alert ends even if its end cannot be confirmed.
     pub unconfirmed_after_ms: u64,
 }
 
@@ -332,7 +332,7 @@ impl Terms {
         let Self { threshold, down, for_slices, of_slices, .. } = self;
         for (name, value, is_good, range) in [
             ("threshold", threshold, threshold >= 1.0 && threshold.is_finite(), "at least 1"),
-            ("down", down, down > 0.0 && down < 1.0, "between 0 and 1"),
+            ("down", down, down > 0.0 && down < 1.0, "above 0 and below 1"),
             ("of", f64::from(of_slices), (1..=32).contains(&of_slices), "1 to 32"),
             ("for", f64::from(for_slices), (1..=of_slices).contains(&for_slices), "1 to `of`"),
         ] {

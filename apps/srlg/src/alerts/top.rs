@@ -53,7 +53,7 @@ impl<K: PartialEq + Copy, const N: usize> Top<K, N> {
     }
 }
 
-/// Deserialises a list, and rejects one with more than `MOST` items.
+/// Deserialises a list. A list with more than `MOST` items is rejected.
 pub(crate) fn at_most<'de, const MOST: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {

@@ -64,11 +64,11 @@ impl From<&SuperPoint> for Sighting {
 /// Completeness of a slice's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Whether no exporter and no interface sent anything. Then no alert starts or ends, because missing data does not
-    /// end an attack.
+    /// Whether neither an exporter nor an interface sent anything. Without input, no alert starts or ends, because
+    /// missing data does not mean that an attack has ended.
     pub is_input_lost: bool,
-    /// Number of most recent slices without a data gap, with this one. Counts within longer windows may be too low, so
-    /// these windows do not end.
+    /// Number of most recent slices without a data gap, including this one. Counts within longer windows may be too
+    /// low, so these windows do not end.
     pub whole_slices: u32,
 }
 
@@ -89,7 +89,7 @@ pub struct Tracker {
     hosts: BTreeMap<IpAddr, HostState>,
     starts: Starts,
     groups: BTreeMap<IpNet, Group>,
-    /// Number of hosts of the last slice that are not tracked, see [`Tracker::left_out`].
+    /// Number of hosts of the last slice that are not tracked; see [`Tracker::left_out`].
     #[serde(skip)]
     left_out: usize,
     /// Largest hosts that were tracked and have had no alert since.
@@ -141,7 +141,7 @@ impl Tracker {
         network(self.packing.address(host.into()).map_or(host, IpAddr::from))
     }
 
-    /// Returns the number of active alerts; an alert of a network counts once.
+    /// Returns the number of active alerts. The alert of a network counts as one.
     #[must_use]
     pub fn active(&self) -> usize {
         let hosts =
@@ -186,13 +186,13 @@ impl Tracker {
         self.misses.with(pending).into_vec()
     }
 
-    /// Processes the super points of a slice, and returns the alerts to report.
+    /// Processes the super points of a slice and returns the alerts to report.
     ///
     /// `now_ms` is the end of the slice, in milliseconds since the Unix epoch. `rule` returns the rule of a host.
-    /// `witnesses` returns the sources that saw a host, from the host and the start of its alert.
+    /// `witnesses` takes a host and the start of its alert, and returns the sources that saw the host.
     ///
     /// A host without a sighting has too few peers to be reported. If `condition` says that the input is lost, no alert
-    /// starts or ends. A window with a data gap does not end, nor does one of a host with a silent witness.
+    /// starts or ends. A window stays active if it has a data gap or a witness of its host is silent.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -257,7 +257,7 @@ impl Tracker {
         AlertId::of(&[&self.view, rule, subject], start_ms)
     }
 
-    /// Leaves a forward step of the system clock by `step_ms` out of `hold` and `repeat`.
+    /// Excludes a forward step of the system clock by `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.hosts.values_mut().for_each(|state| state.set_forward(step_ms));
         self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
@@ -338,7 +338,7 @@ impl Tracker {
         self.hosts.remove(&host);
     }
 
-    /// Reports the starts of hosts. If a network has many, it reports one start for the network.
+    /// Reports the alerts that start. If many hosts of one network start, a single start of the network is reported.
     fn group<'a>(
         &mut self,
         started: &[IpAddr],
@@ -385,7 +385,7 @@ impl Tracker {
         }
     }
 
-    /// Reports the changes of networks, and ends the alerts of networks that have lost all hosts.
+    /// Reports the changes of networks and ends the alerts of networks that have lost all hosts.
     fn step_groups<'a>(&mut self, rule: &impl Fn(IpAddr) -> Option<&'a Rule>, slice: &mut Slice) {
         let mut groups = std::mem::take(&mut self.groups);
         groups.retain(|network, group| {

@@ -1,8 +1,8 @@
 //! Sources that saw a host, and their ability to confirm the end of its alert.
 //!
-//! A [`WitnessTable`] records when each exporter of a machine last sent data. For a host it returns the [`Witnesses`]:
-//! the exporters that saw it, or all exporters that sent in its window if these are not known. Witnesses of several
-//! sites can be merged.
+//! A [`WitnessTable`] records when each exporter of a machine last sent data. For a host, it returns the [`Witnesses`]:
+//! the exporters that saw the host. If these are unknown, it returns all exporters that sent data in the host's window.
+//! Witnesses of several sites can be merged.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -58,26 +58,26 @@ pub struct Witnesses {
     pub seen_ms: u64,
     /// Number of most recent slices in which no source was silent.
     pub whole_slices: u32,
-    /// Up to 8 silent sources, the one that was seen last first.
+    /// Up to 8 silent sources, the most recently seen first.
     pub silent: Vec<SilentSource>,
 }
 
 impl Default for Witnesses {
-    /// Returns an empty set of witnesses, without a data gap.
+    /// Returns witnesses without a silent source or a data gap.
     fn default() -> Self {
         Self { seen_ms: u64::MAX, whole_slices: u32::MAX, silent: Vec::new() }
     }
 }
 
 impl Witnesses {
-    /// Returns the witness `source`, which has been silent since `since_ms`.
+    /// Returns witnesses with one silent `source`, whose last data arrived at `since_ms`.
     #[must_use]
     pub fn silent(source: impl Into<String>, since_ms: u64) -> Self {
         let silent = vec![SilentSource { source: source.into(), name: None, since_ms }];
         Self { seen_ms: since_ms, whole_slices: 0, silent }
     }
 
-    /// Returns witnesses that confirm no end, because nothing is known about them.
+    /// Returns witnesses that cannot confirm an end, because nothing is known about them.
     pub(crate) const fn unknown() -> Self {
         Self { seen_ms: 0, whole_slices: 0, silent: Vec::new() }
     }

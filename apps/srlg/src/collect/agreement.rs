@@ -21,7 +21,7 @@ use crate::notify::ledger::Ledger;
 const VERSION: &str = "network";
 const LAST_FORMER: &str = "network/last-former";
 
-/// Time from a change until all probes use it. They request the description every few seconds.
+/// Time from a change of the description until all probes use it. Probes request the description every few seconds.
 const LEAD: Duration = Duration::from_secs(5);
 
 /// Time between two attempts.
@@ -102,7 +102,7 @@ pub(super) async fn agree(link: &Link, ledger: &Ledger, config: &Config) -> Resu
 }
 
 /// Returns the newest version known to the broker or the database. If it does not describe `config`, creates the next
-/// version. The broker then has the returned version.
+/// version. On return, the broker has the returned version.
 async fn agree_with_broker(
     link: &Link,
     ledger: &Ledger,
@@ -113,7 +113,7 @@ async fn agree_with_broker(
     bucket::make(client).await?;
     let entry = bucket::read(client).await?;
     let found = entry.as_ref().map(|entry| &entry.version);
-    // If two versions have the same number, this takes the broker's, which probes use.
+    // If two versions have the same number, the broker's version is chosen, because probes use it.
     let known = kept.map(|kept| &kept.version).into_iter().chain(found);
     let last = known.max_by_key(|version| version.id.number);
     let is_new = last.is_none_or(|last| !is_of(config, last));

@@ -1,7 +1,7 @@
 //! Decoder of messages, which returns a [`DeltaArrival`] or the reason for a rejection.
 //!
-//! [`read`] trusts only the subject, because the broker restricts each probe to its own. Invariant: an arrival has the
-//! sizes and the seed of this network, and its slice is at most a day ahead.
+//! [`read`] trusts only the subject, because the broker restricts each probe to its own subjects. Invariant: an arrival
+//! has the sizes and the seed of this network, and its slice is at most a day ahead.
 
 use std::collections::HashMap;
 use std::time::SystemTime;
@@ -18,10 +18,11 @@ use crate::network::VersionId;
 use crate::network::payload::{Payload, ViewDelta, unpack};
 use crate::network::subjects::{self, PART_HEADER, Part, SAMPLING_HEADER};
 
-/// Highest slice number that is accepted, whatever the clock says. In milliseconds, it is the year 2,300,000.
+/// Maximum slice number that is accepted, independent of the clock. With slices of one millisecond, it lies in the year
+/// 2,300,000.
 const HIGHEST: u64 = 1 << 56;
 
-/// Memory of a delta beside its body, in bytes.
+/// Memory of a delta in addition to its body, in bytes.
 const FRAME: usize = 256;
 
 /// Content of a message.
@@ -108,8 +109,8 @@ pub(super) struct Accepted<'a> {
     pub(super) latest: u64,
 }
 
-/// Reads the deltas in a message of `probe`. If `judge` refuses the slice or part, the body is not decompressed and
-/// needs no memory.
+/// Reads the deltas in a message of `probe`. If `judge` refuses the slice or the part, the body is not decompressed and
+/// takes no memory.
 pub(super) fn read(
     message: &Message,
     probe: usize,
@@ -191,9 +192,9 @@ mod tests {
             (1_782_864_000, 1000, None),
             (1_782_864_000 + 86_400, 1000, None),
             (1_782_864_000 + 86_401, 1000, Some("from_the_future")),
-            // A time of 2026 in seconds is long ago in milliseconds.
+            // A slice number of 2026 for slices of one second would lie in 1970 for slices of one millisecond.
             (1_782_864_000 + 86_401, 1, None),
-            // In days, 20635 is the first of July, so 20637 is the day after tomorrow.
+            // With slices of one day, slice 20635 is the first of July, so slice 20637 is the day after tomorrow.
             (20_636, 86_400_000, None),
             (20_637, 86_400_000, Some("from_the_future")),
             (u64::MAX >> 1, 1, Some("from_the_future")),

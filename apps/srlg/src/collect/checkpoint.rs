@@ -2,8 +2,8 @@
 //!
 //! The file is the snapshot of the first view. Its attachment contains JSON and the snapshots of the other views, each
 //! after its length (u64, little endian). Invariant: detectors, rule and stream position are of the same moment,
-//! because they are saved in one step. The database has the alerts of that moment, or later ones. Therefore a collector
-//! can continue from any checkpoint, and it does not repeat notifications that the database has.
+//! because they are saved in one step. The database has the alerts of that moment or of a later one. Therefore a
+//! collector can continue from any checkpoint, and it does not repeat notifications that the database has.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ use crate::network::VersionId;
 /// Version of the JSON format.
 pub(super) const VERSION: u32 = 4;
 
-/// Attachment of a checkpoint, beside the snapshots.
+/// Attachment of a checkpoint: all state except the snapshots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Attachment {
     pub(super) version: u32,
@@ -35,9 +35,9 @@ pub(super) struct Attachment {
     pub(super) replay_after: u64,
     /// Last message that was read.
     pub(super) witness: Option<Witness>,
-    /// Sampling of the contacts, by slice of the window.
+    /// Sampling of the contacts, for each slice of the window.
     pub(super) sampling: Vec<(u64, Sampling)>,
-    /// Exporters of the sites, by the name of the site.
+    /// Exporters of the sites, keyed by site name.
     pub(super) exporters: BTreeMap<String, TableState>,
 }
 
@@ -55,7 +55,7 @@ impl Attachment {
     }
 }
 
-/// Returns the folder in `state` for checkpoints of network `version`, and creates it. Folders of former versions are
+/// Creates and returns the folder in `state` for checkpoints of network `version`. Folders of former versions are
 /// removed.
 pub(super) fn folder(state: &Path, version: VersionId) -> Result<PathBuf> {
     let all = state.join("network");
@@ -63,7 +63,7 @@ pub(super) fn folder(state: &Path, version: VersionId) -> Result<PathBuf> {
     Ok(version.make_only_folder(&all)?)
 }
 
-/// Saves everything in one step. If this fails, the existing checkpoints are unchanged.
+/// Saves a checkpoint in one step. If this fails, the existing checkpoints are unchanged.
 pub(super) fn save(
     checkpoints: &mut Checkpoints,
     detectors: &[SlidingDetector],
@@ -82,7 +82,8 @@ pub(super) fn save(
     Ok(())
 }
 
-/// Restores `detectors` from the newest undamaged checkpoint, if there is one, and returns its attachment.
+/// Restores `detectors` from the newest undamaged checkpoint and returns its attachment, or `None` if there is no
+/// checkpoint.
 pub(super) fn restore(
     checkpoints: &mut Checkpoints,
     detectors: &mut [SlidingDetector],
@@ -108,13 +109,13 @@ pub(super) fn restore(
     Ok(Some(attachment))
 }
 
-/// Takes the bytes that follow their length.
+/// Removes a length from `bytes`, then removes and returns that number of bytes.
 fn take(bytes: &mut Bytes) -> Option<Bytes> {
     let length = usize::try_from(bytes.try_get_u64_le().ok()?).ok()?;
     (length <= bytes.len()).then(|| bytes.split_to(length))
 }
 
-/// Version of an attachment, whatever its other fields are.
+/// Version of an attachment of any format.
 #[derive(Deserialize)]
 struct Version {
     version: u32,

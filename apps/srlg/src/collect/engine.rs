@@ -1,9 +1,9 @@
 //! State of a collector, in one thread.
 //!
-//! [`Event`]s go in. Closed slices, checkpoints and durability messages come out. The thread decodes, merges, closes
-//! slices and waits for the disk, which would block an asynchronous runtime. No other thread uses its state, so it
-//! needs no lock. Time advances only while the thread waits for messages and has read all available ones. Therefore no
-//! probe is late because the collector or the broker was slow.
+//! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes, merges,
+//! closes slices and waits for the disk, all of which would block an asynchronous runtime. No other thread uses its
+//! state, so it needs no lock. Time advances only while the thread waits for messages and has read all available ones.
+//! Therefore no probe is late because the collector or the broker was slow.
 //!
 //! Invariant: a checkpoint is taken between two messages, and durability messages cover only the last checkpoint.
 
@@ -63,15 +63,16 @@ pub(super) struct Engine {
     pub(super) screen: Screen,
     pub(super) service: Service,
     pub(super) numbers: HashMap<String, usize>,
-    /// Number of closes between two checkpoints.
+    /// Number of closed slices between two checkpoints.
     pub(super) every: u64,
     /// Last slice, after which the engine stops.
     pub(super) until: Option<u64>,
-    /// Position in the stream. After a restart, its witness is ahead of its sequence by the messages to be read again.
+    /// Position in the stream. After a restart, its witness is a later message than its sequence number, and the
+    /// messages in between are read again.
     pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
-    /// Slice up to which everything is in a checkpoint, for each probe.
+    /// Slice up to which all deltas are in a checkpoint, for each probe.
     pub(super) durable: watch::Sender<Vec<Option<u64>>>,
 }
 
@@ -79,14 +80,14 @@ pub(super) struct Engine {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     now: Moment,
-    /// Whether time stands still, because the broker has unread messages or is unreachable.
+    /// Whether the clock is paused because the broker has unread messages or is unreachable.
     resting: bool,
     reading: bool,
     unread: u64,
-    /// Number of closes since the last checkpoint.
+    /// Number of slices closed since the last checkpoint.
     closes: u64,
     checkpoint: Option<u64>,
-    /// Number of closes by cause, and the last close.
+    /// Number of closed slices by cause, and the last one.
     closed: BTreeMap<&'static str, u64>,
     last: Option<Close>,
     /// End of the last slice that any probe delivered, in milliseconds since the Unix epoch.
@@ -98,7 +99,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Returns the progress of an engine whose checkpoint has the running slice `checkpoint`.
+    /// Creates the progress of an engine whose checkpoint has the running slice `checkpoint`.
     pub(super) fn since(checkpoint: Option<u64>) -> Self {
         let now_ms = now_ms();
         Self {
@@ -114,8 +115,8 @@ impl Progress {
 }
 
 impl Engine {
-    /// Runs until a stop event, or until the last slice has closed. Then a checkpoint contains everything. After an
-    /// error, everything since the last checkpoint is read from the stream again.
+    /// Runs until a stop event or until the last slice has closed, and then saves a checkpoint. After an error, a
+    /// restarted collector reads the messages since the last checkpoint from the stream again.
     pub(super) fn run(mut self, mut events: Receiver<Event>) -> Result<()> {
         // The last slice may have closed before the restart.
         self.progress.done = self.rule.running().is_some_and(|running| self.is_past_end(running));
@@ -136,7 +137,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Does the work that is due between messages: watchdog, reload, and maintenance of the database.
+    /// Does the periodic work between messages: notifies the watchdog, reloads the configuration and maintains the
+    /// database.
     fn look_around(&mut self) {
         self.service.alive();
         if self.service.wants_reload() {
@@ -233,7 +235,7 @@ impl Engine {
                 *if late > 0 { &mut counts.late } else { &mut counts.in_time } += 1;
                 self.merge(&delta)?;
             }
-            // Deltas that wait for the first slice are delivered again when it is known.
+            // Deltas that arrived before the first slice was known are delivered again later.
             Verdict::Held if self.rule.running().is_none() => {}
             Verdict::Held => self.tally.counts[probe].in_time += 1,
             Verdict::Repeated => self.tally.counts[probe].repeated += 1,
@@ -249,7 +251,7 @@ impl Engine {
         self.sampling.merge(*slice, *sampling);
         for (view, delta) in deltas {
             let detector = &mut self.detectors[*view];
-            // The window of another view may be longer.
+            // Another view may have a longer window, so this detector may no longer have the slice.
             if slice + u64::from(detector.params().window()) > detector.slice() {
                 detector.merge_delta(delta).context("cannot merge a delta")?;
             }
@@ -363,7 +365,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Logs which probes did not deliver a closed slice, and keeps the close for the board.
+    /// Logs which probes did not deliver a closed slice and stores `close` for the board.
     fn tell_of_close(&mut self, close: &Close) {
         let names = &self.plan.options.probes;
         let (late, missing) = (named(names, &close.late), named(names, &close.missing));
@@ -412,7 +414,7 @@ impl Engine {
         self.durable.send_replace(covered.collect());
     }
 
-    /// Updates the board, unless it was updated just now.
+    /// Updates the board, unless it was updated very recently.
     fn show(&mut self) {
         let Self { screen, plan, detectors, desk, delivery, progress, .. } = self;
         let network = &plan.network;

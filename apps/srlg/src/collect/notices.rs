@@ -1,8 +1,8 @@
-//! Durability messages to the probes: which slices are stored, and when to send lost ones again.
+//! Durability messages, which inform probes of stored slices and request lost ones again.
 //!
 //! After each checkpoint and every few seconds, each probe receives the network version and the number of its last
-//! durable slice. After a loss, it receives [`AGAIN`]. The messages are not stored. A disconnected probe misses a
-//! message, but the next one says at least as much. Invariant: only slices in a checkpoint on disk are called durable.
+//! durable slice. After a loss, it receives [`AGAIN`]. The messages are not stored. If a disconnected probe misses a
+//! message, the next message makes up for it. Invariant: only slices in a checkpoint on disk are reported as durable.
 
 use std::time::{Duration, Instant};
 
@@ -18,10 +18,10 @@ use crate::network::subjects::{self, AGAIN};
 /// Time between two identical messages.
 const REPEAT: Duration = Duration::from_secs(2);
 
-/// Time to wait for the broker at the end.
+/// Maximum time to wait for the broker before the collector stops.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Sends the numbers of durable slices, and requests for lost slices, to the probes until the engine stops.
+/// Sends the numbers of durable slices and requests for lost slices to the probes, until the engine stops.
 pub(super) async fn send(
     link: Link,
     version: VersionId,
@@ -51,7 +51,7 @@ pub(super) async fn send(
             break;
         }
     }
-    // The last messages are in flight. Probes that miss them keep their slices a little longer.
+    // The last messages may not have been sent yet. Probes that miss them keep their slices a little longer.
     if link.state.borrow().up {
         let _flushed = timeout(PATIENCE, link.client.flush()).await;
     }
@@ -64,7 +64,8 @@ async fn notify(link: &Link, probe: &str, notice: String) {
     }
 }
 
-/// Schedule of requests for lost slices. A request waits until its loss is curable, and covers all losses so far.
+/// Schedule of requests for lost slices. A request waits until the lost slices can be sent again, and it covers all
+/// losses so far.
 #[derive(Debug, Default)]
 struct Requests {
     due: Option<Instant>,
@@ -100,7 +101,7 @@ mod tests {
         };
         assert!(!due(None, 0));
         assert!(!due(Some(120), 0));
-        // A newer loss does not delay the request, and it gets a request of its own.
+        // A newer loss does not delay the request. It gets a separate request.
         assert!(!due(Some(200), 110));
         assert!(due(Some(200), 120));
         assert!(!due(Some(200), 121));

@@ -1,10 +1,10 @@
 //! Reader of the stream: delivers its messages in order and without gaps, until the engine stops.
 //!
-//! An ordered pull consumer passes messages into a queue as [`Event`]s, with ticks between them. After an error,
-//! another consumer takes its place. Invariant: before each consumer, [`Place`] checks whether the stream is still the
-//! same. If it is, reading continues after the last message, or else from the beginning. The client may replace a
-//! consumer without this check. Messages of such a consumer are not taken, and this reader creates a consumer of its
-//! own.
+//! An ordered pull consumer passes messages into a queue as [`Event`]s, with ticks between them. After an error, a new
+//! consumer replaces it. Invariant: before each consumer, [`Place`] checks whether the stream is still the same. If it
+//! is the same, reading continues after the last message. If not, reading starts at the beginning. The client may
+//! replace a consumer without this check. Messages from such a consumer are not used, and this reader creates a new
+//! consumer itself.
 
 mod place;
 
@@ -30,7 +30,7 @@ use crate::alerts::Trouble;
 use crate::network::connect::Link;
 use crate::network::subjects::STREAM;
 
-/// Step by which time advances.
+/// Interval between two ticks.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time without a message after which the reader checks whether the stream exists.
@@ -42,8 +42,8 @@ const RETRY: Duration = Duration::from_millis(250);
 /// An event for the engine.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// Reading starts. `unread` messages are available. With `anew`, the stream is read from its beginning, with other
-    /// sequence numbers than before.
+    /// Reading starts with `unread` messages available. If `anew` is set, the stream is read from its beginning, and
+    /// its sequence numbers differ from earlier ones.
     Opened {
         created: i64,
         unread: u64,
@@ -85,7 +85,7 @@ pub(super) struct Reader {
 struct NoListener;
 
 impl Reader {
-    /// Returns a reader that starts after `position`.
+    /// Creates a reader that starts after `position`.
     pub(super) fn new(
         link: Link,
         retention: Retention,
@@ -103,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// Returns a channel that reports losses when they are noticed.
+    /// Returns a channel that reports lost messages as soon as they are noticed.
     pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
         self.place.losses()
     }
@@ -113,9 +113,9 @@ impl Reader {
         while self.connection().await.is_ok() {}
     }
 
-    /// Reads as long as the connection lasts.
+    /// Reads until the connection is lost.
     async fn connection(&mut self) -> Result<(), NoListener> {
-        // No time passes until the number of unread messages is known.
+        // The clock stays paused until the number of unread messages is known.
         self.tell(Event::Away).await?;
         let state = *self.link.state.borrow();
         if !state.up {
@@ -140,7 +140,7 @@ impl Reader {
         }
     }
 
-    /// Returns a consumer that continues after the last message.
+    /// Creates a consumer that continues after the last message.
     async fn open(&mut self) -> Result<(Ordered, Event)> {
         let mut stream = stream::open(&self.context, self.retention).await?;
         let Resumption { created, anew } = self.place.resume(&mut stream).await?;
@@ -183,7 +183,7 @@ impl Reader {
         }
     }
 
-    /// Sends a tick, and returns whether the consumer is still usable.
+    /// Sends a tick and returns whether the consumer is still usable.
     async fn tick(&self, connects: u64, quiet_since: &mut Instant) -> Result<bool, NoListener> {
         let state = *self.link.state.borrow();
         if state.connects != connects {
@@ -199,7 +199,8 @@ impl Reader {
         Ok(true)
     }
 
-    /// Returns whether the stream is the one that was opened. NATS does not report its removal.
+    /// Returns whether the opened stream still exists. The check is needed because NATS does not report the removal of
+    /// a stream.
     async fn is_there(&self) -> bool {
         let stream = self.context.get_stream(STREAM).await;
         let created = stream.map(|stream| nanoseconds(stream.cached_info().created));

@@ -1,7 +1,7 @@
-//! Report file: one line of JSON per view and closed slice. Fields that `srlg detect` also prints have the same
-//! meaning.
+//! Report file, with one line of JSON per view and closed slice. A field that `srlg detect` also prints has the same
+//! meaning here.
 //!
-//! Nothing depends on the file. After a kill, the lines since the last checkpoint are written again.
+//! No other part of the program reads the file. After a kill, the lines since the last checkpoint are written again.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ struct ReportLine<'a> {
     late: Vec<&'a str>,
     missing: Vec<&'a str>,
     overload: Option<Overload>,
-    /// Sampling of the contacts, absent if no exporter sent any.
+    /// Sampling of the contacts; absent if no exporter sent contacts.
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
     super_points: Vec<Point>,
@@ -48,13 +48,14 @@ struct Point {
     cardinality: f64,
     std_error: f64,
     range: EstimateRange,
-    /// Range of the count without sampling. The upper end is absent if a sampling rate is unknown.
+    /// Range of the number of peers that would be counted without sampling. The upper end is absent if a sampling rate
+    /// is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
 
 impl Reports {
-    /// Opens `path` to append lines. The path `-` is standard output.
+    /// Opens `path` to append lines. The path `-` means standard output.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file = (path != Path::new("-")).then(|| {
             let file = File::options().create(true).append(true).open(path);
@@ -81,7 +82,7 @@ impl Reports {
     }
 }
 
-/// Appends the whole `line`, or nothing.
+/// Appends `line`. If this fails, nothing is appended.
 fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
     file.write_all(line).or_else(|error| {

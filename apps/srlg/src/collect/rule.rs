@@ -1,18 +1,20 @@
-//! The rule that decides when slices close and what happens to each delta. It has no I/O and no clock.
+//! The rule that decides when slices close and what happens to each delta. It does no I/O and reads no clock.
 //!
-//! [`deliver`](CloseRule::deliver) takes an arriving delta and returns the decision about it. [`step`](CloseRule::step)
-//! returns the next step. Both receive the current time. Slices close in ascending order, each once:
+//! [`deliver`](CloseRule::deliver) takes an arriving delta and returns the verdict on it. [`step`](CloseRule::step)
+//! returns the next step. Both functions receive the current time. Slices close in ascending order. Each slice closes
+//! once, as soon as one of these conditions is met:
 //!
-//! - when every probe has delivered all parts of the slice,
-//! - when the deadline has expired since the network's [`Front`] reached the slice,
-//! - or when waiting deltas of later slices fill the reserved memory.
+//! - Every probe has delivered all parts of the slice.
+//! - The deadline, counted from the time at which the network's [`Front`] reached the slice, has expired.
+//! - Waiting deltas of later slices fill the reserved memory.
 //!
 //! A delta of the running slice is merged at once. A delta of a later slice is held until that slice opens, because a
-//! detector cannot merge future slices. A delta of an earlier slice is late. It is merged into its own slice while that
-//! slice is in the window.
+//! detector cannot merge future slices. A delta of an earlier slice is late, and it is merged into its own slice while
+//! that slice is in the window.
 //!
 //! Invariant: all deliveries of open slices come after the message that [`replay_after`](CloseRule::replay_after)
-//! returns. Therefore a collector that restores a checkpoint and reads from there reaches the same state again.
+//! returns. Therefore a collector that restores a checkpoint and then reads the messages after that one reaches the
+//! same state again.
 
 mod closing;
 mod front;
@@ -29,7 +31,7 @@ use crate::network::subjects::Part;
 use front::Front;
 use slot::{Parts, Slot};
 
-/// The rule by which slices close.
+/// The rule that decides when slices close.
 #[derive(Debug)]
 pub(super) struct CloseRule<T> {
     limits: Limits,
@@ -42,7 +44,7 @@ pub(super) struct CloseRule<T> {
     waiting_since: Option<Moment>,
     /// Deltas of open slices.
     open: BTreeMap<u64, Slot<T>>,
-    /// Bytes of all waiting deltas.
+    /// Memory of all waiting deltas, in bytes.
     pending: usize,
     /// Delivered parts of closed slices in the window that are still incomplete, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
@@ -53,7 +55,7 @@ pub(super) struct CloseRule<T> {
 }
 
 impl<T> CloseRule<T> {
-    /// Returns a rule for a number of `probes`, without any deltas.
+    /// Creates a rule without any deltas for a network with `probes` probes.
     pub(super) fn new(probes: usize, limits: Limits) -> Self {
         Self {
             limits,
@@ -69,7 +71,7 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Takes an arriving delta, and returns the decision about it.
+    /// Takes an arriving delta and returns the verdict on it.
     pub(super) fn deliver(&mut self, now: Moment, arrival: DeltaArrival<T>) -> Verdict<T> {
         let DeltaArrival { probe, slice, part, .. } = arrival;
         if let Some(refusal) = self.judge(now, probe, slice, part) {
@@ -82,7 +84,7 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Notes that `probe` has reached `slice`. If the `part` of its delta is refused, returns the reason.
+    /// Notes that `probe` has reached `slice`. Returns an error if the `part` of its delta is refused.
     pub(super) fn judge(
         &mut self,
         now: Moment,
@@ -109,7 +111,7 @@ impl<T> CloseRule<T> {
         let front = self.front.at(now)?;
         let skew = slice.saturating_sub(front);
         let Limits { max_skew, window, max_pending, .. } = self.limits;
-        // A probe that is far ahead must leave memory for the others.
+        // A probe that is far ahead must leave memory for the other probes.
         let takes_room = skew > window && self.pending > max_pending / 2;
         (skew > max_skew || takes_room).then_some(Refusal::Ahead { slice, skew, front })
     }
@@ -149,7 +151,8 @@ impl<T> CloseRule<T> {
         open.chain(waiting).min().map_or(last, |lowest| last.min(lowest - 1))
     }
 
-    /// Notes that the stream starts again with other numbers. The messages of open slices may be anywhere in it.
+    /// Notes that the stream starts again with new sequence numbers. Messages of open slices may be anywhere in the new
+    /// stream.
     pub(super) fn renumber(&mut self) {
         self.open.values_mut().for_each(|slot| slot.lowest = 1);
         self.waiting.iter_mut().for_each(|arrival| arrival.sequence = 1);
@@ -165,12 +168,12 @@ impl<T> CloseRule<T> {
         self.front.at(now)
     }
 
-    /// Returns the last slice of `probe`, and whether the probe is silent now.
+    /// Returns the last slice that `probe` sent, and whether the probe is silent at `now`.
     pub(super) fn heard(&self, probe: usize, now: Moment) -> (Option<u64>, bool) {
         (self.front.newest(probe), self.front.is_silent(probe, now))
     }
 
-    /// Returns the bytes of waiting deltas.
+    /// Returns the memory of all waiting deltas, in bytes.
     pub(super) fn pending(&self) -> usize {
         self.pending
     }
@@ -195,7 +198,7 @@ struct ProbeState {
 }
 
 impl<T> CloseRule<T> {
-    /// Returns the state for a checkpoint, with the names of the probes.
+    /// Returns the state for a checkpoint. `names` are the names of the probes.
     pub(super) fn state(&self, names: &[String]) -> RuleState {
         let mut owed = vec![BTreeMap::new(); names.len()];
         for (&(slice, probe), parts) in &self.owed {
@@ -225,8 +228,8 @@ impl<T> CloseRule<T> {
             rule.known_from[probe] = kept.known_from;
             let owed = kept.owed.iter().map(|(&slice, parts)| ((slice, probe), parts.clone()));
             rule.owed.extend(owed);
-            // A known probe counts until it has had time to send. Otherwise the first probe to send would set the
-            // front.
+            // A known probe counts until it has had time to send, so that the first probe to send does not set the
+            // front alone.
             if let Some(slice) = kept.newest {
                 rule.front.hear(probe, slice, Moment::ZERO);
             }
@@ -234,7 +237,7 @@ impl<T> CloseRule<T> {
         rule
     }
 
-    /// Returns the last closed slice up to which `probe` has delivered everything.
+    /// Returns the last closed slice up to which `probe` has delivered all slices.
     pub(super) fn covered(&self, probe: usize) -> Option<u64> {
         let first_owed = self.owed.keys().find(|&&(_, owing)| owing == probe);
         let covered = match first_owed {
@@ -245,7 +248,7 @@ impl<T> CloseRule<T> {
     }
 }
 
-/// Time since the start of the collector. It stands still while the collector catches up.
+/// Time since the start of the collector, without the time in which the collector catches up.
 pub(super) type Moment = Duration;
 
 /// Limits of a rule.
@@ -257,13 +260,13 @@ pub(super) struct Limits {
     pub(super) quiet: Duration,
     /// Maximum number of slices by which a delta may be ahead of the front.
     pub(super) max_skew: u64,
-    /// Maximum bytes of waiting deltas. Deltas of more than a window ahead may use half of it.
+    /// Maximum memory of waiting deltas, in bytes. Deltas that are more than a window ahead may use half of it.
     pub(super) max_pending: usize,
     /// Length of the window, in slices. Older deltas are refused.
     pub(super) window: u64,
 }
 
-/// A part of a delta on arrival. `T` is the delta itself, which the rule never inspects.
+/// An arriving part of a delta. `T` is the delta itself, which the rule never inspects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeltaArrival<T> {
     /// Number of the probe.
@@ -277,17 +280,17 @@ pub(super) struct DeltaArrival<T> {
     pub(super) delta: T,
 }
 
-/// Decision about an arriving delta.
+/// Verdict on an arriving delta.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict<T> {
-    /// Merge the delta, which belongs to the running slice or is `late` slices late.
+    /// The delta must be merged. It belongs to the running slice or is `late` slices late.
     Merge {
         delta: T,
         late: u64,
     },
-    /// Hold the delta until its slice opens.
+    /// The delta is held until its slice opens.
     Held,
-    /// Ignore the delta, because it was delivered before.
+    /// The delta is ignored because it was delivered before.
     Repeated,
     Refused(Refusal),
 }
@@ -308,7 +311,7 @@ pub(super) enum Refusal {
 /// Next step of a collector.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CollectorStep<T> {
-    /// Skip to the first slice, and deliver the deltas that waited for it.
+    /// Skip to the first slice, then deliver the deltas that waited for it.
     Begin { slice: u64, waiting: Vec<DeltaArrival<T>> },
     /// Skip to the first slice after a long silence, then merge its deltas.
     Skip { slice: u64, merge: Vec<T> },
@@ -316,7 +319,7 @@ pub(super) enum CollectorStep<T> {
     Close { close: Close, merge: Vec<T> },
 }
 
-/// Close of a slice. The numbers of the probes are in ascending order.
+/// A closed slice. The numbers of the probes are in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Close {
     pub(super) slice: u64,
@@ -327,7 +330,7 @@ pub(super) struct Close {
     pub(super) late: Vec<usize>,
     /// Probes that did not deliver the whole slice and are silent.
     pub(super) missing: Vec<usize>,
-    /// Number of consecutive slices up to this one that every probe has delivered, as far as the window reaches.
+    /// Number of consecutive slices of the window, up to this slice, that every probe has delivered.
     pub(super) whole_slices: u32,
 }
 

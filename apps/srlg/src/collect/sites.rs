@@ -1,8 +1,8 @@
 //! Watch list of the collector, and the last reports of the sites.
 //!
-//! The engine sets the watch list and requests evidence. The task [`talk`] sends the list and receives reports. Nothing
-//! waits for a report. Invariant: the watch list limits the memory, because reports about other hosts are ignored and
-//! every list in a report has a maximum length.
+//! The engine sets the watch list and requests evidence. The task [`talk`] sends the list and receives reports. No part
+//! of the program waits for a report. Invariant: the watch list limits the memory, because reports about other hosts
+//! are ignored and every list in a report has a maximum length.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub(super) struct Sites {
     version: VersionId,
     names: Vec<String>,
-    /// Seed with which samples of peers are merged.
+    /// Seed for merging samples of peers.
     seed: u64,
     /// Maximum distance of a report from the closing slice, in slices.
     oldest: u64,
@@ -85,8 +85,8 @@ enum Rejection {
 }
 
 impl Sites {
-    /// Returns the sites `names` of a network, without reports. A report counts within `oldest` slices of `slice_ms`
-    /// milliseconds.
+    /// Creates the sites `names` of a network, without reports. Slices have a length of `slice_ms` milliseconds, and a
+    /// report counts if it is at most `oldest` slices old.
     pub(super) fn new(
         version: VersionId,
         names: &[String],
@@ -106,7 +106,7 @@ impl Sites {
         }
     }
 
-    /// Sets the watch list to the hosts of `views`, and forgets all other hosts.
+    /// Sets the watch list to the hosts of `views` and forgets all other hosts.
     pub(super) fn ask(&self, views: Vec<WatchedView>) {
         let watchlist = Some(Watchlist { version: self.version, views });
         self.watchlist.send_if_modified(|last| {
@@ -120,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Returns the evidence about `hosts` in view number `view` when `slice` closes: the counts of the first host
-    /// within `window` slices, and the details of all hosts.
+    /// Returns the evidence about `hosts` in view number `view` when `slice` closes. It consists of the counts of the
+    /// first host within `window` slices and the details of all hosts.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
         let rates = self.rates(view, hosts, slice);
         let state = self.state();
@@ -142,11 +142,11 @@ impl Sites {
         evidence
     }
 
-    /// Returns the total rates of `hosts` in view number `view` when `slice` closes. It is the sum over all sites,
-    /// which is an upper bound if several sites saw packets.
+    /// Returns the total rates of `hosts` in view number `view` when `slice` closes. The rates are summed over all
+    /// sites. The sum is an upper bound if several sites saw the same packets.
     pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
         let state = self.state();
-        // Sites report some slices later, and not all of them report the same slice.
+        // Sites report some slices later, and different sites may report different slices.
         let of_site = |site| {
             let reports = hosts.iter().map(|host| self.fresh(site, (view, *host), slice));
             let newest = reports.clone().flatten().map(|(of, _)| *of).max().unwrap_or(slice);
@@ -185,7 +185,7 @@ impl Sites {
         witnesses
     }
 
-    /// Returns the exporters of all sites that have some, by the name of the site.
+    /// Returns the exporters of all sites that have exporters, keyed by site name.
     pub(super) fn exporters(&self) -> BTreeMap<String, TableState> {
         let state = self.state();
         let tables = self.names.iter().zip(&state.sites);
@@ -193,7 +193,7 @@ impl Sites {
         tables.map(|(name, table)| (name.clone(), table.state())).collect()
     }
 
-    /// Restores `exporters` from a checkpoint, by the name of the site.
+    /// Restores `exporters`, keyed by site name, from a checkpoint.
     pub(super) fn restore(&self, exporters: &BTreeMap<String, TableState>) {
         let mut state = self.state();
         for (name, site) in self.names.iter().zip(&mut state.sites) {
@@ -213,7 +213,7 @@ impl Sites {
         self.state().rejected
     }
 
-    /// Takes a report, or counts it as rejected.
+    /// Takes a report or counts it as rejected.
     fn hear(&self, subject: &str, payload: &[u8]) {
         if let Err(rejection) = self.take(subject, payload) {
             let mut state = self.state();

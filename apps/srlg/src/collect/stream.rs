@@ -1,8 +1,8 @@
 //! The stream on the broker, which is created if it does not exist and recognised later.
 //!
 //! [`open`] returns the stream, and [`Witness::check`] checks whether it is still the same. Invariant: if the stream
-//! was replaced, or has lost messages that were read, reading never continues from the old position. That would skip
-//! messages.
+//! was replaced, or has lost messages that were read, reading never continues from the old position. Continuing there
+//! would skip messages.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) struct Retention {
     /// Maximum age of messages.
     pub(super) age: Duration,
     pub(super) bytes: i64,
-    /// Minimum age with which a collector can continue if its newest checkpoint is damaged.
+    /// Minimum value of `age` that lets a collector continue if its newest checkpoint is damaged.
     pub(super) least_age: Duration,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Position {
     pub(super) witness: Option<Witness>,
 }
 
-/// Fate of a stream since it was last read.
+/// State of a stream, compared with the time when it was last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Same,
@@ -59,7 +59,7 @@ pub(super) enum Fate {
     Truncated,
 }
 
-/// Opens the stream, and creates it if it does not exist.
+/// Opens the stream. If it does not exist, it is created.
 pub(super) async fn open(context: &jetstream::Context, retention: Retention) -> Result<Stream> {
     let wanted = Config {
         name: STREAM.to_owned(),
@@ -111,7 +111,7 @@ fn check(config: &Config, retention: Retention) -> Result<()> {
 }
 
 impl Witness {
-    /// Returns the fate of the stream from which this message was read.
+    /// Returns the fate of `stream`, from which this message was read earlier.
     pub(super) async fn check(&self, stream: &Stream) -> Result<Fate> {
         let info = stream.get_info().await?;
         if nanoseconds(info.created) != self.created {

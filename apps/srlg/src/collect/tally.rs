@@ -1,7 +1,7 @@
 //! Counts of messages by outcome, and log lines about rejected messages.
 //!
-//! Invariant: names come from the network and reasons from this program. Therefore messages from unknown senders create
-//! no time series and few log lines.
+//! Invariant: the names of probes come from the configuration, and the reasons from this program. Therefore messages
+//! from unknown senders create no time series and only few log lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

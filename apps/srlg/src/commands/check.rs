@@ -57,7 +57,7 @@ pub fn check(args: &Args) -> Result<String> {
     }
     if config.source.is_live() {
         let memory = VIEW_BYTES as f64 / 1e6;
-        writeln!(text, "each reading thread needs up to {memory:.1} MB per view")?;
+        writeln!(text, "each reader thread uses up to {memory:.1} MB per view")?;
     }
     writeln!(text, "{path} is valid: {:.1} MB", all as f64 / 1e6)?;
     Ok(text)

@@ -1,6 +1,6 @@
 //! `srlg contacts`: lists contacts as lines of `time_ms,src,dst`, in the order of their arrival.
 //!
-//! Input without a contact is counted by reason on standard error.
+//! Input that contains no contact is counted by reason. The counts are printed to standard error.
 
 use std::io::{self, BufWriter, Write};
 
@@ -64,7 +64,7 @@ fn print(args: &Args, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Prints a contact as a line. Its time is in milliseconds, with six decimal places if needed.
+/// Prints a contact as a line. The time is in milliseconds, with six decimal places if needed.
 fn print_contact(out: &mut impl Write, contact: &Contact, has_ports: bool) -> io::Result<()> {
     let Contact { time_ns, source, destination, .. } = contact;
     let (ms, fraction) = (time_ns / 1_000_000, time_ns % 1_000_000);

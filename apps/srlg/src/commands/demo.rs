@@ -1,5 +1,5 @@
-//! `srlg demo`: plays attacks over loopback, and checks that each raises one alert with a start and an end in each
-//! round.
+//! `srlg demo`: plays attacks over loopback and checks that each attack raises exactly one alert per round, with a
+//! start and an end.
 //!
 //! ```text
 //! Attacks --NetFlow v9--> site: a monitor in this process               --notifications--> Verdict
@@ -23,10 +23,10 @@ use anyhow::{Result, ensure};
 use attacks::{Attacks, ROUND};
 use verdict::Verdict;
 
-/// Settings that a site and a network share, before the first table.
+/// Top-level settings that a site and a network share.
 const GENERAL: &str = "slice = '250ms'\ninside = ['10.0.0.0/8', '2001:db8::/32']\n";
 
-/// Rule of a site and of a network.
+/// Rule that a site and a network share.
 const RULE: &str = "[[rule]]\nname = 'default'\nthresholds = { 5s = 500 }\nhold = '2s'\n";
 
 /// Options of `srlg demo`.
@@ -53,7 +53,7 @@ pub struct Args {
     pub seed: u64,
 }
 
-/// Plays the attacks to a site or a network, and checks the alerts.
+/// Plays the attacks against a site or a network and checks the alerts.
 ///
 /// # Errors
 ///

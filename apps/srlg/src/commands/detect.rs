@@ -54,24 +54,24 @@ pub fn run(args: &Args) -> Result<()> {
 /// A run over one input, which turns contacts into reports.
 struct Run {
     track: Track,
-    /// Empty rules, which ignore no host and no contact.
+    /// An empty set of rules, so that no host and no contact is ignored.
     rules: Rules,
     is_live: bool,
     slices: Slices,
     started: Instant,
 }
 
-/// The detector, and the recipient of its reports.
+/// The detector and the recipient of its reports.
 struct Slices {
     detector: SlidingDetector,
     reports: Reports,
 }
 
-/// The output of reports and the totals of the run.
+/// The output for reports, and the totals of the run.
 struct Reports {
     output: Output,
     sampling: SamplingWindow,
-    /// Whether the preset is `paper`, whose estimates are wrong if the background is too large.
+    /// Whether the preset is `paper`, whose estimates are unreliable if the background is too large.
     paper: bool,
     totals: Totals,
 }
@@ -83,15 +83,15 @@ struct Totals {
     unmeasured: u64,
     /// Contacts without a port, which a view of ports cannot count.
     without_port: u64,
-    /// Contacts of IPv6 hosts, which the scheme does not support.
+    /// Contacts of IPv6 hosts, which the paper's scheme does not support.
     refused: u64,
     too_late: u64,
     future: u64,
     slices: u64,
     overloaded: u64,
-    /// Largest background of all slices.
+    /// Highest background of all slices.
     background: f64,
-    /// Sampling in all slices together.
+    /// Combined sampling of all slices.
     sampled: Sampling,
     recorder_bytes: usize,
     device: Device,
@@ -118,7 +118,7 @@ impl Run {
         })
     }
 
-    /// Takes the next contact of the input.
+    /// Processes the next contact of the input.
     fn take(&mut self, contact: &Contact) -> Result<()> {
         let Self { track, rules, slices, .. } = self;
         let Reports { paper, totals, .. } = &mut slices.reports;
@@ -136,7 +136,7 @@ impl Run {
         Ok(())
     }
 
-    /// Closes the last slice, if there were any contacts. The last slice of a live input is incomplete and is not
+    /// Closes the last slice if there were any contacts. The last slice of a live input is incomplete and is not
     /// reported.
     fn finish(self) -> Result<Totals> {
         let Self { mut track, mut slices, is_live, started, .. } = self;
@@ -151,7 +151,7 @@ impl Run {
         }
         reports.output.finish()?;
         Ok(Totals {
-            // Contacts without a port are also in this number.
+            // This number also includes contacts without a port.
             unmeasured: reports.totals.unmeasured - track.filter.counts.without_port,
             without_port: track.filter.counts.without_port,
             too_late: track.clock().too_late(),

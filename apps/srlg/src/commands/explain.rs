@@ -26,7 +26,7 @@ pub struct Args {
     pub config: PathBuf,
 }
 
-/// Returns a text about the rules and allow lists of the host in `args`.
+/// Returns a description of the rules and allow lists that apply to the host in `args`.
 pub fn explain(args: &Args) -> Result<String> {
     let config = Config::read(&args.config)?;
     let host = args.host.to_canonical();
@@ -121,13 +121,13 @@ fn what(view: &ViewOptions, of: &str) -> String {
         (PeerKey::Port, Role::Source) => "by the number of ports that they contact",
         (PeerKey::Port, Role::Any) => "by the number of ports of their contacts",
         (PeerKey::AddressPort, Role::Destination) => {
-            "by the number of addresses that contact them, with each port"
+            "by the number of addresses that contact them, counted per port"
         }
         (PeerKey::AddressPort, Role::Source) => {
-            "by the number of addresses and ports that they contact"
+            "by the number of addresses that they contact, counted per port"
         }
         (PeerKey::AddressPort, Role::Any) => {
-            "by the number of addresses and ports of their contacts"
+            "by the number of addresses in contact with them, counted per port"
         }
     };
     format!("{hosts} {counted}")

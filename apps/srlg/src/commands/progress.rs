@@ -1,5 +1,5 @@
-//! A progress bar for the bytes of files. It is shown on a terminal, and other lines of standard error appear above
-//! it.
+//! A progress bar for the bytes of files. The bar is shown only on a terminal. Other lines on standard error appear
+//! above the bar.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ impl Progress {
     }
 }
 
-/// Removes the bar, also after an error of the input.
+/// Removes the bar, even after an error of the input.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

@@ -26,10 +26,10 @@ const PERCENTILE: f64 = 0.999;
 /// Ratio of a suggested threshold to its base.
 const ROOM: f64 = 1.5;
 
-/// Least number of hosts for [`PERCENTILE`]. With fewer hosts, the largest count is the base.
+/// Minimum number of hosts for [`PERCENTILE`]. With fewer hosts, the largest count is the base.
 const HOSTS_OF_PERCENTILE: usize = 1_000;
 
-/// Least duration of data without a warning: a day, minus an allowance for restarts.
+/// Minimum duration of data; below it, a warning is printed. The value is a day, minus an hour for restarts.
 const DAY: Duration = Duration::from_secs(23 * 3600);
 
 /// Maximum number of hosts that are named.
@@ -71,7 +71,7 @@ pub fn suggest(args: &Args) -> Result<String> {
     Ok(text)
 }
 
-/// Hosts and networks with an alert in a view. Their counts are not usual ones.
+/// Hosts and networks with an alert in a view. Counts of these hosts are excluded, because they are not typical.
 #[derive(Debug, Default)]
 struct Incidents {
     hosts: HashSet<Name>,
@@ -102,7 +102,7 @@ impl Incidents {
     }
 }
 
-/// Largest counts of a view within one window.
+/// Largest counts of the hosts of a view within one window.
 struct Counts<'a> {
     view: &'a ViewConfig,
     /// Length of the window, in slices.
@@ -198,7 +198,7 @@ fn largest(view: &ViewConfig, counts: &[(IpAddr, f64)]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Rounds `value` up to two significant digits.
+/// Rounds `value` up, keeping two significant digits.
 fn round_up(value: f64) -> u64 {
     let mut unit = 1.0;
     while value / unit >= 100.0 {

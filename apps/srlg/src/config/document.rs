@@ -1,4 +1,4 @@
-//! TOML tables that are read into types. All problems are reported with their lines.
+//! Deserialisation of TOML tables into types. All problems are reported with their lines.
 
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -16,7 +16,7 @@ type Value<'i> = Spanned<DeValue<'i>>;
 /// Key that selects the variant of a table.
 const KIND: &str = "type";
 
-/// Reads `table` as a `T`. Invalid parts are added to `problems` and omitted, as far as `T` is valid without them.
+/// Reads `table` as a `T`. Invalid parts are reported in `problems`, and omitted if `T` is valid without them.
 pub(super) fn read<T: DeserializeOwned + Default>(
     table: DeTable<'_>,
     problems: &mut Problems,
@@ -34,8 +34,8 @@ fn deserialize<T: DeserializeOwned>(value: Value<'_>) -> Result<T, Error> {
 
 /// Returns the valid parts of `value`, if there are any.
 ///
-/// `document` wraps a value in an otherwise empty document, which is read as a `T` to check the value. `key` is the
-/// key of the value.
+/// `document` wraps a value in an otherwise empty document. The value is valid if this document can be read as a `T`.
+/// `key` is the key of the value.
 fn keep_right<'i, T: DeserializeOwned>(
     value: Value<'i>,
     document: &dyn Fn(Value<'i>) -> Value<'i>,
@@ -136,10 +136,10 @@ pub struct Problems {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Problem {
     span: Range<usize>,
-    /// Number of the line, starting at 1. It is 0 if unknown.
+    /// Number of the line, starting at 1, or 0 if it is unknown.
     line: usize,
     text: String,
-    /// Whether the line is not valid TOML, so that it has no values.
+    /// Whether the line is not valid TOML and therefore has no values.
     is_syntax: bool,
 }
 
@@ -154,7 +154,7 @@ impl Problems {
     }
 
     fn push(&mut self, problem: Problem) {
-        // An invalid rule is found once per view.
+        // An invalid rule is found once for each of its views.
         if !self.list.contains(&problem) {
             self.list.push(problem);
         }

@@ -1,4 +1,4 @@
-//! The parts of a configuration file, as TOML has them.
+//! The parts of a configuration file, as deserialised from TOML.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,10 +24,11 @@ use crate::network::options::NetworkOptions;
 use crate::notify::sinks::SinkOptions;
 use crate::show::web::{self, Visitors};
 
-/// Prefixes of a view by default: IPv6 peers are aggregated to /64, as one machine can use any address of its prefix.
+/// Default prefix lengths of a view. IPv6 peers are aggregated to /64, because one machine can use any address of its
+/// prefix.
 pub(super) const PREFIXES: Prefixes = Prefixes { host4: 32, host6: 128, peer4: 32, peer6: 64 };
 
-/// The shortest time after which an exporter can be silent. Exporters are checked once a second.
+/// Minimum time after which an exporter counts as silent. Exporters are checked once a second.
 pub(super) const LEAST_SILENCE: Duration = Duration::from_secs(1);
 
 /// Parses the time after which an exporter is silent.
@@ -37,12 +38,13 @@ pub(crate) fn parse_silence(text: &str) -> Result<Duration, String> {
     is_enough.then_some(after).ok_or_else(|| format!("must be at least {LEAST_SILENCE:?}"))
 }
 
-/// Settings outside of any table. Some are options of a command, too.
+/// Top-level settings, which come before the first table. Some settings are also command-line options.
 #[derive(Clone, Debug, PartialEq, Deserialize, clap::Args)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct General {
-    /// Inside network (repeatable); without one, there is no view of outside hosts [default: all hosts]
+    /// Inside network (repeatable); without one, all hosts are inside and there is no view of outside hosts [default:
+    /// all hosts]
     #[arg(long, value_name = "CIDR", value_parser = parse_network)]
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
@@ -66,7 +68,7 @@ pub struct General {
     #[cfg_attr(test, schemars(with = "String", extend("default" = Self::default().device.to_string())))]
     pub device: Device,
 
-    /// Listen address for the web UI, /metrics and the JSON API, on loopback as there is no authentication
+    /// Listen address for the web page, /metrics and the JSON API, on loopback as there is no authentication
     #[arg(long, value_name = "ADDR:PORT")]
     #[cfg_attr(test, schemars(extend("x-form" = "address:port")))]
     pub http: Option<SocketAddr>,
@@ -79,27 +81,29 @@ pub struct General {
     #[arg(skip)]
     pub http_names: Vec<String>,
 
-    /// File with a line `NAME TOKEN` for each person who may acknowledge, comment, silence and close alerts.
+    /// File with a line `NAME TOKEN` for each person who may acknowledge, comment, silence and close alerts. Other
+    /// users must have no access to the file.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub http_tokens: Option<PathBuf>,
 
-    /// Database of the ASes of peers, in MaxMind's format. A reload reads it again.
+    /// Database of the ASes of peers, in MaxMind's format. A reload reads the database again.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub as_file: Option<PathBuf>,
 
-    /// Database of the countries of peers, in MaxMind's format. A reload reads it again.
+    /// Database of the countries of peers, in MaxMind's format. A reload reads the database again.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub country_file: Option<PathBuf>,
 
-    /// Public URL of the web UI, such as `https://srlg.example`. Notifications link to their incident there.
+    /// Public URL of the web page, such as `https://srlg.example`. Notifications link to their incident there.
     #[arg(skip)]
     #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
     pub url: Option<String>,
 
-    /// Folder for checkpoints and the database of alerts; with it, a restart keeps windows, active alerts and unsent notifications
+    /// Folder for checkpoints and the database of alerts; with it, a restart keeps windows, active alerts and unsent
+    /// notifications
     #[arg(long, value_name = "DIR")]
     #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
     pub state: Option<PathBuf>,
@@ -110,7 +114,8 @@ pub struct General {
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub checkpoint: Duration,
 
-    /// Time without a datagram after which an exporter is silent, at least 1s [default: three times its longest pause of the last hour, at least 15s]
+    /// Time without a datagram after which an exporter is silent, at least 1s [default: three times its longest pause
+    /// of the last hour, at least 15s]
     #[arg(long, value_name = "TIME", value_parser = parse_silence)]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time")))]
@@ -146,7 +151,7 @@ impl Default for General {
 }
 
 impl General {
-    /// Returns who may ask the page.
+    /// Returns the permitted visitors of the web page.
     pub(crate) fn visitors(&self) -> Visitors {
         let url = self.url.iter().filter_map(|url| web::host_of(url));
         let names = self.http_names.iter().cloned().chain(url).collect();
@@ -161,10 +166,12 @@ impl General {
 pub(super) struct ViewTable {
     /// Name of the view, of letters, digits, `-` and `_`.
     pub(super) name: String,
-    /// Number of distinct pairs in the longest window that the detector is sized for. [default: a detector of default size]
+    /// Number of distinct pairs in the longest window that the detector is sized for. [default: a detector of default
+    /// size]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(super) pairs: Option<u64>,
-    /// Memory limit of the detector, in bytes. The default applies with `pairs`. Without, the limit must allow the default size.
+    /// Memory limit of a detector with `pairs`, in bytes. Without `pairs`, the detector needs 31.6 MB, and a lower
+    /// limit is an error.
     #[cfg_attr(test, schemars(extend("default" = MEMORY)))]
     pub(super) memory: Option<usize>,
     /// All other keys.
@@ -194,7 +201,7 @@ pub(super) struct RuleTable {
     /// Fraction of the threshold below which an alert ends, above 0 and below 1.
     #[cfg_attr(test, schemars(extend("default" = Terms::default().down)))]
     pub(super) down: Option<f64>,
-    /// Number of slices at the threshold, out of the last `of`, that starts an alert. At most `of`.
+    /// Number of slices at the threshold, out of the last `of`, that starts an alert. The number must be at most `of`.
     #[serde(rename = "for")]
     #[cfg_attr(test, schemars(range(min = 1), extend("default" = Terms::default().for_slices)))]
     pub(super) for_slices: Option<u32>,
@@ -210,7 +217,8 @@ pub(super) struct RuleTable {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().repeat_ms))))]
     pub(super) repeat: Option<Duration>,
-    /// Time after which an alert ends although its end cannot be confirmed. At least `hold`, also by default.
+    /// Time after which an alert ends although its end cannot be confirmed. The time must be at least `hold`, and the
+    /// default is never shorter than `hold`.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().unconfirmed_after_ms))))]
     pub(super) unconfirmed_after: Option<Duration>,
@@ -221,7 +229,7 @@ pub(super) struct RuleTable {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct AllowTable {
-    /// Reason for the entry, shown to people.
+    /// Reason for the entry, shown to users.
     pub(super) why: String,
     /// Names of the views that the entry applies to. [default: all views]
     pub(super) views: Vec<String>,
@@ -233,7 +241,7 @@ pub(super) struct AllowTable {
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) peers: Vec<IpNet>,
-    /// Ports of `hosts`. Contacts to them do not count.
+    /// Ports of `hosts`. Contacts to these ports do not count.
     #[cfg_attr(test, schemars(extend("x-form" = "port")))]
     pub(super) ports: Vec<u16>,
 }
@@ -251,7 +259,7 @@ pub(super) struct LabelTable {
     pub(super) networks: Vec<IpNet>,
 }
 
-/// The length of a window, as it is written and as it is meant.
+/// The length of a window, with its text in the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Window {
@@ -280,48 +288,50 @@ impl TryFrom<String> for Window {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tables {
-    /// Source of contacts: one of `input`, `listen`, `interface`, `kafka` and `nats`. All keys are also options of `srlg run` and of
-    /// `srlg probe`, which reads no file.
+    /// Source of contacts: one of `input`, `listen`, `interface`, `kafka` and `nats`. All keys are also options of
+    /// `srlg run` and of `srlg probe`, which reads no file.
     pub(super) input: InputOptions,
-    /// Network of probes, in place of `[input]`. `srlg collect` merges what they send.
+    /// Network of probes, in place of `[input]`. `srlg collect` merges the deltas that the probes send.
     pub(super) network: Option<NetworkOptions>,
-    /// Hosts and peers to count, each view by a detector of its own. Without one, `fan-in` and `fan-out` count inside hosts, and
-    /// `outside` counts outside hosts if `inside` is given.
+    /// Hosts and peers to count. Each view has its own detector. Without a view, `fan-in` and `fan-out` count inside
+    /// hosts, and `outside` counts outside hosts if `inside` is given.
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
-    /// Conditions under which alerts start and end. The rule with the longest network that contains a host applies to it.
+    /// Conditions under which alerts start and end. The rule with the longest network that contains a host applies to
+    /// this host.
     #[serde(rename = "rule")]
     pub(super) rules: Vec<RuleTable>,
-    /// Allow-list entries. Each ignores hosts (`hosts`), peers (`peers`), or contacts to ports of hosts (`hosts` and `ports`).
+    /// Allow-list entries. Each entry ignores hosts (`hosts`), peers (`peers`), or contacts to ports of hosts (`hosts`
+    /// and `ports`).
     #[serde(rename = "allow")]
     pub(super) allows: Vec<AllowTable>,
-    /// Names of networks, shown with their hosts in notifications and in the web UI.
+    /// Names of networks, shown with their hosts in notifications and in the web page.
     #[serde(rename = "label")]
     pub(super) labels: Vec<LabelTable>,
     /// Names of exporters and of their interfaces, shown with their addresses.
     #[serde(rename = "exporter")]
     pub(super) exporters: Vec<Exporter>,
-    /// Recipients of notifications, each with a position of its own in the database.
+    /// Recipients of notifications. Each sink has its own position in the database.
     #[serde(rename = "sink")]
     pub(super) sinks: Vec<SinkOptions>,
 }
 
-/// Tables that state the source of contacts. A file has one of them.
+/// Tables that define the source of contacts. A file may contain only one of them.
 const SOURCES: [&str; 2] = ["input", "network"];
 
 const TABLES: [&str; 6] = ["view", "rule", "allow", "label", "exporter", "sink"];
 
-/// A file that was read, but not checked.
+/// A parsed file that has not been checked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File<'i> {
     pub(super) general: General,
     pub(super) tables: Tables,
-    /// All keys, with their places; none if the values are of no file.
+    /// All keys with their spans. The table is empty if the values do not come from a file.
     pub(super) keys: DeTable<'i>,
 }
 
 impl<'i> File<'i> {
-    /// Reads the file that has `text`. Parts that are wrong are problems, and are left out.
+    /// Parses `text`. Invalid parts are added to `problems` and omitted.
     pub(super) fn read(text: &'i str, problems: &mut Problems) -> Self {
         let (keys, errors) = DeTable::parse_recoverable(text);
         let mut keys = keys.into_inner();
@@ -335,7 +345,7 @@ impl<'i> File<'i> {
         SOURCES.iter().chain(&TABLES).for_each(|name| drop(general.remove(*name)));
         let (general, before): (General, _) = (read(general, problems), problems.len());
         let Tables { input, network, .. } = read(part(&SOURCES), problems);
-        // A value that was left out may be one that another needs.
+        // Other values may depend on an omitted value.
         let is_whole = problems.len() == before;
         let tables = Tables { input, network, ..read(part(&TABLES), problems) };
         let mut file = Self { general, tables, keys };
@@ -375,14 +385,15 @@ impl<'i> File<'i> {
         }
     }
 
-    /// Where the value of `key` is in the table or value called `name`, or where that is.
+    /// Returns the span of the value of `key` in the table `name`, or of the whole table if the key is missing.
     pub(super) fn span_in(&self, name: &str, key: &str) -> Range<usize> {
         let table = self.keys.get(name);
         let value = table.and_then(|table| table.get_ref().get(key));
         value.or(table).map_or(0..0, Spanned::span)
     }
 
-    /// Where the value of `key` is in the table number `at` of those called `name`, or where the table is.
+    /// Returns the span of the value of `key` in number `at` of the tables `name`, or of that whole table if the key is
+    /// missing.
     pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {
         let table = self.keys.get(name).and_then(|tables| tables.get_ref().get(at));
         value(&self.keys, name, at, key).or(table).map_or(0..0, Spanned::span)
@@ -398,7 +409,7 @@ fn value<'a, 'i>(
     keys.get(name)?.get_ref().get(at)?.get_ref().get(key)
 }
 
-/// Moves the keys of each view that are options of it into a table of their own.
+/// Moves the keys of each view that belong to [`ViewOptions`] into the nested table `options`.
 fn nest_view_options(keys: &mut DeTable<'_>) {
     let Some(DeValue::Array(views)) = keys.get_mut("view").map(Spanned::get_mut) else { return };
     for view in views.iter_mut() {

@@ -43,7 +43,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns the configuration of the file, or the one that the options describe.
+    /// Returns the configuration from the file, or the configuration that the options describe.
     pub fn config(&self) -> Result<Config> {
         let mut config = match &self.config {
             Some(path) => Config::read(path)?,

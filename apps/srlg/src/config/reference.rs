@@ -1,12 +1,12 @@
-//! The reference of the configuration, `docs/configuration.md`, and its JSON schema, `docs/srlg.schema.json`.
+//! Generation of the configuration reference, `docs/configuration.md`, and of its JSON schema, `docs/srlg.schema.json`.
 //!
 //! ```text
 //! types of the file --[schemars]--> schema --[keys]--> tables of keys --[page]--> docs/configuration.md
 //! samples --[Config::take_over]--> whether a reload is enough -----------^
 //! ```
 //!
-//! Invariant: key, form, default and description come from the types that parse the file, and the effect of a reload comes
-//! from the code of the reload. The committed files are as these tests write them.
+//! Invariant: key, form, default and description come from the types that parse the file. The effect of a reload comes
+//! from the code that performs the reload. The tests check that the committed files are up to date.
 
 mod keys;
 mod page;
@@ -25,10 +25,10 @@ use super::{Config, General};
 use keys::{Key, Table};
 use samples::{Effect, Reload};
 
-/// The command that writes both files again.
+/// The command that regenerates both files.
 const COMMAND: &str = "INSTA_UPDATE=always cargo test -p srlg-cli --lib config::reference";
 
-/// The whole file.
+/// The whole configuration file.
 #[derive(JsonSchema)]
 #[schemars(title = "Configuration of srlg", deny_unknown_fields)]
 #[expect(dead_code, reason = "the schema is made of the types of the fields")]
@@ -39,19 +39,19 @@ struct Document {
     tables: Tables,
 }
 
-/// Writes `milliseconds` as a file has them.
+/// Formats `milliseconds` as a time in a configuration file.
 pub(super) fn time(milliseconds: u64) -> String {
     humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
 }
 
-/// Gives the schema of a view those defaults that it has in a file alone.
+/// Adds the defaults that apply only in a file to the schema of a view.
 pub(super) fn view_defaults(schema: &mut Schema) {
     let keys = schema.get_mut("properties").and_then(Value::as_object_mut).unwrap();
     keys["peer-prefix6"]["default"] = json!(PREFIXES.peer6);
     keys["inside"]["description"] = json!("Inside networks. [default: the top-level `inside`]");
 }
 
-/// Returns the schema of `T`, in which no value is null, as TOML has none, and no default is empty.
+/// Returns the schema of `T` without empty defaults and without null values, which TOML does not have.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -92,7 +92,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// Returns `text` without the note on options of a command that can be repeated: a file has lists.
+/// Returns `text` without the note that a command-line option is repeatable, because a file uses a list.
 fn without_repeatable(text: &str) -> String {
     let note = text.find(" (repeatable").and_then(|from| {
         let to = text[from..].find(')')?;
@@ -105,7 +105,7 @@ fn docs(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../docs", name].iter().collect()
 }
 
-/// Checks that the file `name` of the documentation has `text`, or writes it as snapshots are written.
+/// Asserts that the file `name` in `docs` contains `text`. Writes the file first if snapshots are to be updated.
 fn check(name: &str, text: &str) {
     let path = docs(name);
     if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
@@ -176,7 +176,7 @@ fn a_reload_applies_a_key_or_says_that_it_needs_a_restart() {
     assert_eq!(reload("", "as-file"), (Effect::Applied, Some(Effect::Applied)));
     assert_eq!(reload("network", "deadline"), (Effect::Restart, None));
     assert_eq!(reload("rule", "hold"), (Effect::Applied, Some(Effect::Applied)));
-    // Contacts with a peer are left out where they are counted, at the probes.
+    // Probes count contacts, so probes must know which peers to ignore.
     assert_eq!(reload("allow", "peers"), (Effect::Applied, Some(Effect::Restart)));
     assert_eq!(reload("rule", "thresholds"), (Effect::AppliedIfItFits, Some(Effect::Restart)));
 }

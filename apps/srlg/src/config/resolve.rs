@@ -27,10 +27,10 @@ use crate::exporters::ExporterNames;
 use crate::origins::OriginLookup;
 use crate::show::web;
 
-/// Least count that a detector reports.
+/// Minimum threshold of a rule, and of a detector.
 const LEAST_THRESHOLD: u32 = 8;
 
-/// Creates the configuration of `file`. `problems` are those of its parser.
+/// Creates the configuration from `file`. `problems` contains the problems that the parser found.
 pub(super) fn resolve(file: File<'_>, problems: Problems) -> Result<Config, Problems> {
     let mut it = Resolver { problems, slice: file.general.slice, file: &file };
     it.check_general();
@@ -117,7 +117,7 @@ impl Resolver<'_, '_> {
         }
     }
 
-    /// Checks the sinks, except for files and other things outside of the configuration.
+    /// Checks the configuration of the sinks, but not the files and other resources that it names.
     fn check_sinks(&mut self) {
         let sinks = &self.file.tables.sinks;
         for (at, sink) in sinks.iter().enumerate() {
@@ -260,8 +260,8 @@ fn all() -> Vec<IpNet> {
 pub(super) const MEMORY: usize = 64_000_000;
 
 impl Resolver<'_, '_> {
-    /// Resolves the views of the file, or the default ones. Each gets the rules and allow lists that name it or name
-    /// no view.
+    /// Resolves the views of the file, or the default views. Each view gets the rules and allow lists that name this
+    /// view or no view.
     fn views(&mut self) -> Vec<ViewConfig> {
         let Tables { views, rules, allows, .. } = &self.file.tables;
         let usual = usual(&self.file.general.inside);
@@ -391,7 +391,7 @@ fn shorten(networks: &mut [IpNet], prefixes: &Prefixes) {
     for network in networks {
         let most = if network.addr().is_ipv4() { prefixes.host4 } else { prefixes.host6 };
         if network.prefix_len() > most {
-            // The new length is shorter than a valid one.
+            // The new length is valid, because it is shorter than a valid length.
             *network = IpNet::new_assert(network.addr(), most).trunc();
         }
     }

@@ -75,7 +75,7 @@ fn a_whole_configuration_is_read() {
     assert_eq!(config.labels.get([198, 51, 100, 200].into()).unwrap(), "customers");
     let [victims, scanners] = &config.views[..] else { panic!("{config:?}") };
     assert_eq!((victims.name.as_str(), victims.rules.windows()), ("victims", vec![120, 7200]));
-    // The threshold 1024, times down of 0.8, minus a tenth.
+    // The threshold of the detector is 1024 times `down` of 0.8, minus a tenth.
     assert_eq!((victims.sizes.window, victims.sizes.threshold), (7200, 737));
     let threshold = |of: &str, window| {
         let rule = victims.rules.rule(host(of)).unwrap();

@@ -22,8 +22,8 @@ use crate::notify::store::Store;
 use crate::origins::{Content, Database};
 use crate::show::web::tokens::Tokens;
 
-/// Checks everything that `file` names, adds errors to `problems`, and returns notes and warnings. The input options
-/// in `given` override those of the file.
+/// Checks everything that `file` refers to. Adds errors to `problems`. Returns notes and warnings. The input options in
+/// `given` override the options of the file.
 pub(super) fn run(
     file: &File<'_>,
     given: Option<&InputOptions>,
@@ -105,7 +105,7 @@ impl Trial<'_, '_> {
         let file = self.file;
         let keys = file.keys.get("input").and_then(|input| input.get_ref().as_table());
         if keys.is_none_or(DeTable::is_empty) {
-            let text = "no input configured; set a file, listen address, interface, Kafka topic or NATS subject in [input], add [network], or use input options";
+            let text = "no input configured; set a file, listen address, interface, Kafka topic, or NATS stream or subject in [input], add [network], or use input options";
             self.problems.add(file.span_in("input", ""), text);
         }
         self.try_input(&file.tables.input, |key| file.span_in("input", key));
@@ -132,7 +132,7 @@ impl Trial<'_, '_> {
         }
         if let Some(name) = &input.interface {
             if !cfg!(feature = "live") {
-                let text = "live capture is not compiled in; build srlg with the feature live, which needs libpcap";
+                let text = "live capture is not built in; build srlg with the feature live, which needs libpcap";
                 self.problems.add(span("interface"), text);
             } else if !Path::new("/sys/class/net").join(name).exists() && name != "any" {
                 self.problems.add(span("interface"), format!("interface {name} not found"));
@@ -161,7 +161,7 @@ fn try_kafka(input: &InputOptions) -> Result<()> {
 
 #[cfg(not(feature = "kafka"))]
 fn try_kafka(_: &InputOptions) -> Result<()> {
-    anyhow::bail!("Kafka is not compiled in; build srlg with the feature kafka")
+    anyhow::bail!("Kafka is not built in; build srlg with the feature kafka")
 }
 
 /// Checks that the folder `state` can be used, and that a database in it belongs to this program.

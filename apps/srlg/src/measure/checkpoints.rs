@@ -1,10 +1,10 @@
 //! Checkpoints of a monitor's detectors on disk.
 //!
-//! Each view has a folder. A thread writes the views one after the other, so that memory holds at most one copy of a
-//! view's recorders.
+//! Each view has a folder. A thread writes one view after the other, so at most one copy of a view's recorders is in
+//! memory.
 //!
-//! Invariant: a detector may be one checkpoint older than the alerts in the database. In windows that reach back to
-//! before the start, counts are too low, and such a window cannot end an alert.
+//! Invariant: a detector may be one checkpoint older than the alerts in the database. Counts in windows that reach back
+//! beyond the start of the program are too low, and such a window cannot end an alert.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -56,14 +56,14 @@ pub struct Continued {
     pub ledger: Ledger,
     /// Checkpoints of its detectors.
     pub checkpoints: ViewCheckpoints,
-    /// Ends of alerts whose view no longer exists.
+    /// Notifications that end the alerts of removed or changed views.
     pub ended: Vec<Notice>,
-    /// The position of the input before which all contacts are in the detectors of all views.
+    /// Position of the input up to which the detectors of all views have all contacts.
     pub position: Option<Position>,
 }
 
 impl Continued {
-    /// Opens the state folder of `config`, and returns a monitor that continues from it.
+    /// Opens the state folder of `config` and returns a monitor that continues from it.
     pub fn open(config: &Config) -> Result<Self> {
         let mut checkpoints = Vec::new();
         if let Some(state) = &config.general.state {
@@ -94,7 +94,8 @@ impl Continued {
     }
 }
 
-/// Restores view number `at` from its newest checkpoint, if there is one, and returns the position of the input in it.
+/// Restores view number `at` from its newest checkpoint, if there is one. Returns the position of the input in the
+/// checkpoint.
 fn restore(
     monitor: &mut Monitor,
     at: usize,
@@ -136,7 +137,7 @@ fn restore(
 }
 
 impl ViewCheckpoints {
-    /// Saves a checkpoint of the next view, if one is due. The checkpoint is skipped while the previous one is being
+    /// Saves a checkpoint of the next view, if one is due. No checkpoint is saved while the previous one is being
     /// written.
     pub fn save_if_due(&mut self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = &self.writer else { return Ok(()) };
@@ -166,7 +167,7 @@ impl ViewCheckpoints {
         self.writer.as_ref().is_some_and(|writer| writer.is_failing.load(Relaxed))
     }
 
-    /// Saves the last checkpoints, and waits until all are on disk.
+    /// Saves the last checkpoints and waits until all are on disk.
     pub fn finish(self, monitor: &mut Monitor) -> Result<()> {
         let Some(writer) = self.writer else { return Ok(()) };
         for at in 0..monitor.parts().0.len() {
@@ -232,7 +233,7 @@ fn open_view(state: &Path, view: &str) -> Result<Checkpoints> {
     Ok(Checkpoints::open(folder)?)
 }
 
-/// Returns the newest undamaged checkpoint that has these sizes.
+/// Returns the newest undamaged checkpoint of a detector with these sizes.
 pub(crate) fn latest(
     checkpoints: &mut Checkpoints,
     params: &srlg_host::config::Params,

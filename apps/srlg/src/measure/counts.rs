@@ -50,7 +50,7 @@ impl ContactCounts {
 }
 
 impl Samplings {
-    /// Notes the sampling of `contact`, and returns whether it differs from that of the last contact.
+    /// Notes the sampling of `contact` and returns whether it differs from the sampling of the last contact.
     #[inline]
     pub(crate) fn take(&mut self, contact: &Contact) -> bool {
         let Some(exporter) = contact.exporter else { return false };

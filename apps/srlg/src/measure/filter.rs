@@ -29,12 +29,12 @@ pub(crate) struct FilterCounts {
     pub(crate) without_port: u64,
     /// Contacts that arrived after their slice had closed, but within the window.
     pub(crate) late: u64,
-    /// Contacts older than the window, except those that a clock has counted.
+    /// Contacts older than the window, except contacts that a slice clock counts itself.
     pub(crate) too_late: u64,
 }
 
 impl PairFilter {
-    /// Returns a filter of `view`, to be used with `rules`.
+    /// Creates a filter of `view` for use with `rules`.
     pub(crate) fn new(view: &ViewOptions, rules: &Rules) -> Result<Self> {
         Ok(Self { view: View::new(view)?, counts: FilterCounts::of(rules), portless: 0 })
     }
@@ -44,7 +44,7 @@ impl PairFilter {
         Self { view: self.view.clone(), counts: FilterCounts::of(rules), portless: 0 }
     }
 
-    /// Returns the pairs of `contact` that count under `rules`, each a host of the view with its peer.
+    /// Returns the pairs of `contact` that count under `rules`. A pair is a host of the view with its peer.
     #[inline(always)]
     pub(crate) fn pairs(&mut self, contact: &Contact, rules: &Rules) -> [Option<(Host, Host)>; 2] {
         let [sent, received] = self.view.sent_and_received(contact);
@@ -58,7 +58,7 @@ impl PairFilter {
         [sent.filter(|_| counts[0]), received.filter(|_| counts[1])]
     }
 
-    /// Returns whether this is a view of ports and the last contacts had no port.
+    /// Returns whether this is a view of ports whose recent contacts all had no port.
     #[inline]
     pub(crate) const fn is_portless(&self) -> bool {
         self.portless >= PORTLESS

@@ -1,4 +1,4 @@
-//! Monitor of one input: contacts and time go in, notifications and the board come out.
+//! Monitor of one input, which turns contacts and clock ticks into notifications and a board.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -35,12 +35,12 @@ pub struct Monitor {
     counts: ContactCounts,
     positions: Positions,
     exporters: WitnessTable,
-    /// Exporters that the input knew at the last board.
+    /// Exporters that the input knew when the last board was created.
     remembered: HashSet<IpAddr>,
 }
 
 impl Monitor {
-    /// Returns a monitor of the views of `config`, whose detectors use `seed`.
+    /// Creates a monitor of the views of `config`. Its detectors use `seed`.
     pub fn new(config: &Config, seed: u64) -> Result<Self> {
         let watch = |view| Watch::new(view, &config.general, seed);
         let slice_ms = u64::try_from(config.general.slice.as_millis())?;
@@ -60,7 +60,7 @@ impl Monitor {
         })
     }
 
-    /// Adds a tap for a reader thread of a live input, and returns its sink. The reader thread passes pairs directly to
+    /// Adds a tap for a reader thread of a live input and returns its sink. The reader thread passes pairs directly to
     /// the detectors, and [`pass`](Self::pass) closes the slices.
     pub fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let views = self.watches.iter().zip(&self.desk.books);
@@ -77,7 +77,7 @@ impl Monitor {
         }
     }
 
-    /// Applies the rules, allow lists, names and databases of `config` from the next slice on.
+    /// Applies the rules, allow lists, names and databases of `config`, starting with the next slice.
     pub fn reload(&mut self, config: &Config) {
         let views = self.watches.iter_mut().zip(&self.desk.books);
         for (at, (watch, book)) in views.enumerate() {
@@ -96,7 +96,7 @@ impl Monitor {
         &self.desk
     }
 
-    /// Returns the alerts of the views for changes.
+    /// Returns a mutable reference to the alerts of the views.
     pub(crate) const fn desk_mut(&mut self) -> &mut Desk {
         &mut self.desk
     }
@@ -112,8 +112,8 @@ impl Monitor {
         self.watches.iter().map(|watch| watch.detector().memory_bytes()).sum()
     }
 
-    /// Returns the additional memory needed while a checkpoint is written, in bytes. It holds a copy of the recorders
-    /// of the largest view, and their bytes before and after compression.
+    /// Returns the additional memory needed while a checkpoint is written, in bytes. The memory contains a copy of the
+    /// recorders of the largest view, and its bytes before and after compression.
     #[must_use]
     pub fn checkpoint_bytes(&self) -> usize {
         let largest = self.watches.iter().map(|watch| watch.detector().memory_bytes()).max();
@@ -141,18 +141,18 @@ impl Monitor {
         Ok(())
     }
 
-    /// Notes that all contacts before `position` have been taken.
+    /// Notes that all contacts before `position` have been processed.
     pub fn note_position(&mut self, position: &Position) {
         self.collect();
-        // The next checkpoint of every view includes the contacts of all running slices, so these positions need not
-        // wait.
+        // The next checkpoint of each view includes the contacts of its running slice, so positions up to the oldest
+        // running slice need not wait.
         let running = self.watches.iter().map(|watch| watch.detector().slice()).min();
         self.positions.reach(running.unwrap_or(0));
         let newest_ms = self.watches.iter().map(Watch::newest_input_ms).max();
         self.positions.note(newest_ms.unwrap_or(0) / self.slice_ms, position);
     }
 
-    /// Updates the exporters of `input` at `now_ns`, and detects silent ones.
+    /// Updates the exporters of `input` at `now_ns` and detects silent ones.
     pub fn look_at(&mut self, input: &InputStatus, now_ns: u64) {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
@@ -163,7 +163,7 @@ impl Monitor {
     }
 
     /// Notes that the system clock was set forward by `step` to `now_ns`. The skipped slices change no alert, and a
-    /// window that includes them cannot end one.
+    /// window that includes them cannot end an alert.
     pub fn set_forward(&mut self, step: Duration, now_ns: u64) {
         let step_ms = step.as_millis() as u64;
         self.exporters.set_forward(step_ms, now_ns / 1_000_000);
@@ -189,8 +189,8 @@ impl Monitor {
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))
     }
 
-    /// Closes the last slice at the end of an input. Then advances the clock by another window, because the last
-    /// contacts may still start an alert. No alert ends in this time, because its traffic is unknown.
+    /// Closes the last slice at the end of an input, then advances the clock by another window. In this window, the
+    /// last contacts may still start an alert. No alert ends in it, because its traffic is unknown.
     pub fn finish(&mut self) -> Result<()> {
         let mut views = self.watches.iter_mut().zip(&mut self.desk.books);
         views.try_for_each(|(watch, book)| watch.finish(book, &self.exporters))
@@ -258,8 +258,8 @@ impl Monitor {
         }
     }
 
-    /// Returns the boards of the exporters of `input`, of silent ones from before a restart, and of permitted ones that
-    /// have never sent.
+    /// Returns the boards of the exporters of `input`, of exporters that fell silent before a restart, and of permitted
+    /// exporters that have never sent data.
     fn exporter_boards(&self, input: &InputStatus) -> Vec<ExporterBoard> {
         let silent = self.exporters.silent().map(|times| ExporterBoard {
             is_silent: true,

@@ -1,6 +1,6 @@
 //! Positions of an input that wait until the slices of their contacts are stored.
 //!
-//! Invariant: all contacts before a reached position belong to slices up to the stored one.
+//! Invariant: all contacts before a reached position belong to stored slices.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub(crate) struct Positions {
 }
 
 impl Positions {
-    /// Notes that all contacts before `position` have been taken. The newest of them belongs to `slice`.
+    /// Notes that all contacts before `position` have been processed. The newest of them belongs to `slice`.
     pub(crate) fn note(&mut self, slice: u64, position: &Position) {
         match self.waiting.back_mut() {
             Some((newest, last)) if *newest == slice => last.clone_from(position),

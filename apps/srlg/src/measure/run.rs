@@ -1,8 +1,8 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
-//! The reader threads of a live input count contacts themselves (see `tap`). The main thread closes slices by the
-//! clock, and it also reads and counts files. Sinks, checkpoints and the web page have their own threads and never
-//! delay the main thread.
+//! The reader threads of a live input count contacts themselves (see `tap`). The main thread closes slices at clock
+//! ticks. It also reads and counts files. Sinks, checkpoints and the web page have their own threads and never delay
+//! the main thread.
 
 use std::time::{Duration, Instant};
 
@@ -91,7 +91,7 @@ fn log_start(config: &Config, monitor: &Monitor, input: &Input) {
     }
 }
 
-/// Longest time between two boards of a live input. Slices may be hours long.
+/// Maximum time between two boards of a live input. A separate limit is needed because slices may be hours long.
 const LONGEST: Duration = Duration::from_secs(2);
 
 struct Loop<'a> {
@@ -173,7 +173,7 @@ impl Loop<'_> {
         Ok(())
     }
 
-    /// Handles the end of a slice, and returns whether a slice has closed.
+    /// Handles the end of a slice and returns whether a slice has closed.
     fn end_slice(&mut self) -> Result<bool> {
         let now_ms = self.monitor.now_ms();
         let has_ended = now_ms != self.now_ms;
@@ -216,7 +216,7 @@ impl Loop<'_> {
         });
     }
 
-    /// Does the work that is due between slices: watchdog, reload and checkpoint.
+    /// Does the work between slices: notifies the watchdog, reloads the configuration and saves checkpoints.
     fn look_around(&mut self) -> Result<()> {
         self.service.alive();
         if self.service.wants_reload() {
@@ -228,7 +228,7 @@ impl Loop<'_> {
         self.checkpoints.save_if_due(&mut self.monitor)
     }
 
-    /// Returns the system time, or in a replay the time of its data, by which notifications age.
+    /// Returns the time that determines the age of notifications: the system time, or the time of the data in a replay.
     fn clock_ms(&self) -> u64 {
         if self.config.source.is_live() { now_ms() } else { self.now_ms }
     }

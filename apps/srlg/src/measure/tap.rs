@@ -7,17 +7,18 @@
 //! ```
 //!
 //! A reader thread locks its tap for a block of contacts. The main thread locks the tap briefly to collect counts, and
-//! to set rules and watched hosts. It also locks it to push waiting pairs before it closes their slice. No two reader
-//! threads share a tap.
+//! to set rules and watched hosts. The main thread also locks the tap to push waiting pairs before it closes their
+//! slice. No two reader threads share a tap.
 //!
-//! Pairs wait in a tap until there are enough for a push. Pairs of a future slice wait until that slice opens. The
+//! Pairs wait in a tap until there are enough of them to push. Pairs of a future slice wait until that slice opens. The
 //! reader thread pushes them with a later block, or the main thread pushes them before it closes the slice.
 //!
 //! Invariants:
-//! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread may
-//!   hold the lock of its tap and wait for that end, because its feed is full.
-//! - When a tick closes a slice, the detectors have all pairs that were read before the tick, except those of later
-//!   slices. The input delivers these contacts before the tick, and the main thread pushes waiting pairs.
+//! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread whose
+//!   feed is full may hold the lock of its tap while it waits for the end of the close.
+//! - When a tick closes a slice, the detectors have all pairs that were read before the tick, except pairs of later
+//!   slices. This holds because the input delivers contacts before the tick, and because the main thread pushes waiting
+//!   pairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -42,11 +43,11 @@ const FEED_PAIRS: usize = 1 << 16;
 /// Memory of one view of a reader thread, in bytes, without the pairs that wait for their slice.
 pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
 
-/// Number of contacts that one view takes before the next view takes them. They use 12 KB, which fits into the
-/// first-level cache.
+/// Number of contacts that one view processes before the next view processes them. They take 12 KB, which fits into the
+/// L1 cache.
 const RUN: usize = 128;
 
-/// Minimum number of pairs of a slice for a push.
+/// Minimum number of pairs of a slice that are pushed at once.
 const PUSH: usize = 256;
 
 /// Maximum number of waiting pairs of each address family that a thread pushes with a block.
@@ -70,7 +71,7 @@ struct Tap {
     first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
-    /// Reasons why contacts of a run do not count, or empty if all count.
+    /// Reason why each contact of a run does not count; empty if all contacts count.
     unused: Vec<Option<TroubleKind>>,
 }
 
@@ -104,7 +105,7 @@ struct Pairs {
     contacts: u64,
 }
 
-/// Path of pairs from a thread to a detector.
+/// Connection through which a thread sends pairs to a detector.
 struct Outflow {
     feed: Feed,
     pushed: Pushed,
@@ -140,7 +141,7 @@ fn lock(tap: &Mutex<Tap>) -> MutexGuard<'_, Tap> {
 }
 
 impl Taps {
-    /// Adds a tap for another reader thread, and returns its sink. The tap applies `views` to contacts from
+    /// Adds a tap for another reader thread and returns its sink. The tap applies `views` to contacts from
     /// `first_slice` on. Slices have a length of `slice_ms` milliseconds.
     pub(crate) fn add(
         &mut self,
@@ -155,8 +156,8 @@ impl Taps {
         Box::new(TapSink(tap))
     }
 
-    /// Gives all taps the views that `views` returns, for contacts from `first_slice` on, as [`add`](Self::add) does.
-    /// Waiting pairs of the former views are dropped.
+    /// Gives all taps the views that `views` returns. As with [`add`](Self::add), the views apply to contacts from
+    /// `first_slice` on. Waiting pairs of the former views are dropped.
     pub(crate) fn set_views(
         &self,
         slice_ms: u64,
@@ -166,7 +167,7 @@ impl Taps {
         for mut tap in self.each() {
             tap.views = views()?;
             (tap.slice_ns, tap.first_slice) = (slice_ms * 1_000_000, first_slice);
-            // Its slices are numbered by the former length of a slice.
+            // The numbers of these slices are based on the former slice length.
             tap.counts.sampling.clear();
         }
         Ok(())
@@ -209,7 +210,7 @@ impl Taps {
         ViewTaps { taps: self, view }
     }
 
-    /// Moves the counts of view number `view` to `counts`, and gives all taps the new `rules` of the view.
+    /// Moves the counts of view number `view` to `counts` and gives all taps the new `rules` of the view.
     pub(crate) fn set_rules(&self, view: usize, rules: &Rules, counts: &mut FilterCounts) {
         let rules = Arc::new(rules.clone());
         for mut tap in self.each() {
@@ -228,7 +229,7 @@ impl ViewTaps<'_> {
         !self.taps.0.is_empty()
     }
 
-    /// Pushes all waiting pairs of slices up to `running`, and moves the collected details to `details`.
+    /// Pushes all waiting pairs of slices up to `running` and moves the collected details to `details`.
     pub(crate) fn settle(self, running: u64, details: &mut Details) -> Result<Settled> {
         let mut settled = Settled { next: None, pushed: Pushed::default() };
         for mut tap in self.taps.each() {
@@ -243,13 +244,13 @@ impl ViewTaps<'_> {
         Ok(settled)
     }
 
-    /// Lets all taps collect details of `hosts`.
+    /// Makes all taps collect details of `hosts`.
     pub(crate) fn look_at(self, hosts: &[IpAddr], now_ms: u64) {
         self.taps.each().for_each(|mut tap| tap.views[self.view].details.look_at(hosts, now_ms));
     }
 }
 
-/// Returns the earlier of two slices, if there are any.
+/// Returns the earlier of two slices, or `None` if both are absent.
 fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
@@ -278,7 +279,7 @@ impl Tap {
         }
         let TapCounts { contacts: counts, newest_ns, sampling } = &mut self.counts;
         counts.contacts += run.len() as u64;
-        // A sampling that was seen before may be new to this slice.
+        // A known sampling may be new in this slice.
         counts.samplings.forget_last();
         for contact in run {
             *newest_ns = (*newest_ns).max(contact.time_ns);
@@ -299,7 +300,7 @@ impl Tap {
 }
 
 impl ViewTap {
-    /// Returns a view with the filter of `filter` and with `rules`. Its pairs go to `detector`.
+    /// Creates a view with `filter` and `rules`. Its pairs go to `detector`.
     pub(crate) fn new(
         filter: &PairFilter,
         rules: Arc<Rules>,

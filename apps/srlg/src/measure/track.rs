@@ -17,7 +17,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// Returns a track of `view`, to be used with `rules`. `detector` counts its pairs in the slices of `clock`.
+    /// Creates a track of `view` for use with `rules`. `detector` counts its pairs in the slices of `clock`.
     pub(crate) fn new(
         view: &ViewOptions,
         clock: SliceClock,
@@ -34,7 +34,7 @@ impl Track {
         self.slicer.clock()
     }
 
-    /// Returns the pairs of `contact` that count under `rules`, each a host of the view with its peer.
+    /// Returns the pairs of `contact` that count under `rules`. A pair is a host of the view with its peer.
     #[inline(always)]
     pub(crate) fn pairs(
         &mut self,
@@ -44,7 +44,7 @@ impl Track {
         self.filter.pairs(contact, rules).into_iter().flatten()
     }
 
-    /// Adds `pairs` to the slice of `time_ns`, and returns their placement. Time advances even without pairs.
+    /// Adds `pairs` to the slice of `time_ns` and returns their placement. Time advances even without pairs.
     #[inline]
     pub(crate) fn take<S: SliceSink<Error = Error>>(
         &mut self,
@@ -67,7 +67,7 @@ impl Track {
         self.slicer.pass(now_ns, sink)
     }
 
-    /// Passes on all waiting pairs, except those of slices that have not opened yet.
+    /// Passes on all waiting pairs, except pairs of slices that have not opened yet.
     pub(crate) fn flush<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
         self.slicer.flush(sink)
     }

@@ -36,7 +36,7 @@ use crate::notify::notice::Evidence;
 use crate::show::board::ViewBoard;
 use crate::show::troubles::TroubleKind;
 
-/// Time without any contact after which there is a data gap. Silence does not end an attack.
+/// Time without any contact after which the input counts as lost, so that silence does not end an alert.
 const LOST_MS: u64 = 60_000;
 
 /// Maximum number of slices that a rule considers before an alert starts.
@@ -60,10 +60,10 @@ struct Slices {
     details: Details,
 }
 
-/// Attachment of a checkpoint, beside the detector.
+/// Attachment of a checkpoint: all state except the detector.
 #[derive(Debug, Serialize, Deserialize)]
 struct Attachment {
-    /// Sampling of the contacts, by slice of the window.
+    /// Sampling of the contacts, for each slice of the window.
     sampling: Vec<(u64, Sampling)>,
     /// Exporters that saw the hosts with alerts.
     hosts: Vec<HostExporters>,
@@ -71,7 +71,7 @@ struct Attachment {
     /// Parts of a contact that form the hosts and the peers of the view.
     #[serde(default)]
     keys: [PeerKey; 2],
-    /// Position of the input before which all contacts are in the detector.
+    /// Position of the input up to which the detector has all contacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
 }
@@ -95,7 +95,7 @@ struct Entries<'a> {
 }
 
 impl Watch {
-    /// Returns a watch of `view` without any contacts. Its detector uses `seed`.
+    /// Creates a watch of a view, without any contacts. Its detector uses `seed`.
     pub(crate) fn new(config: &ViewConfig, general: &General, seed: u64) -> Result<Self> {
         let ViewConfig { name, view, sizes, rules, .. } = config;
         let clock = SliceClock::new(general.slice, sizes.window - 1, Duration::MAX)?
@@ -119,7 +119,7 @@ impl Watch {
         &self.slices.detector
     }
 
-    /// Returns a view for a reader thread, with the rules of `book`.
+    /// Creates a view for a reader thread, with the rules of `book`.
     pub(crate) fn tap(&self, book: &Book) -> Result<ViewTap> {
         let Self { track, slices } = self;
         let rules = Arc::new(book.rules().clone());
@@ -131,7 +131,7 @@ impl Watch {
         &mut self.track.filter.counts
     }
 
-    /// Notes that taps have taken contacts up to `newest_ms`, and merges their `sampling` by slice.
+    /// Notes that taps have counted contacts up to `newest_ms` and merges the `sampling` of each slice.
     pub(crate) fn note_input(&mut self, newest_ms: u64, sampling: &BTreeMap<u64, Sampling>) {
         let window = u64::from(self.detector().params().window());
         let first = (self.detector().slice() + 1).saturating_sub(window);
@@ -177,7 +177,7 @@ impl Watch {
             Placement::Future => return Ok(Some(TroubleKind::Future)),
             _ => {}
         }
-        // This must come last, because slices that the contact closes had no contact yet.
+        // This must come last, because the contact must not count for the slices that it closes.
         slices.newest_input_ms = slices.newest_input_ms.max(contact.time_ns / 1_000_000);
         slices.sampling.add(track.clock().slice_of(contact.time_ns), contact);
         Ok(track.filter.is_portless().then_some(TroubleKind::WithoutPort))
@@ -195,7 +195,7 @@ impl Watch {
         track.pass(now_ns, &mut Entries { slices, book, exporters, taps: Some(taps) })
     }
 
-    /// Passes on waiting pairs at the end of an input, and advances the clock by a window in which no alert ends.
+    /// Passes on waiting pairs at the end of an input and advances the clock by a window in which no alert ends.
     pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book, exporters, taps: None };
         self.track.finish(&mut entries)?;
@@ -219,8 +219,8 @@ impl Watch {
         peers_within(&mut self.slices.detector, hosts, slices)
     }
 
-    /// Returns a snapshot of the detector with all waiting pairs. It includes the sampling, and the last of `positions`
-    /// before which all contacts are in the detector.
+    /// Returns a snapshot of the detector with all waiting pairs. The snapshot includes the sampling, and the last of
+    /// `positions` up to which the detector has all contacts.
     pub(crate) fn snapshot(
         &mut self,
         book: &mut Book,
@@ -244,8 +244,8 @@ impl Watch {
         Ok(self.detector().snapshot()?.with_attachment(attachment))
     }
 
-    /// Restores `snapshot`, and returns its state of the input. Returns `None` if its hosts or peers were formed from
-    /// other parts of a contact than `now`.
+    /// Restores `snapshot` and returns the state of the input in it. Returns `None` if its hosts or peers were formed
+    /// from different parts of a contact than `now`.
     pub(crate) fn restore(
         &mut self,
         snapshot: &Snapshot,
@@ -271,12 +271,12 @@ impl Watch {
         self.slices.seen_from = u64::MAX;
     }
 
-    /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts are missing up to the slice of `now_ns`,
-    /// inclusive.
+    /// Notes that the clock was set forward by `step_ms` to `now_ns`. Contacts are missing up to and including the
+    /// slice of `now_ns`.
     pub(crate) fn set_forward(&mut self, step_ms: u64, now_ns: u64, book: &mut Book) {
         let slice = self.track.clock().slice_of(now_ns);
         self.slices.seen_from = self.slices.seen_from.max(slice + 1);
-        // A tap may have taken contacts after the step.
+        // A tap may have counted contacts since the step.
         let newest_ms = self.slices.newest_input_ms + step_ms;
         self.slices.newest_input_ms = newest_ms.min(now_ns / 1_000_000);
         book.set_forward(step_ms, slice);
@@ -308,7 +308,7 @@ pub(crate) fn peers_within(
     hosts: &[IpAddr],
     slices: u32,
 ) -> Result<Vec<f64>> {
-    // Between two closes, the running slice counts as one more.
+    // The running slice counts as one more slice of the window.
     let window = detector.params().window().min(slices.saturating_add(1));
     let estimates = detector.cardinalities_within(hosts, window)?;
     Ok(estimates.iter().map(|estimate| estimate.cardinality).collect())
@@ -324,7 +324,7 @@ impl Slices {
         }
     }
 
-    /// Notes the condition of `slice`. Contacts after a data gap say nothing about the gap.
+    /// Notes the condition of `slice`. If its input was lost, whole slices are counted from the next slice on.
     fn note(&mut self, condition: Condition, slice: u64) {
         if condition.is_input_lost {
             self.seen_from = self.seen_from.max(slice + 1);
@@ -376,7 +376,7 @@ impl Entries<'_> {
         Ok(taps.settle(running, &mut slices.details)?.next)
     }
 
-    /// Closes slices until `slice` is the running one. No pairs may wait in between.
+    /// Closes slices until `slice` is the running one. No pairs of these slices may be waiting.
     fn close_until(&mut self, slice: u64) -> Result<()> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
         let Self { slices, book, exporters, .. } = self;

@@ -1,7 +1,7 @@
 //! A local broker, for the demonstration and for tests.
 //!
 //! [`Broker::start`] runs `nats-server` in a folder that `srlg setup` has created. Invariant: the broker stops when the
-//! value is dropped, and after a restart it has everything that it had acknowledged.
+//! value is dropped, and after a restart it still has all messages that it had acknowledged.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::network::setup::CONF_FILE;
 
-/// Names of the program. Debian installs it in a folder that is not on every user's PATH.
+/// Commands that start the program. Debian installs it in a folder that is not on every user's PATH.
 const PROGRAMS: [&str; 2] = ["nats-server", "/usr/sbin/nats-server"];
 
 /// Log file of the broker, in its folder.
@@ -23,7 +23,7 @@ pub const LOG_FILE: &str = "nats.log";
 /// Log text of a broker whose port is already in use.
 const PORT_TAKEN: &str = "address already in use";
 
-/// Longest time that a broker may take to start.
+/// Maximum time that a broker may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running `nats-server`, which is killed when this value is dropped.
@@ -41,11 +41,11 @@ impl Broker {
         program().is_ok()
     }
 
-    /// Starts a broker with the `nats.conf` of `folder` on a free loopback port, and waits until it answers.
+    /// Starts a broker with the `nats.conf` of `folder` on a free loopback port and waits until it answers.
     pub fn start(folder: &Path) -> Result<Self> {
         loop {
             let broker = Self::start_on(folder, free_port()?);
-            // Another process took the port first, so the next attempt uses another one.
+            // Another process may take the port first. In this case, the next attempt uses another port.
             let is_taken = |error: &anyhow::Error| error.to_string().contains(PORT_TAKEN);
             if !broker.as_ref().is_err_and(is_taken) {
                 return broker;
@@ -65,7 +65,7 @@ impl Broker {
         format!("localhost:{}", self.port)
     }
 
-    /// Stops the broker by SIGKILL, as abruptly as a power failure.
+    /// Stops the broker with SIGKILL, as abruptly as a power failure would.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)
@@ -128,7 +128,7 @@ fn wait(child: &mut Child, folder: &Path, port: u16) -> Result<()> {
     bail!("nats-server did not answer within {PATIENCE:?}; see {}", folder.join(LOG_FILE).display())
 }
 
-/// Returns whether the log says that the process `id` is ready. Log lines begin with the process id.
+/// Returns whether the log shows that the process `id` is ready. Log lines begin with the process id.
 fn listens(folder: &Path, id: u32) -> bool {
     let log = std::fs::read_to_string(folder.join(LOG_FILE)).unwrap_or_default();
     let own = format!("[{id}]");

@@ -1,8 +1,8 @@
 //! Storage of the network description: one key of a key-value bucket on the broker. The command `nats kv get SRLG
 //! network` prints it.
 //!
-//! The bucket is a stream of its own. Only the collector writes to it. A probe may read this one key, by the direct API
-//! of streams, and nothing else.
+//! The bucket is a separate stream. Only the collector writes to it. A probe may only read this one key, through the
+//! direct API of streams.
 
 use std::time::Duration;
 
@@ -50,12 +50,12 @@ pub async fn make(client: &Client) -> Result<()> {
 pub struct Entry {
     /// Network version with its description.
     pub version: NetworkVersion,
-    /// Number of the stored message. A writer names it to replace this entry.
+    /// Number of the stored message. A writer must give this number to replace the entry.
     pub revision: u64,
 }
 
-/// Returns the description, or `None` if the bucket is empty. If there is no bucket, the broker does not reply. A
-/// description that this program cannot read is a [`NetworkError`](super::NetworkError).
+/// Returns the description, or `None` if the bucket is empty. If there is no bucket, the broker does not reply. If this
+/// program cannot read the description, the error is a [`NetworkError`](super::NetworkError).
 pub async fn read(client: &Client) -> Result<Option<Entry>> {
     let request = client.request(QUESTION, "".into());
     let asked = tokio::time::timeout(PATIENCE, request).await;
@@ -78,7 +78,7 @@ pub async fn read(client: &Client) -> Result<Option<Entry>> {
 }
 
 /// Writes the description in place of the entry with number `revision`, or as the first entry if `revision` is 0. Fails
-/// if another collector has written in the meantime.
+/// if another collector has written an entry in the meantime.
 pub async fn write(client: &Client, version: &NetworkVersion, revision: u64) -> Result<()> {
     let message = PublishMessage::build()
         .payload(version.to_json()?.into())

@@ -1,10 +1,11 @@
-//! Connection to the broker: TLS with the network's own authority, one key per client, endless reconnects.
+//! Connection to the broker, which uses TLS with the network's own certificate authority and one key per client. After
+//! a failure, the client always reconnects.
 //!
 //! [`Access`] names the broker and the folder of secrets, and [`Access::connect`] returns a [`Link`].
 //!
-//! Invariant: nothing is sent before the broker has presented a certificate of the network's authority. If the broker
-//! is unreachable, this is logged and the connection is tried again. At the start, a rejected key or a certificate of
-//! another authority is an error.
+//! Invariant: nothing is sent before the broker has presented a certificate that the network's authority signed. If the
+//! broker is unreachable, this is logged, and the client tries to connect again. During the first connection, a
+//! rejected key or a certificate from another authority is an error.
 
 use std::error::Error as _;
 use std::io;
@@ -26,10 +27,10 @@ use crate::network::subjects;
 /// File with the certificate of the authority, which signs the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
-/// Maximum number of waiting messages of a subscription. The consumer of the stream requests fewer at once.
+/// Maximum number of waiting messages of a subscription. The consumer of the stream requests fewer messages at once.
 const CAPACITY: usize = 1024;
 
-/// Longest wait between two attempts to connect.
+/// Maximum wait between two attempts to connect.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
 /// Address of the broker, and folder of secrets.
@@ -69,7 +70,8 @@ pub fn key_file(folder: &Path, client: &str) -> PathBuf {
 }
 
 impl Access {
-    /// Connects as `client`, whose key is in the folder. If the broker is unreachable, connects in the background.
+    /// Connects as `client`, whose key is in the folder. If the broker is unreachable, the client continues to connect
+    /// in the background.
     pub async fn connect(&self, client: &str) -> Result<Link> {
         let (sender, state) = watch::channel(LinkState::default());
         let first = self.options(client, sender.clone())?;
@@ -103,7 +105,7 @@ impl Access {
         Ok(Link { client, state })
     }
 
-    /// Returns the path of the authority's certificate, and checks that it contains one.
+    /// Returns the path of the authority's certificate. Fails if the file contains no certificate.
     pub(crate) fn authority(&self) -> Result<PathBuf> {
         let path = self.folder.join(AUTHORITY_FILE);
         CertificateDer::from_pem_file(&path).map_err(|error| match error {
@@ -167,7 +169,7 @@ fn is_of_other_authority(error: &ConnectError) -> bool {
     matches!(reason, CertificateError::UnknownIssuer | CertificateError::BadSignature)
 }
 
-/// Updates the state and logs the event. `told` limits the log to the first failed attempt of an outage.
+/// Updates the state and logs the event. `told` restricts the log to the first failed attempt of an outage.
 fn on_event(event: &Event, state: &watch::Sender<LinkState>, told: &AtomicBool) {
     match event {
         Event::Connected => {

@@ -1,4 +1,4 @@
-//! The table `[network]` of a configuration: settings of the collector of a network.
+//! The table `[network]` of a configuration, with the settings of a network's collector.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,29 +14,31 @@ use crate::network::subjects::check_name;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NetworkOptions {
-    /// Names of the probes.
+    /// Names of the probes: 1 to 32 lower-case letters, digits and `-`, except `collector`.
     pub probes: Vec<String>,
-    /// Folder of the keys and certificates that `srlg setup` has made.
+    /// Folder of the keys and certificates that `srlg setup` created.
     #[cfg_attr(test, schemars(extend("x-form" = "folder")))]
     pub folder: PathBuf,
     /// Host of the NATS server, with a port if it is not 4222.
     #[cfg_attr(test, schemars(extend("x-form" = "host:port")))]
     pub broker: String,
-    /// Time that a slice waits for the last probes after most have sent it, at most a day.
+    /// Time for which a slice waits for the last probes after most probes have sent it, at most a day.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub deadline: Duration,
-    /// Number of slices that a probe may be ahead of the others. Deltas beyond that are rejected. [default: two windows, at least 3600]
+    /// Maximum number of slices by which a probe may be ahead of the others. Deltas that are further ahead are
+    /// rejected. [default: two windows, at least 3600]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_skew: Option<u64>,
-    /// Memory for deltas that wait for their slice, in MB. Above it, the oldest slice closes.
+    /// Memory for deltas that wait for their slice, in MB. If it is exceeded, the oldest slice closes.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub pending_mb: usize,
-    /// Time that the stream keeps messages, if the collector creates it. [default: two windows and 200 slices, at least a day]
+    /// Time for which the stream keeps messages, if the collector creates the stream. [default: two windows and 200
+    /// slices, at least a day]
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time")))]
     pub stream_age: Option<Duration>,
-    /// Size of the stream, in MB, if the collector creates it.
+    /// Maximum size of the stream, in MB, if the collector creates the stream.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub stream_mb: u32,
 }
@@ -57,21 +59,21 @@ impl Default for NetworkOptions {
 }
 
 impl NetworkOptions {
-    /// Slices between two checkpoints of a collector with the settings `general`.
+    /// Returns the number of slices between two checkpoints of a collector with the settings `general`.
     pub(crate) fn slices_of_checkpoint(general: &General) -> u64 {
         let slices = general.checkpoint.as_millis() / general.slice.as_millis().max(1);
         u64::try_from(slices).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Returns how long the stream has to keep messages: from the last checkpoint but one on, as probes may have forgotten what
-    /// the last one has.
+    /// Returns the minimum age up to which the stream must keep messages. It reaches back to the checkpoint before the
+    /// last one, because probes may have deleted the slices of the last one.
     pub(crate) fn least_age(&self, general: &General) -> Duration {
         let slices = Self::slices_of_checkpoint(general).saturating_mul(2);
         let slices = u32::try_from(slices).unwrap_or(u32::MAX).saturating_add(2);
         general.slice.saturating_mul(slices).saturating_add(self.deadline)
     }
 
-    /// Returns what is wrong beside the settings `general`, by the key that it is about.
+    /// Returns the problems of these options together with the settings `general`, each with its key.
     pub(crate) fn problems(&self, general: &General) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: String| {

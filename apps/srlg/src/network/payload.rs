@@ -1,14 +1,14 @@
-//! Payload of a message: the deltas of one slice, each with the number of its view.
+//! Payload of a message. It contains the deltas of one slice, each with the number of its view.
 //!
-//! A payload begins with the number and tag of the network version. For each delta, it has the number of its view (one
-//! byte), its length and its bytes. Integers are u32, little endian. A slice that does not fit into one message is sent
+//! A payload begins with the number and tag of the network version. For each delta, the number of its view (one byte),
+//! its length and its bytes follow. Integers are u32, little endian. A slice that does not fit into one message is sent
 //! as several parts.
 
 use bytes::{Buf, Bytes};
 
 use super::VersionId;
 
-/// Bytes before all deltas, and before each delta.
+/// Size of the fields before all deltas and of the fields before each delta, in bytes.
 const VERSION: usize = 8;
 const HEAD: usize = 5;
 
@@ -37,7 +37,7 @@ pub const fn delta_bytes(most: usize) -> usize {
 }
 
 /// Packs `deltas` of a network `version` into payloads of at most `most` bytes each. A delta that is too large gets a
-/// larger payload of its own.
+/// separate, larger payload.
 #[must_use]
 pub fn pack(version: VersionId, deltas: &[ViewDelta], most: usize) -> Vec<Vec<u8>> {
     let VersionId { number, tag } = version;

@@ -1,6 +1,7 @@
 //! Watch lists of the collector, and reports of the probes about watched hosts and about their spools.
 //!
-//! Both are JSON. A report about many hosts is split into several, each of which fits into one message.
+//! Watch lists and reports are JSON. A report about many hosts is split into several reports, each of which fits into
+//! one message.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
 use crate::show::board::SpoolBoard;
 
-/// Maximum number of hosts in a report. At 7 kB or less per host, they fit into one message.
+/// Maximum number of hosts in a report. With at most 7 kB per host, the report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
 
 /// Maximum number of hosts in a watch list, over all views.
@@ -25,7 +26,7 @@ pub(crate) const WINDOWS: usize = 32;
 /// Watch list of the collector: hosts that have an alert or may soon have one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Watchlist {
-    /// Network version that numbers the views.
+    /// Network version to which the view numbers belong.
     pub(crate) version: VersionId,
     /// Watched hosts of each view.
     pub(crate) views: Vec<WatchedView>,
@@ -43,13 +44,13 @@ pub(crate) struct WatchedView {
 /// A report of a probe after a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SiteReport {
-    /// Network version that numbers the slices and views.
+    /// Network version to which the numbers of slices and views belong.
     pub(crate) version: VersionId,
     /// Slice that has closed.
     pub(crate) slice: u64,
     /// Spool of the probe.
     pub(crate) spool: SpoolState,
-    /// Exporters of the site, only in the first report after a slice.
+    /// Exporters of the site; present only in the first report after a slice.
     pub(crate) exporters: Option<TableState>,
     /// Hosts of the watch list, at most [`HOSTS_PER_REPORT`].
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]

@@ -1,10 +1,10 @@
-//! `srlg setup`: all files that a network needs, in one folder.
+//! `srlg setup`, which creates all files that a network needs in one folder.
 //!
 //! [`make`] writes the authority's certificate, the broker's certificate and key, a key for each client, and
 //! `nats.conf`. The configuration grants each client only the permissions that it needs.
 //!
-//! Invariants: no file is overwritten, and only its owner can read a secret. The authority's own key is never written,
-//! so it cannot sign another broker certificate.
+//! Invariants: no file is overwritten, and only its owner can read a secret. The authority's private key is never
+//! written, so no other broker certificate can be signed.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -31,7 +31,7 @@ pub const CONF_FILE: &str = "nats.conf";
 /// Validity of the certificates.
 const LIFE: time::Duration = time::Duration::days(3650);
 
-/// Maximum size of a part, in bytes: the broker's default limit of a message, one megabyte, minus the headers.
+/// Maximum size of a part, in bytes: the broker's default limit for a message, one megabyte, minus the headers.
 pub(crate) const PART_BYTES: usize = (1 << 20) - conf::HEADROOM;
 
 /// Options of `srlg setup`.
@@ -46,7 +46,7 @@ pub struct Args {
     pub host: Vec<String>,
 }
 
-/// Creates the credentials of the configured network, and prints which files each machine needs.
+/// Creates the credentials of the configured network and prints which files each machine needs.
 pub fn run(args: &Args) -> Result<()> {
     let config = Config::read(&args.config)?;
     let Some(options) = &config.network else {
@@ -75,7 +75,7 @@ fn port(broker: &str) -> Result<u16> {
     Ok(broker.parse::<ServerAddr>()?.port())
 }
 
-/// Writes the credentials of the broker and of `probes` into `folder`. Clients reach the broker by `hosts` and `port`.
+/// Writes the credentials of the broker and of `probes` into `folder`. Clients reach the broker at `hosts` and `port`.
 pub fn make(folder: &Path, probes: &[String], hosts: &[String], port: u16) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let certificates = Certificates::new(hosts)?;

@@ -1,6 +1,6 @@
 //! Subjects, headers and names of messages on the broker.
 //!
-//! Invariant: names of probes are [checked](check_name) before they become part of a subject or of a file name.
+//! Invariant: the names of probes are [checked](check_name) before they become part of a subject or of a file name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,18 +14,19 @@ pub const ALL_DELTAS: &str = "srlg.delta.*";
 /// Header of a delta with the number of its part, as [`Part`] formats it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header of a delta with the sampling of its slice, as JSON of [`Sampling`](srlg_input::contact::Sampling). It is
-/// absent if no exporter reported any contact.
+/// Header of a delta with the sampling of its slice, as the JSON form of [`Sampling`](srlg_input::contact::Sampling).
+/// It is absent if no exporter reported any contact.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
-/// Message of the collector in place of a slice: the broker has lost messages, so probes must send again all slices
-/// that are not durable. A disconnected probe misses it, but it sends these slices again when it reconnects.
+/// Message that the collector sends instead of a slice number after the broker has lost messages. It requests all
+/// slices that are not durable. A disconnected probe misses the message, but sends these slices again when it
+/// reconnects.
 pub const AGAIN: &str = "again";
 
 /// Name of the collector as a user of the broker. A probe must not have this name.
 pub const COLLECTOR: &str = "collector";
 
-/// Longest name of a probe, in bytes.
+/// Maximum length of a probe name, in bytes.
 pub const LONGEST_NAME: usize = 32;
 
 /// Returns the subject to which `probe` publishes its deltas of all views. Module [`payload`](super::payload)
@@ -36,8 +37,8 @@ pub fn delta(probe: &str) -> String {
 }
 
 /// Returns the subject on which the collector reports durable slices to `probe`. A message is [`AGAIN`], or a version
-/// and the number of a slice, such as `1-5f3a9c01 1789000000`. It says that all deltas of the probe up to that slice
-/// are in a checkpoint on disk.
+/// and the number of a slice, such as `1-5f3a9c01 1789000000`. The number means that all deltas of the probe up to that
+/// slice are in a checkpoint on disk.
 ///
 /// The subject uses core NATS without a stream, so a disconnected probe misses messages. Therefore the collector
 /// repeats them every few seconds.
@@ -72,9 +73,9 @@ pub fn inbox_prefix(client: &str) -> String {
     format!("_INBOX_{client}")
 }
 
-/// Returns the identity of a message, which is the same whenever it is sent, so that the broker drops recent
-/// repetitions. It contains a checksum of the payload, so that another probe's message under this name is not dropped.
-/// The same holds for a second measurement of a slice.
+/// Returns the identity of a message. It is the same each time the message is sent, so the broker drops recent
+/// repetitions. It contains a checksum of the payload, so the broker does not drop a different message. Such a message
+/// can come from another probe with the same name, or from a second measurement of the slice.
 #[must_use]
 pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
     // A delta ends with its own CRC, and the CRC over both would be the same for all deltas.

@@ -1,4 +1,4 @@
-//! Tests that a written description can be read again, and that an invalid one is rejected by name.
+//! Tests that a written description can be read again and that invalid descriptions are rejected.
 
 use super::*;
 use srlg_host::config::HashFamily;
@@ -51,11 +51,11 @@ fn views_that_count_something_else_are_another_network() {
     let ports = with(|view| view.peer = PeerKey::Port);
     let services = with(|view| view.host = HostKey::AddressPort);
     assert!(ports != network() && services != network() && ports != services);
-    // An earlier probe can read the description of views of addresses.
+    // An older probe can read the description of a view of addresses.
     let json = String::from_utf8(version(network()).to_json().unwrap()).unwrap();
     assert!(!json.contains("\"host\"") && !json.contains("\"peer\""), "{json}");
     let json = String::from_utf8(version(ports).to_json().unwrap()).unwrap();
-    // A program that does not know a key or a value cannot read the description.
+    // A program that does not know a key or a value rejects the description.
     for (known, unknown) in [("\"port\"", "\"name\""), ("\"peer\"", "\"pear\"")] {
         let read = read(&json.replace(known, unknown));
         assert!(matches!(read, Err(NetworkError::Form { .. })), "{read:?}");

@@ -35,7 +35,7 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Starts the sinks of `options`. Each continues at its stored position.
+    /// Starts the sinks of `options`. Each sink continues at its stored position.
     pub(crate) fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
         let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
@@ -47,12 +47,13 @@ impl Delivery {
         &self.ledger
     }
 
-    /// Restores the alerts of `desk`, and returns the ends of alerts whose view is gone or counts something else.
+    /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
+    /// counts something else.
     pub(crate) fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
         self.ledger.restore(desk)
     }
 
-    /// Stores `notices` with the alerts of `desk` at the same moment, and wakes the sinks.
+    /// Stores `notices` together with the current alerts of `desk`, then wakes the sinks.
     pub(crate) fn tell(&mut self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         for notice in notices {
             info!("{} {} {}: {}", notice.status, notice.severity, notice.id, notice.text);
@@ -79,9 +80,9 @@ impl Delivery {
         }
     }
 
-    /// Performs the users' actions from the web page at `now_ms`, answers them, and returns whether there were any. The
-    /// notifications of closed slices must have been stored before, because an older one would make an alert active
-    /// again that ends here.
+    /// Performs and answers the users' actions from the web page at `now_ms`. Returns whether there were any actions.
+    /// The notifications of closed slices must already be stored. If an older notification were stored later, an alert
+    /// that a user closes here would become active again.
     pub(crate) fn take_orders(
         &mut self,
         desk: &mut Desk,
@@ -99,7 +100,7 @@ impl Delivery {
             let ended = match ended {
                 Ok(ended) => ended,
                 Err(error) => {
-                    // The waiting request is then answered with an error.
+                    // Dropping `waiting` answers the HTTP request with an error.
                     warn!("cannot look up alert {}: {error:#}", order.id);
                     continue;
                 }
@@ -125,7 +126,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Performs periodic work: prunes notifications from before `before_ms`, and stores the largest counts.
+    /// Prunes notifications that are older than `before_ms` and stores the largest counts, if these tasks are due.
     pub(crate) fn look_around(&mut self, desk: &Desk, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);

@@ -1,4 +1,4 @@
-//! Alerts in the database, stored together with the notifications of the same moment.
+//! Alerts in the database, which are stored together with their notifications.
 //!
 //! Invariant: the stored alerts are at least as recent as the last sent notification.
 
@@ -15,7 +15,7 @@ use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// Interval at which the largest counts are stored, which may be some megabytes.
+/// Interval at which the largest counts are stored. The counts may take some megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
 
 /// Database key of the silences.
@@ -24,7 +24,7 @@ const SILENCES: &str = "silences";
 /// The stored alerts of a desk.
 pub struct Ledger {
     store: Store,
-    /// Whether sinks get only notifications that are in the database.
+    /// Whether sinks receive only notifications that are in the database.
     is_strict: bool,
     /// Views that no longer exist and had alerts.
     gone: BTreeSet<String>,
@@ -33,7 +33,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the database in the folder `state`, or a database in memory.
+    /// Opens the database in the folder `state`, or a database in memory if there is no folder.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let keep_maxima = Every::from_now(MAXIMA);
         let store = Store::open(state)?;
@@ -41,8 +41,8 @@ impl Ledger {
         Ok(Self { store, is_strict: false, gone, keep_maxima, maxima_trouble })
     }
 
-    /// Gives sinks only notifications that are in the database. After a restart, slices are processed again, and
-    /// other notifications would be sent twice.
+    /// Restricts sinks to notifications that are in the database. Slices are processed again after a restart, so other
+    /// notifications would be sent twice.
     #[must_use]
     pub fn strict(self) -> Self {
         Self { is_strict: true, ..self }
@@ -74,7 +74,8 @@ impl Ledger {
         Ok(seed)
     }
 
-    /// Restores the alerts of `desk`, and returns the ends of alerts whose view is gone or counts something else.
+    /// Restores the alerts of `desk`. Returns the notifications that end the alerts whose view was removed or now
+    /// counts something else.
     pub fn restore(&mut self, desk: &mut Desk) -> Result<Vec<Notice>> {
         for book in &mut desk.books {
             let state = self.store.state(&key(&book.name))?;
@@ -88,14 +89,14 @@ impl Ledger {
         }
         let open = self.store.open_alerts()?.into_iter().map(|(_, notice)| notice).collect();
         let ended = desk.reopen(open);
-        // Otherwise, their alerts would become active again if the views return.
+        // If they were kept, their alerts would become active again when the views return.
         let is_gone = |view: &String| desk.books.iter().all(|book| book.name != *view);
         self.gone = ended.iter().map(|notice| notice.view.clone()).filter(is_gone).collect();
         Ok(ended)
     }
 
-    /// Stores `notices` together with the alerts at the same moment. After an error nothing is stored. The
-    /// notifications then wait in memory, unless the ledger is strict.
+    /// Stores `notices` together with the current alerts of `desk`. After an error, nothing is stored, and the
+    /// notifications wait in memory unless the ledger is strict.
     pub fn keep(&self, desk: &Desk, notices: &[Notice]) -> Result<()> {
         let states = desk.books.iter().map(|book| Ok((key(&book.name), book.state()?)));
         let gone = self.gone.iter().map(|view| Ok((key(view), Vec::new())));
@@ -108,7 +109,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Stores the largest counts if this is due or `is_last` is set. They are used only for suggested thresholds.
+    /// Stores the largest counts if this is due or `is_last` is set. The counts are used only for suggested thresholds.
     pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
         if !self.keep_maxima.is_due() && !is_last {
             return;

@@ -1,4 +1,4 @@
-//! Notifications: the written form of an alert, with its context and a sentence for readers.
+//! Notifications. A notification is the written form of an alert, with its context and a readable sentence.
 //!
 //! A notification is one flat record. Files, sinks, the history and the web page all use it. `docs/alerts.md` lists its
 //! fields.
@@ -21,7 +21,7 @@ mod text;
 
 pub use rates::{InterfaceShare, Rates};
 
-/// Largest ratio between both directions at which a host counts as a server or a P2P host.
+/// Maximum ratio between the numbers of peers in both directions at which a host counts as a server or a P2P host.
 const ALIKE: f64 = 3.0;
 
 /// Direction of the contacts of a view.
@@ -160,7 +160,7 @@ pub struct Notice {
     /// Network, if many of its hosts share the alert.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<IpNet>,
-    /// Number of the network's hosts in the alert; 1 for an alert of a host.
+    /// Number of the network's hosts in the alert; 1 for the alert of a single host.
     pub hosts: u32,
     /// Up to 20 of these hosts with their numbers of peers, the largest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -196,8 +196,8 @@ pub struct Notice {
     /// Sites that had not delivered the slice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
-    /// Counts of the host at each site within the main window, the largest first. For a network, they are those of its
-    /// largest host.
+    /// Counts of the host at each site within the main window, the largest first. For a network, they are the counts of
+    /// its largest host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<SiteNotice>,
     /// Sites that did not answer the query about the host.
@@ -209,7 +209,7 @@ pub struct Notice {
     /// Names of these exporters in the configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exporter_names: BTreeMap<IpAddr, String>,
-    /// Up to 32 peers: a uniform sample since `detail_since_ms`, or else those that the detector knows.
+    /// Up to 32 peers: a uniform sample since `detail_since_ms` or, without details, peers that the detector knows.
     pub peers: Vec<Name>,
     /// ASes and countries of `peers` and `top_prefixes`.
     #[serde(flatten)]
@@ -241,7 +241,7 @@ pub struct Notice {
     /// Acknowledgement of the alert, with its user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Remark>,
-    /// Silence of the host or network. While it lasts, sinks get no notifications.
+    /// Silence of the host or network. While it lasts, sinks receive no notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silence: Option<Silencing>,
     /// URL of the incident on the web page; absent if the configuration has no public URL.
@@ -279,7 +279,7 @@ pub struct WindowNotice {
 impl WindowNotice {
     pub(crate) fn new(count: WindowCount, context: &Context) -> Self {
         let WindowCount { cardinality, is_lower_bound, .. } = count;
-        // A lower bound has no upper bound.
+        // If `cardinality` is a lower bound, no upper bound is known.
         let unsampled_most =
             context.sampling.unsampled_most(cardinality).filter(|_| !is_lower_bound);
         Self {
@@ -385,7 +385,7 @@ pub struct SiteCount {
     pub cardinality: f64,
 }
 
-/// Details of a host, taken from its contacts.
+/// Details of a host, collected from its contacts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
     /// Start of the details, in milliseconds since the Unix epoch.
@@ -574,7 +574,7 @@ impl Notice {
         }
     }
 
-    /// Returns the end of the alert, because its view is gone or counts something else.
+    /// Returns the notification that ends the alert because its view was removed or now counts something else.
     #[must_use]
     pub fn end_without_view(self) -> Self {
         let text = format!("{}: no longer counted by view {}", self.subject(), self.view);
@@ -598,7 +598,7 @@ impl Notice {
         Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, text) }
     }
 
-    /// Returns the notification again, as an update unless it is an end.
+    /// Returns a copy of the notification, which becomes an update unless the alert has ended.
     fn again(&self, why: Why, text: String) -> Self {
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
@@ -628,14 +628,14 @@ impl Notice {
 /// Maximum number of peers in a notification.
 pub(crate) const MOST_PEERS: usize = 32;
 
-/// Returns up to [`MOST_PEERS`] of `peers` at even distances. A detector sorts its peers, so the first ones would be
-/// the lowest addresses and would come from few ASes.
+/// Returns up to [`MOST_PEERS`] of `peers` at even distances. A detector sorts its peers, so the first peers would have
+/// the lowest addresses and belong to few ASes.
 fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
     let most = peers.len().min(MOST_PEERS);
     (0..most).map(move |at| peers[at * peers.len() / most])
 }
 
-/// Share of contacts that counts as most of them.
+/// Minimum share of contacts that counts as most contacts.
 const MOSTLY: f64 = 0.5;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Destinations of notifications: files, webhooks, Alertmanager, syslog, mails and programs.
+//! Destinations of notifications: files, webhooks, Alertmanager, syslog, emails and programs.
 //!
 //! ```text
-//! Store --notifications after the cursor--> one thread per sink --rate limit--> Channel --> file, HTTP, socket, program
+//! Store --notifications after the cursor--> a thread per sink --rate limit--> Channel --> file, HTTP, socket, program
 //! ```
 //!
-//! The queue of a sink consists of the notifications after its cursor in the database. Queues are therefore stored.
-//! A slow sink does not delay the others, and each sink continues at its position after a restart.
+//! The queue of a sink consists of the notifications after its cursor in the database. Queues are therefore stored. A
+//! slow sink does not delay the other sinks, and each sink continues at its position after a restart.
 //!
 //! Invariant: a notification is done when a channel has accepted it, rejected it permanently, or dropped it. Rejected
 //! and dropped notifications are counted and logged.
@@ -62,7 +62,8 @@ trait Channel: Send {
     /// Sends one whole notification.
     fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure>;
 
-    /// Sends the notifications of one message. Without a [digest](SinkOptions::digest), there is only one.
+    /// Sends the notifications of one message. Without a [digest](SinkOptions::digest), a message has only one
+    /// notification.
     fn send_all(&mut self, notices: &[NumberedNotice]) -> Result<(), Failure> {
         notices.iter().try_for_each(|(number, notice)| self.send(*number, notice))
     }
@@ -70,7 +71,7 @@ trait Channel: Send {
     /// Reports that `count` notifications were suppressed in the last minute.
     fn tell_held(&mut self, count: u64) -> Result<(), Failure>;
 
-    /// Performs periodic work, and returns the alerts that were sent. `open` returns the last notifications of active
+    /// Performs periodic work and returns the alerts that were sent. `open` returns the last notifications of active
     /// alerts.
     fn tick(&mut self, _open: &dyn Fn() -> Result<Vec<Notice>>) -> Result<Vec<AlertId>, Failure> {
         Ok(Vec::new())
@@ -122,7 +123,7 @@ impl Sinks {
         self.sinks.iter().map(|(wake, _)| wake.board()).collect()
     }
 
-    /// Waits up to `most` until the sinks have sent all notifications, and logs the number of remaining ones.
+    /// Waits up to `most` for the sinks to process all notifications. Logs the number of remaining notifications.
     pub fn finish(self, most: Duration) {
         let until = Instant::now() + most;
         self.sinks.iter().for_each(|(wake, _)| wake.stop(until));

@@ -1,15 +1,15 @@
 //! The database of notifications, positions of sinks, and states that survive a restart.
 //!
-//! The database is SQLite. Notifications are numbered from 1, and no number is used twice. A sink stores the number up
-//! to which it is done, so its queue is everything after it. One row per alert has the numbers of its first and last
-//! notification, so active alerts are found without reading all notifications.
+//! The database is SQLite. Notifications are numbered from 1, and no number is used twice. A sink stores the number of
+//! the last notification that is done. All later notifications form its queue. A row for each alert has the numbers of
+//! its first and last notification, so active alerts are found without reading all notifications.
 //!
 //! Invariants:
-//! - Notifications and the states of the same moment are stored together or not at all. After a kill, no start is
-//!   therefore sent twice and no end is lost.
+//! - Notifications and states of the same moment are stored together or not at all. Therefore, even after a kill, no
+//!   start is sent twice and no end is lost.
 //! - While the disk is full, notifications wait in memory (`waiting`), and sinks read them from there. After a kill,
 //!   those alerts may start again under other ids, and their ends are not sent.
-//! - One process writes and holds a lock; others may read.
+//! - One process writes and holds a lock; other processes may read.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
@@ -44,13 +44,13 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     connection: Mutex<Connection>,
-    /// Waiting notifications. This lock is taken before the one of the connection.
+    /// Waiting notifications. This lock is taken before the lock of the connection.
     waiting: Mutex<Waiting>,
-    /// Minutes that are not in the database yet. A reader shares them with the writer.
+    /// Values of minutes that are not in the database yet. A reader shares them with the writer.
     recent: Arc<Mutex<VecDeque<Minute>>>,
-    /// Path of the database; absent in memory.
+    /// Path of the database, or `None` for a database in memory.
     path: Option<PathBuf>,
-    /// Lock of the folder until the last clone is dropped; absent in memory and for reading.
+    /// Lock of the folder, held until the last clone is dropped. A database in memory or for reading has no lock.
     _lock: Option<File>,
 }
 
@@ -64,7 +64,7 @@ pub fn path(state: &Path) -> PathBuf {
 }
 
 impl Store {
-    /// Opens the database in the folder `state`, and creates it if it does not exist. Without a folder, the database is
+    /// Opens the database in the folder `state`. If it does not exist, it is created. Without a folder, the database is
     /// in memory.
     pub fn open(state: Option<&Path>) -> Result<Self> {
         let lock = state.map(lock).transpose()?;
@@ -87,14 +87,15 @@ impl Store {
         Self::new(connection, path, lock)
     }
 
-    /// Opens the database in the folder `state` for reading. Another process may write it.
+    /// Opens the database in the folder `state` for reading. Another process may write to it.
     pub fn read(state: &Path) -> Result<Self> {
         let path = path(state);
         let connection = Self::open_for_reading(&path)?;
         Self::new(connection, Some(path), None)
     }
 
-    /// Returns a reader of this database, which never blocks the writer. In memory, both share one connection.
+    /// Returns a reader of this database, which never blocks the writer. If the database is in memory, both share one
+    /// connection.
     pub fn reader(&self) -> Result<Self> {
         let Some(path) = self.0.path.clone() else { return Ok(self.clone()) };
         let connection = Mutex::new(Self::open_for_reading(&path)?);
@@ -114,14 +115,14 @@ impl Store {
         open().map_err(|error| explain(error, Some(path)))
     }
 
-    /// Checks that the database in the folder `state`, if it exists, belongs to this program and has the right version.
-    /// No file is created; SQLite would create files beside a closed database.
+    /// Checks that the database in the folder `state`, if it exists, belongs to this program and has the supported
+    /// version. No file is created, although SQLite itself would create files next to a closed database.
     pub fn check(state: &Path) -> Result<()> {
         let path = path(state);
         if !path.exists() {
             return Ok(());
         }
-        // A process has the database open or was killed, so the log may have newer data.
+        // A process has the database open or was killed, so the write-ahead log may have newer data.
         if path.with_extension("sqlite-wal").exists() {
             return Self::read(state).map(drop);
         }
@@ -145,15 +146,15 @@ impl Store {
         self.waiting().notices.len()
     }
 
-    /// Performs `work` with exclusive access, and adds the database's path to an error.
+    /// Performs `work` with exclusive access. The database's path is added to an error.
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
-        // A thread that panicked leaves a transaction that was rolled back.
+        // If a thread panicked, its transaction was rolled back, so the database is consistent.
         let mut connection = self.0.connection.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut connection).map_err(|error| explain(error, self.0.path.as_deref()))
     }
 
-    /// Adds `notices` and sets `states`, all of the same moment, and returns the number of the last notification. After
-    /// an error nothing is stored. The notifications then wait for the next call, and sinks read them from memory.
+    /// Adds `notices` and sets `states` in one transaction. Returns the number of the last notification. After an
+    /// error, nothing is stored; the notifications wait in memory for the next call, and sinks read them from there.
     pub fn add(&self, notices: &[Notice], states: &[(String, Vec<u8>)]) -> Result<i64> {
         let mut waiting = self.waiting();
         waiting.extend(notices);
@@ -168,7 +169,7 @@ impl Store {
         self.store(&mut waiting, states).inspect_err(|_| waiting.notices.truncate(before))
     }
 
-    /// Sets only `states`. Waiting notifications are stored later, with the alerts of their moment.
+    /// Sets only `states`. Waiting notifications are stored later, together with the alerts to which they belong.
     pub fn set(&self, states: &[(String, Vec<u8>)]) -> Result<()> {
         self.with(|connection| {
             let transaction = connection.transaction()?;
@@ -205,13 +206,13 @@ impl Store {
         })
     }
 
-    /// Returns the number of the last notification, which may have been pruned, or 0.
+    /// Returns the number of the last notification, which may have been pruned, or 0 if there has been no notification.
     #[must_use]
     pub fn last(&self) -> i64 {
         self.waiting().last()
     }
 
-    /// Returns up to `most` notifications after `number`, in their order.
+    /// Returns up to `most` notifications after `number`, in ascending order.
     pub fn after(&self, number: i64, most: usize) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE number > ? ORDER BY number LIMIT ?";
         let waiting = self.waiting();
@@ -249,7 +250,8 @@ fn last(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Locks the folder `state` for the only process that writes its database. Creates the folder if it does not exist.
+/// Locks the folder `state`, because only one process may write to its database. Creates the folder if it does not
+/// exist.
 fn lock(state: &Path) -> Result<File> {
     fs::create_dir_all(state)
         .with_context(|| format!("cannot create the folder {}", state.display()))?;
@@ -276,7 +278,7 @@ fn lock(state: &Path) -> Result<File> {
     }
 }
 
-/// Adds the path of the database and a way out to `error`.
+/// Adds the path of the database and a remedy to `error`.
 fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     let code = error.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error_code);
     let way_out = match code {
@@ -299,14 +301,14 @@ fn explain(error: anyhow::Error, path: Option<&Path>) -> anyhow::Error {
     })
 }
 
-/// Maximum number of stored notifications, which take about 3 GB.
+/// Maximum number of notifications in a database on disk. They take about 3 GB.
 const MOST: i64 = 1_000_000;
 
-/// Maximum number of notifications of a database in memory, which take about 6 MB.
+/// Maximum number of notifications in a database in memory. They take about 6 MB.
 const MOST_IN_MEMORY: i64 = 2_000;
 
 impl Store {
-    /// Returns the last notification of each active alert, in their order.
+    /// Returns the last notification of each active alert, in ascending order.
     pub fn open_alerts(&self) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM alerts JOIN notices ON number = last
             WHERE NOT is_end ORDER BY last";
@@ -327,8 +329,8 @@ impl Store {
         Ok(waiting.or(stored.map(|(_, notice)| notice)))
     }
 
-    /// Returns the alerts that were active at notification `number` and had been sent. Alerts that have been silenced
-    /// since their start are not sent.
+    /// Returns the alerts that were active at notification `number` and had been sent. An alert that has been silenced
+    /// since its start has not been sent.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM (SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1) AS open
@@ -346,9 +348,10 @@ impl Store {
         Ok(open)
     }
 
-    /// Prunes notifications from before `before_ms`, in milliseconds since the Unix epoch, and those above the maximum
-    /// number. The maximum is one million, or 2,000 in memory. Notifications that a sink still needs are kept, as are
-    /// the first and the last one of each active alert. Returns the number of pruned notifications.
+    /// Prunes notifications that are older than `before_ms`, in milliseconds since the Unix epoch, or exceed the
+    /// maximum number. The maximum is one million, or 2,000 in memory. Notifications that a sink still needs are kept.
+    /// The first and the last notification of each active alert are kept too. Returns the number of pruned
+    /// notifications.
     pub fn forget(&self, before_ms: u64) -> Result<usize> {
         let notices = "DELETE FROM notices WHERE (now_ms < ?1 OR number <= ?2)
             AND number <= coalesce((SELECT min(done) FROM sinks), number)
@@ -415,10 +418,10 @@ impl Store {
         Ok(cursor)
     }
 
-    /// Sets the position of the sink `name`. While the disk is full, it waits in memory like notifications.
+    /// Sets the position of the sink `name`. While the disk is full, the position waits in memory, as notifications do.
     pub fn set_cursor(&self, name: &str, cursor: Cursor) -> Result<()> {
         let mut waiting = self.waiting();
-        // The position may be that of a waiting notification.
+        // The position may refer to a waiting notification.
         if waiting.notices.is_empty() {
             match self.with(|connection| set_cursor(connection, name, cursor)) {
                 Ok(()) => {

@@ -17,7 +17,7 @@ fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Generates networks of both families, except those that the format uses for IPv4.
+/// Generates networks of both families, except the IPv6 networks that the format uses for IPv4.
 fn network() -> impl Strategy<Value = IpNet> {
     let v4 = (any::<u32>(), 1..=32_u8)
         .prop_map(|(bits, length)| Ipv4Net::new_assert(bits.into(), length).trunc().into());
@@ -28,7 +28,7 @@ fn network() -> impl Strategy<Value = IpNet> {
     prop_oneof![v4, v6]
 }
 
-/// Returns the addresses before and after `network`, if the family has them.
+/// Returns the addresses directly before and after `network`, if they exist.
 fn beside(network: IpNet) -> Vec<IpAddr> {
     let (first, last) = (network.network(), network.broadcast());
     let next = |address: IpAddr, step: i8| -> Option<IpAddr> {

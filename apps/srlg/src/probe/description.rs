@@ -1,4 +1,4 @@
-//! Network description of a probe: from the broker, or from the local disk while the broker is unreachable.
+//! Network description of a probe. It comes from the broker or, while the broker is unreachable, from the local disk.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::network::{NetworkVersion, bucket, read_secret, write_secret};
 /// Time between two checks for a new version.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Time to wait for the description of a connected broker before the stored one is used.
+/// Time to wait for the description of a connected broker before the stored description is used.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Time between two attempts at the start.
@@ -36,14 +36,14 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Returns a source that stores the last description in `folder`.
+    /// Creates a source that stores the last description in `folder`.
     pub(super) fn new(link: Link, folder: &Path) -> Self {
         let path = folder.join(FILE);
         let (kept, trouble, disk_trouble) = (kept(&path), Trouble::default(), Trouble::default());
         Self { link, path, kept, trouble, disk_trouble }
     }
 
-    /// Returns the description of the broker, or the stored one if the broker does not reply.
+    /// Returns the description on the broker, or the stored description if the broker does not reply.
     pub(super) async fn first(&mut self) -> NetworkVersion {
         let since = Instant::now();
         loop {
@@ -85,7 +85,7 @@ impl Description {
         }
     }
 
-    /// Returns the description of the broker, if it can be read. An error is logged once.
+    /// Returns the description on the broker, or `None` if it cannot be read. Each error is logged once.
     async fn ask(&mut self) -> Option<NetworkVersion> {
         // A failed connection is already in the log.
         if !self.link.state.borrow().up {
@@ -106,7 +106,7 @@ impl Description {
         None
     }
 
-    /// Stores `version` on disk. After a failure, the next check tries again.
+    /// Stores `version` on disk. If this fails, the next check tries again.
     fn keep(&mut self, version: &NetworkVersion) {
         if self.kept.as_ref() == Some(version) {
             return;

@@ -1,7 +1,7 @@
 //! Input of a probe: files, flow exports, an interface, or generated traffic.
 //!
 //! [`Args::read`] passes the whole input to a [`Site`]. Invariant: the same files, or the same options of generated
-//! traffic, give the same slices. Therefore a restarted probe continues after its last slice.
+//! traffic, always produce the same slices. Therefore a restarted probe continues after its last slice.
 
 use std::time::SystemTime;
 
@@ -32,8 +32,8 @@ pub struct Args {
 }
 
 impl Args {
-    /// Passes the input to the site, from `position` on if there is one. Generated slices have a length of `slice_ms`
-    /// milliseconds.
+    /// Passes the input to the site, starting at `position` if it is given. Generated slices have a length of
+    /// `slice_ms` milliseconds.
     pub(super) fn read(
         &self,
         slice_ms: u64,
@@ -84,7 +84,7 @@ impl Args {
         let first = self.generated.first_slice.unwrap_or(now()? / length);
         for (slice, pairs) in (first..).zip(self.generated.slices()) {
             let start = slice.saturating_mul(length);
-            // A slice without pairs must be sent, too.
+            // A slice without pairs must also be sent.
             site.pass(start)?;
             for (inside, opposite) in pairs.into_iter().map(|pair| family.hosts(pair)) {
                 site.take(&Contact::new(start, opposite.into(), inside.into()))?;

@@ -1,11 +1,11 @@
-//! Measurement of a probe: contacts go in, and one delta per slice with all views comes out.
+//! Measurement of a probe, which turns contacts into slices with one delta per view.
 //!
-//! A [`Track`] of each view sorts pairs into slices by their time. For a live input, taps sort them. A detector per
-//! view counts the pairs, and [`Slices`] sends a slice when it has closed in all views. The views advance in turn, so
-//! that they close the same slices.
+//! A [`Track`] of each view sorts pairs into slices by their time. For a live input, taps sort the pairs. A detector
+//! per view counts the pairs, and [`Slices`] sends a slice when it has closed in all views. The views advance in turn,
+//! so that they close the same slices.
 //!
 //! Invariants:
-//! - Every slice from the first one on is sent once and in order. Empty slices are heartbeats.
+//! - Every slice, starting with the first one, is sent once and in order. Empty slices are heartbeats.
 //! - A slice is sent as a whole, after it has closed.
 //! - Slices up to the mark of the spool were sent before, so they are skipped.
 
@@ -77,7 +77,7 @@ struct ViewSlices {
     details: Details,
 }
 
-/// Slices of all views, and the way to the outbox.
+/// Slices of all views, and the outbox to which they are sent.
 struct Slices {
     version: VersionId,
     /// Number of the last view.
@@ -121,13 +121,13 @@ pub(super) struct Totals {
     pub(super) bytes: u64,
     pub(super) too_late: u64,
     pub(super) future: u64,
-    /// Contacts without a port, in the view of ports with the most of them.
+    /// Contacts without a port, in the view of ports that has the most such contacts.
     pub(super) without_port: u64,
 }
 
 impl Measurement {
-    /// Returns a measurement of the views of a network `version` on `device`. Slices of a live input wait for contacts
-    /// in flight.
+    /// Creates a measurement of the views of a network `version` on `device`. Slices of a live input wait for delayed
+    /// contacts.
     pub(super) fn new(
         version: &NetworkVersion,
         is_live: bool,
@@ -139,7 +139,7 @@ impl Measurement {
         let NetworkVersion { id: version, network, .. } = version;
         let grace = if is_live { Duration::from_millis(network.grace_ms) } else { Duration::ZERO };
         let view = |(number, view): (u8, &NetworkView)| {
-            // Pairs that are later than the window do not count.
+            // Pairs that are later than a whole window do not count.
             let clock = SliceClock::new(network.slice(), view.sizes.window - 1, Duration::MAX)?;
             let detector = SlidingDetector::new(view.sizes, device)
                 .with_context(|| format!("cannot create the detector of view {}", view.name))?;
@@ -249,13 +249,13 @@ impl Measurement {
         Ok(())
     }
 
-    /// Notes that all contacts before `position` have been taken, here or by `taps`.
+    /// Notes that all contacts before `position` have been processed, either here or by `taps`.
     pub(super) fn note_position(&mut self, position: &Position, taps: &Taps) {
         self.collect(taps);
         self.slices.positions.note(self.slices.newest, position);
     }
 
-    /// Updates the exporters of `input` at `now_ns`, and detects silent ones.
+    /// Updates the exporters of `input` at `now_ns` and detects silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
@@ -345,7 +345,7 @@ impl Measurement {
         self.views.iter().map(|view| view.track.filter.counts.without_port).max().unwrap_or(0)
     }
 
-    /// Returns the contacts dropped by the view with the longest window, which drops the fewest.
+    /// Returns the totals of contacts dropped by the view with the longest window, which drops the fewest contacts.
     fn dropped(&self) -> Totals {
         let tracks = || self.views.iter().map(|view| &view.track);
         let too_late = |track: &Track| track.clock().too_late() + track.filter.counts.too_late;
@@ -358,7 +358,7 @@ impl Measurement {
 }
 
 impl ViewSlices {
-    /// Collects details of the hosts on the `watchlist` after a slice has closed, and returns their reports.
+    /// Collects details of the hosts on the `watchlist` after a slice has closed and returns their reports.
     fn look_at(
         &mut self,
         watchlist: Option<&Watchlist>,
@@ -432,15 +432,16 @@ impl SliceSink for Sink<'_> {
 impl Sink<'_> {
     fn begin(&mut self, slice: u64) -> Result<()> {
         self.of.running = Some(slice);
-        // Taps push to whichever slice is running. Pairs that they push to a skipped slice are sent with a later one.
+        // Taps push pairs to whichever slice is running. Pairs that are pushed to a skipped slice are sent with a later
+        // slice.
         if !self.is_passed_over() || self.taps.are_there() {
             self.of.detector.skip_to(slice)?;
         }
         Ok(())
     }
 
-    /// Closes the running slice, if there is one. The last view to close it sends the recorders touched in all views.
-    /// If several slices close together, only the newest is reported.
+    /// Closes the running slice, if there is one. The last view to close the slice sends the recorders that were
+    /// touched in all views. If several slices close together, only the newest one is reported.
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
         let Self { of, slices, taps } = self;
@@ -449,8 +450,8 @@ impl Sink<'_> {
         of.oldest = of.oldest.into_iter().chain(pushed.oldest).min();
         let is_passed_over = of.running <= slices.mark;
         if !is_passed_over {
-            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that taps push from now
-            // until the next slice opens will be late.
+            // Late pairs touched earlier slices, back to the oldest slice of a pair. Pairs that taps push before the
+            // next slice opens will be late.
             let touched = of.oldest.take().map_or(1, |oldest| slice - oldest + 1);
             let touched = touched.min(of.detector.params().window().into()) as u32;
             let delta = of.detector.delta(touched)?;
@@ -488,7 +489,7 @@ impl Sink<'_> {
 }
 
 impl Slices {
-    /// Sends the recorders touched in `slice`.
+    /// Sends the recorders that were touched in `slice`.
     fn send(&mut self, slice: u64, is_passed_over: bool) -> Result<()> {
         if is_passed_over {
             self.totals.passed_over += 1;
@@ -523,7 +524,7 @@ impl Slices {
         self.outbox.reports.send_replace(reports);
     }
 
-    /// Returns the sampling of the contacts that are sent with `slice`, including late ones.
+    /// Returns the sampling of the contacts that are sent with `slice`, including late contacts.
     fn sampling_up_to(&mut self, slice: u64) -> Sampling {
         let later = self.sampling.split_off(&(slice + 1));
         let mut sampling = Sampling::default();

@@ -1,10 +1,10 @@
-//! Outbox of a probe: the spool, between counting and sending.
+//! Outbox of a probe, which connects counting and sending through the spool.
 //!
-//! One side [puts](Outbox::put) slices into the outbox. The other side takes them [from](Outbox::from) a given slice on
-//! and reports whether they arrived.
+//! One side [puts](Outbox::put) slices into the outbox. The other side takes them, starting [from](Outbox::from) a
+//! given slice, and reports whether they arrived.
 //!
-//! Invariant: the spool has at most `keep` slices, beside the one that is being put. If it is full, counting waits
-//! until the broker has acknowledged the oldest slice. A live input cannot wait, so its oldest slice is dropped,
+//! Invariant: the spool has at most `keep` slices, in addition to the slice that is being put. If it is full, counting
+//! waits until the broker has acknowledged the oldest slice. A live input cannot wait, so its oldest slice is dropped,
 //! counted and logged.
 
 use std::fmt;
@@ -30,13 +30,13 @@ pub(super) struct Interruption;
 
 pub(super) struct Outbox {
     state: Mutex<State>,
-    /// Signal that the spool has room, or that the probe stops.
+    /// Signal that the spool has room or the probe stops.
     room: Condvar,
     /// Signal that the publisher has new work.
     news: Notify,
     /// Signal that all slices of the spool must be sent again.
     again: Notify,
-    /// Maximum number of slices in the spool, if it differs from the window.
+    /// Maximum number of slices in the spool, or `None` to use the length of the window.
     keep: Option<usize>,
     live: bool,
     /// Hosts that the collector watches.
@@ -47,11 +47,11 @@ pub(super) struct Outbox {
 
 struct State {
     spool: Spool,
-    /// Maximum number of slices in the spool, beside the one that is being put.
+    /// Maximum number of slices in the spool, in addition to the slice that is being put.
     keep: usize,
-    /// Slice up to which the broker has acknowledged everything.
+    /// Slice up to which the broker has acknowledged all slices.
     acked: Option<u64>,
-    /// Slice up to which the collector has stored everything.
+    /// Slice up to which the collector has stored all slices.
     durable: Option<u64>,
     /// Number of dropped slices.
     lost: u64,
@@ -60,8 +60,8 @@ struct State {
 }
 
 impl Outbox {
-    /// Returns the outbox of a network `version`. It has room for `keep` slices, or else for the window. `live` says
-    /// whether the input is live.
+    /// Creates the outbox of a network `version`. It has room for `keep` slices or, by default, for the slices of the
+    /// window. `live` is true for a live input.
     pub(super) fn new(
         spool: Spool,
         version: &NetworkVersion,
@@ -100,12 +100,12 @@ impl Outbox {
         Ok(())
     }
 
-    /// Returns the hosts that the collector watches, if it numbers the views by this network version.
+    /// Returns the watch list of the collector if its view numbers belong to this network version.
     pub(super) fn watchlist(&self, version: VersionId) -> Option<Arc<Watchlist>> {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
-    /// Repeats `write` until it succeeds, and logs once that `what` waits. Also returns whether it has waited.
+    /// Repeats `write` until it succeeds and logs once that `what` waits. Also returns whether a retry was necessary.
     fn write(
         &self,
         what: &fmt::Arguments<'_>,
@@ -126,7 +126,7 @@ impl Outbox {
         Ok((state, has_waited))
     }
 
-    /// Lets all slices of the spool be sent again.
+    /// Requests that all slices of the spool be sent again.
     pub(super) fn send_again(&self) {
         self.again.notify_one();
     }
@@ -157,8 +157,8 @@ impl Outbox {
         self.make_room(state)
     }
 
-    /// Stores the position of the input before which all contacts are in slices of the spool, or were in former ones.
-    /// Waits while the disk is full.
+    /// Stores a position of the input. All contacts before it belong to slices that are in the spool or were in it
+    /// before. Waits while the disk is full.
     pub(super) fn put_position(&self, position: &Position) -> Result<(), Interruption> {
         let what = format_args!("the position in topic {} stays in memory", position.topic);
         self.write(&what, |spool| spool.put_position(position)).map(drop)
@@ -188,12 +188,12 @@ impl Outbox {
         if state.stopped { Err(Interruption) } else { Ok(()) }
     }
 
-    /// Returns up to `most` slices from `first` on.
+    /// Returns up to `most` slices, starting with `first`.
     pub(super) fn from(&self, first: u64, most: usize) -> Vec<u64> {
         self.state().spool.slices().range(first..).take(most).copied().collect()
     }
 
-    /// Returns the content of a slice, which has no parts if the slice is gone or damaged. Damage is logged.
+    /// Returns the content of a slice, which has no parts if the slice was removed or is damaged. Damage is logged.
     pub(super) fn read(&self, slice: u64) -> Result<SpoolEntry, SpoolError> {
         match self.state().spool.read(slice) {
             Err(damaged @ SpoolError::Damaged { .. }) => {
@@ -244,8 +244,8 @@ impl Outbox {
         self.news.notified().await;
     }
 
-    /// Returns whether the input has ended and all slices before `next` are sent. With `durably`, the collector must
-    /// also have stored them.
+    /// Returns whether the input has ended and all slices before `next` are sent. If `durably` is set, the collector
+    /// must also have stored them.
     pub(super) fn is_done(&self, next: u64, durably: bool) -> bool {
         let state = self.state();
         let mark = state.spool.mark();
@@ -286,7 +286,7 @@ impl State {
     }
 
     /// Removes slices that are durable and that the broker has acknowledged. Durability alone is not enough: if the
-    /// broker refuses the very first slices, the collector does not miss them. It then reports later slices as durable.
+    /// broker refuses the first slices, the collector does not notice the gap and reports later slices as durable.
     fn forget(&mut self) {
         if let Some(slice) = self.durable.min(self.acked) {
             remove(&mut self.spool, slice);
@@ -301,7 +301,7 @@ fn window(version: &NetworkVersion) -> usize {
 
 const UNPOISONED: &str = "no thread panics while it holds the spool";
 
-/// Removes slices that are no longer needed. A file that cannot be removed now is removed with a later slice.
+/// Removes slices that are no longer needed. If a file cannot be removed now, it is removed with a later slice.
 fn remove(spool: &mut Spool, slice: u64) {
     if let Err(error) = spool.remove_up_to(slice) {
         warn!("{error}");

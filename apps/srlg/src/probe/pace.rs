@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 /// Pace of slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Each slice takes as long as its length.
+    /// Real time: each slice takes its own length.
     Real,
-    /// A number of slices per second.
+    /// A fixed number of slices per second.
     PerSecond(f64),
 }
 
@@ -44,7 +44,8 @@ impl Pacer {
         Self { slice, next: None }
     }
 
-    /// Returns the time for which the slice that ends at `now` must wait. A delay is not made up for.
+    /// Returns the time for which the slice that ends at `now` must wait. If a slice is late, later slices do not catch
+    /// up.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
         let Some(slice) = self.slice else { return Duration::ZERO };
         let due = self.next.unwrap_or(now + slice);

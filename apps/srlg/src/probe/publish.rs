@@ -1,9 +1,9 @@
-//! Publisher of a probe: sends the slices of the spool until the broker has acknowledged everything.
+//! Publisher of a probe, which sends the slices of the spool until the broker has acknowledged all of them.
 //!
 //! [`Publisher::run`] sends the slices in order, several of them ahead of the acknowledgements, and receives durability
 //! messages of the collector. Invariant: after every connection, and whenever the collector requests it, sending starts
-//! again with the oldest slice of the spool. A broker may lose messages that it has acknowledged. Sending a slice again
-//! is harmless, because merging it again changes nothing.
+//! again with the oldest slice of the spool. This is necessary because a broker may lose messages that it has
+//! acknowledged. Sending a slice again is harmless, because merging it again changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(super) struct Publisher {
 }
 
 impl Publisher {
-    /// Returns the publisher of `probe`, which receives durability messages from now on.
+    /// Creates the publisher of `probe` and subscribes it to durability messages.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let notices = link.client.subscribe(subjects::durable(probe)).await;
         let mut notices =
@@ -57,8 +57,8 @@ impl Publisher {
         Ok(Self { state: link.state, stream, probe, subject, outbox, notices })
     }
 
-    /// Sends until the input has ended and the broker has acknowledged everything. With `durably`, the collector must
-    /// also have stored everything.
+    /// Sends slices until the input has ended and the broker has acknowledged all slices. If `durably` is set, the
+    /// collector must also have stored them.
     pub(super) async fn run(&self, durably: bool) -> Result<()> {
         let mut link = self.state.clone();
         let mut trouble = Trouble::default();
@@ -77,7 +77,7 @@ impl Publisher {
         }
     }
 
-    /// Sends everything in the spool, and then new slices. Ends when nothing is left to do.
+    /// Sends all slices in the spool, then new slices. Returns when no work is left.
     async fn send_from_oldest(&self, durably: bool, trouble: &mut Trouble) {
         let (mut next, version) = (0, self.outbox.version());
         loop {
@@ -112,7 +112,7 @@ impl Publisher {
         }
     }
 
-    /// Sends all parts of a slice at once, and waits until the broker has acknowledged them.
+    /// Sends all parts of a slice at once and waits until the broker has acknowledged them.
     async fn send(&self, slice: u64) -> Result<u64> {
         let SpoolEntry { parts, sampling } = self.outbox.read(slice)?;
         let count = parts.len() as u32;

@@ -1,6 +1,7 @@
-//! Reporter of a probe: receives the collector's watch list, and sends reports about watched hosts and the spool.
+//! Reporter of a probe, which receives the collector's watch list and sends reports about watched hosts and the spool.
 //!
-//! Both use core NATS and are never sent again. Nothing waits for a report, and the next report replaces it.
+//! Watch lists and reports use core NATS, and a lost message is not sent again. No part of the program waits for a
+//! report, and each report replaces the previous one.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    /// Returns the reporter of `probe`, which receives watch lists from now on.
+    /// Creates the reporter of `probe` and subscribes it to watch lists.
     pub(super) async fn new(link: Link, probe: &str, outbox: Arc<Outbox>) -> Result<Self> {
         let watchlists = link.client.subscribe(WATCHLIST).await;
         let watchlists = watchlists.context("cannot subscribe to the collector's watch list")?;

@@ -1,7 +1,7 @@
-//! Traffic of a probe, counted by the latest network version.
+//! Traffic of a probe, counted with the latest network version.
 //!
-//! Invariant: no version counts contacts before its first slice, and a former version counts none as soon as the probe
-//! knows a new one. The collector rejects slices of former versions anyway.
+//! Invariant: no version counts contacts before its first slice, and a former version stops counting as soon as the
+//! probe knows a new version. The collector rejects slices of former versions anyway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::measure::tap::Taps;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
-/// Lead of a first slice over the system clock that indicates a wrong clock, in milliseconds.
+/// Lead of a first slice over the system clock that indicates an incorrect clock, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
-/// Longest time to give new views to all reader threads, in milliseconds.
+/// Maximum time to give new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
 
 /// Options that all network versions share.
@@ -53,7 +53,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Returns a site that counts by the latest of `versions`.
+    /// Creates a site that counts with the latest of `versions`.
     pub(super) fn new(
         options: SiteOptions,
         mut versions: watch::Receiver<NetworkVersion>,
@@ -71,7 +71,7 @@ impl Site {
         Ok(site)
     }
 
-    /// Adds a tap for a reader thread of a live input, and returns its sink. The thread does not need
+    /// Adds a tap for a reader thread of a live input and returns its sink. The thread does not need
     /// [`take`](Self::take).
     pub(super) fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let slice_ms = self.measurement.slice_ms();
@@ -88,12 +88,12 @@ impl Site {
         self.measurement.take(contact, &self.taps)
     }
 
-    /// Notes that all contacts before `position` have been taken.
+    /// Notes that all contacts before `position` have been processed.
     pub(super) fn note_position(&mut self, position: &Position) {
         self.measurement.note_position(position, &self.taps);
     }
 
-    /// Updates the exporters of `input` at `now_ns`, and detects silent ones.
+    /// Updates the exporters of `input` at `now_ns` and detects silent ones.
     pub(super) fn look_at(&mut self, input: &Status, now_ns: u64) {
         self.measurement.look_at(input, now_ns);
     }
@@ -117,13 +117,13 @@ impl Site {
         if version.id == self.outbox.version() { self.begin(&version, now_ns) } else { Ok(()) }
     }
 
-    /// Counts by `version` from the next slice on.
+    /// Switches to `version`, which counts from the next slice on.
     fn begin(&mut self, version: &NetworkVersion, now_ns: u64) -> Result<()> {
         let exporters = self.measurement.exporters().clone();
         let exporters = exporters.with_slices_of(version.network.slice_ms);
         let measurement = self.options.measurement(version, &self.outbox, exporters)?;
         let slice_ms = version.network.slice_ms;
-        // Creating a detector takes time. The slice that runs when all threads have the new views is incomplete.
+        // Creating a detector takes time. The slice that is running when all threads have the new views is incomplete.
         let ready_ms = (now_ns / 1_000_000).max(now_ms()) + SWAP_MS;
         let first = (ready_ms / slice_ms + 1).max(version.first_slice);
         // No thread may push to the former detectors once they are dropped.
@@ -132,7 +132,7 @@ impl Site {
         self.start_at(version, first)
     }
 
-    /// Starts with `slice`.
+    /// Starts to count with `version` at `slice`.
     fn start_at(&mut self, version: &NetworkVersion, slice: u64) -> Result<()> {
         let id = version.id;
         info!("network version {id} starts at slice {slice}; earlier contacts are ignored");

@@ -2,13 +2,13 @@
 //!
 //! A probe locks the folder of its spool. The folder contains the position of the input, if there is one, and a folder
 //! for the network version with a file `NUMBER.delta` per slice. Module `file` defines the format. Slices of other
-//! versions are useless and are removed.
+//! versions are no longer useful and are removed.
 //!
 //! Invariants:
 //! - A file with the name of a slice is complete, because it is written under another name and flushed to disk before
 //!   it is renamed.
-//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, however
-//!   it stopped.
+//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, even if
+//!   it was killed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -78,7 +78,7 @@ pub(super) enum SpoolError {
 }
 
 impl SpoolLock {
-    /// Locks the folder `root`, and creates it if it does not exist.
+    /// Locks the folder `root`. If it does not exist, it is created.
     pub(super) fn take(root: &Path) -> Result<Self, SpoolError> {
         fs::create_dir_all(root).map_err(cannot("create", root))?;
         let path = root.join("lock");
@@ -93,7 +93,7 @@ impl SpoolLock {
 }
 
 impl Spool {
-    /// Opens the spool, and removes unfinished files and files of versions other than `version`. Damaged files are
+    /// Opens the spool and removes unfinished files and files of versions other than `version`. Damaged files are
     /// renamed and returned as errors.
     pub(super) fn open(
         lock: SpoolLock,
@@ -119,7 +119,7 @@ impl Spool {
         Ok((spool, damaged))
     }
 
-    /// Switches to network `version`, and removes slices of other versions. After an error, the spool is empty.
+    /// Switches to network `version` and removes slices of other versions. After an error, the spool is empty.
     pub(super) fn begin(&mut self, version: VersionId) -> Result<(), SpoolError> {
         self.slices.clear();
         self.folder = version.make_only_folder(&self.lock.root)?;
@@ -153,7 +153,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Stores the position of the input after the slices that were stored before.
+    /// Stores the position of the input that follows the stored slices.
     pub(super) fn put_position(&mut self, position: &Position) -> Result<(), SpoolError> {
         if self.position.as_ref() == Some(position) {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Generated traffic of a whole network, and the share of each router.
 //!
-//! [`Traffic`] is equal at all probes, except for the share. Invariant: every pair belongs to exactly one share, so
-//! that all shares together are the traffic. The peers of a super point are spread evenly. Therefore a host with fewer
-//! than n θ peers has fewer than θ at each of n routers.
+//! All probes use the same [`Traffic`], except for the share. Invariant: every pair belongs to exactly one share, so
+//! the shares together form the whole traffic. The peers of a super point are spread evenly. Therefore a host with
+//! fewer than n θ peers has fewer than θ peers at each of n routers.
 
 use srlg_host::IpPair;
 use srlg_input::number;
@@ -46,7 +46,7 @@ pub struct Traffic {
 /// Returns whether `pair` belongs to `share`.
 fn is_of(share: Part, pair: IpPair) -> bool {
     let IpPair { inside, opposite } = pair;
-    // This is the finaliser of murmur3, with other constants than the hashes of the detector.
+    // This is the finaliser of murmur3. Its constants differ from the constants of the detector's hashes.
     let mut x = inside.wrapping_mul(0x9E37_79B1) ^ opposite;
     x = (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
     x = (x ^ (x >> 15)).wrapping_mul(0x846C_A68B);

@@ -64,7 +64,7 @@ pub struct Board {
     pub input: InputBoard,
     /// Exporters and their counters.
     pub exporters: Vec<ExporterBoard>,
-    /// Problems with the input: data that are not used, or used late.
+    /// Problems with the input: data that is not used, or is used late.
     pub troubles: Vec<TroubleBoard>,
     /// The Kafka topic, or the NATS stream or subject, from which flows are read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,7 +74,7 @@ pub struct Board {
     pub network: Option<NetworkBoard>,
     /// Sinks of notifications.
     pub sinks: Vec<SinkBoard>,
-    /// Notifications that the database has not stored yet.
+    /// Number of notifications that the database has not stored yet.
     pub waiting_notices: usize,
     /// Whether the last checkpoint of any view could not be written.
     pub is_checkpoint_failing: bool,
@@ -112,7 +112,7 @@ pub struct ViewBoard {
     pub unit: Unit,
     /// Length of the longest window, in milliseconds.
     pub window_ms: u64,
-    /// Least number of peers at which a host is reported.
+    /// Minimum number of peers at which a host is reported.
     pub threshold: u32,
     /// Number of reported hosts.
     pub super_points: usize,
@@ -122,11 +122,11 @@ pub struct ViewBoard {
     pub slices: u64,
     /// Number of slices in which super points may have been missed.
     pub overloads: u64,
-    /// Hosts at their threshold in the last slice that have no alert because the alert limit was reached.
+    /// Number of hosts at their threshold in the last slice that have no alert because the alert limit was reached.
     pub left_out: usize,
     /// Duration of the last close, in seconds.
     pub close_seconds: f64,
-    /// Distinct pairs of the window per recorder. `docs/sizing.md` explains this load.
+    /// Load of the detector, in distinct pairs of the window per recorder. `docs/sizing.md` explains it.
     pub load: f64,
     /// Memory of the recorders, in bytes.
     pub memory_bytes: u64,
@@ -174,7 +174,7 @@ pub struct TopHost {
     pub is_lower_bound: bool,
     /// Whether an alert about the host is active.
     pub is_alert: bool,
-    /// Values of `cardinality` in up to [`LINE`] last slices, oldest first. The value is 0 if the host was not
+    /// Values of `cardinality` in up to [`LINE`] of the last slices, oldest first. A value is 0 if the host was not
     /// reported.
     pub line: Vec<u32>,
 }
@@ -213,13 +213,13 @@ pub struct BrokerBoard {
     pub dropped: u64,
     /// Number of reconnections to a broker after an error.
     pub retries: u64,
-    /// Reason why a part of the input is not being read at present.
+    /// Reason why part of the input is currently not being read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl BrokerBoard {
-    /// Returns the counters of the broker that `input` reads from, if it reads from one.
+    /// Returns the counters of the broker that `input` reads from, if any.
     pub(crate) fn of(input: &InputStatus) -> Option<Self> {
         let BrokerStatus {
             source,
@@ -257,7 +257,7 @@ pub struct ExporterBoard {
     pub lost: u64,
     /// Number of known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
-    /// Data that were not used, or used late, by kind.
+    /// Numbers of data items that were not used, or were used late, by kind.
     pub troubles: TroubleCounts,
     /// Arrival of the first data set that waits for a template, in milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
@@ -274,7 +274,7 @@ pub struct ExporterBoard {
 }
 
 impl ExporterBoard {
-    /// Returns an exporter that has not sent data.
+    /// Creates the state of an exporter that has not sent data.
     pub(crate) fn new(address: IpAddr) -> Self {
         Self {
             address,
@@ -306,7 +306,7 @@ fn as_text<S: Serializer>(sampling: &Sampling, serializer: S) -> Result<S::Ok, S
 /// A network of probes. Slices are given by number, and a value that is not known yet is null.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct NetworkBoard {
-    /// Whether messages are being read at present.
+    /// Whether messages are currently being read.
     pub is_reading: bool,
     /// Number of the running slice.
     pub running: Option<u64>,
@@ -406,7 +406,8 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts the web server, if `general` has an address for it, and serves boards and the history in `store`.
+    /// Creates a screen for boards and the history in `store`. Starts the web server if `general` has an address for
+    /// it.
     pub(crate) fn open(general: &General, store: &Store) -> Result<Self> {
         let (boards, latest) = watch::channel(Arc::default());
         let start = |address| Web::start(address, general.visitors(), latest, store);
@@ -422,7 +423,7 @@ impl Screen {
         Ok(Self { boards, web, recorder, publish, lost, full, troubles })
     }
 
-    /// Returns the next order of a user, if one waits.
+    /// Returns the next waiting order of a user, if any.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.web.as_ref()?.next_order()
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::alerts::witnesses::named;
 use crate::show::board::{Board, ExporterBoard};
 
-/// A level of health, which is the colour of the dot on the web page.
+/// A level of health, shown as the colour of the dot on the web page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -17,11 +17,11 @@ pub enum Level {
     Good,
     /// Amber: some input is not counted, or some notifications are not stored or sent.
     Warn,
-    /// Red: alerts are paused, so that they neither start nor end.
+    /// Red: alerts are paused, so they neither start nor end.
     Bad,
 }
 
-/// The health of the program, as its board shows it.
+/// The health of the program, derived from its board.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Health {
     /// Level of the health.
@@ -71,7 +71,7 @@ impl Health {
     }
 }
 
-/// Formats the answer of `/healthz` while slices close.
+/// Formats the response to `/healthz` while slices are closing.
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {

@@ -12,7 +12,7 @@ use crate::notify::notice::{Notice, Rates, WindowNotice};
 
 /// An active alert.
 ///
-/// It is serialised as its last notification with two more fields, `told_ms` and `line`. The fields `now_ms`,
+/// The serialised form is the last notification with two additional fields, `told_ms` and `line`. The fields `now_ms`,
 /// `duration_ms`, `hosts` and all counts and rates have their values after the last slice.
 #[derive(Clone, Debug)]
 pub struct OpenAlert {
@@ -22,7 +22,7 @@ pub struct OpenAlert {
     pub live: Option<LiveNotice>,
 }
 
-/// The counts of an active alert after a slice.
+/// The counts of an active alert after the close of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveNotice {
     /// End of the slice, in milliseconds since the Unix epoch.

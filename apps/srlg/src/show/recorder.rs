@@ -1,4 +1,4 @@
-//! Values per minute, which are taken from boards and stored in the database.
+//! Values per minute, taken from boards and stored in the database.
 //!
 //! The main loop summarises the boards of a minute and passes the result to a thread that writes it to disk. If that
 //! thread is several minutes behind, a minute is omitted, so that the loop never waits.
@@ -17,7 +17,7 @@ use crate::notify::store::Store;
 use crate::notify::store::series::{MINUTE_MS, Minute, Series};
 use crate::show::board::Board;
 
-/// Maximum number of exporters with a series in a minute. Exporters with the most records are chosen.
+/// Maximum number of exporters with a series per minute. The exporters with the most records are chosen.
 const EXPORTERS: usize = 100;
 
 /// Capacity of the queue between the loop and the thread, in minutes.
@@ -34,13 +34,13 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Running {
     minute: u64,
-    /// Largest values of each view so far.
+    /// Highest values of each view so far.
     most: BTreeMap<Series, f64>,
     /// Counters at the start of the minute.
     first: Counters,
 }
 
-/// Counters of the input at one time. There is no counter of contacts in a network, because its probes count them.
+/// Counters of the input at one time. A network has no counter of contacts, because its probes count them.
 #[derive(Debug)]
 struct Counters {
     now_ms: u64,
@@ -142,7 +142,7 @@ impl Drop for Recorder {
         }
         self.minutes.take();
         if let Some(thread) = self.thread.take() {
-            // The panic of a thread has already been logged.
+            // A panic of the thread has already been logged.
             let _told = thread.join();
         }
     }

@@ -1,9 +1,9 @@
-//! Problems with the input: data that arrive but are not used, or are used late.
+//! Problems with the input: data that arrives but is not used, or is used late.
 //!
 //! The web page, the API, the metrics and the log use the same kinds, counts and texts.
 //!
-//! Each board has counts by exporter. An increase since the previous board starts a [`TroubleBoard`] of its kind. It
-//! ends when the count has not increased for five minutes, or when data sets no longer wait for a template.
+//! Each board has counts by exporter. An increase since the previous board starts a [`TroubleBoard`] of its kind. The
+//! problem ends when the count has not increased for five minutes, or when data sets no longer wait for a template.
 //!
 //! Invariant: at most 16,384 exporters per kind are remembered.
 
@@ -25,7 +25,7 @@ pub(crate) const EXPORTERS: usize = 16_384;
 /// Maximum number of exporters that a text names.
 const NAMED: usize = 3;
 
-/// Time without a further count after which a problem is over.
+/// Time without a further increase after which a problem is over.
 const QUIET: Duration = Duration::from_secs(300);
 
 /// Delay of the first warning, so that its count includes more than the first datagram.
@@ -86,7 +86,7 @@ pub struct TroubleBoard {
     pub exporter_count: usize,
     /// Description of the problem, with the count and the exporters.
     pub text: String,
-    /// Advice that solves the problem.
+    /// Advice on how to solve the problem.
     pub remedy: &'static str,
 }
 
@@ -130,7 +130,7 @@ impl TroubleKind {
         !matches!(self, Self::Kernel | Self::Message | Self::Expired | Self::Unread | Self::Refused)
     }
 
-    /// Returns the reason under which the export decoder counts the kind, if it does.
+    /// Returns the reason under which the export decoder counts the kind, if there is one.
     pub(crate) const fn reason(self) -> Option<Reason> {
         match self {
             Self::Version => Some(Reason::Version),
@@ -150,7 +150,7 @@ impl TroubleKind {
         }
     }
 
-    /// Returns the counted thing and the problem with it.
+    /// Returns two texts: the counted items, and the problem with them.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Version => ("datagrams", "cannot be decoded: unknown version"),
@@ -175,7 +175,7 @@ impl TroubleKind {
         }
     }
 
-    /// Returns the advice for the kind. It depends on whether the counts come from exporters.
+    /// Returns the advice for the kind, which depends on whether the counts come from exporters.
     const fn remedy(self, is_exporter: bool) -> &'static str {
         match self {
             Self::Version => {
@@ -275,7 +275,7 @@ struct Trouble {
 }
 
 impl Troubles {
-    /// Reads the counts of `board` at `now`, and returns the problems that are over.
+    /// Reads the counts of `board` at `now`. Returns the problems that are over.
     pub(crate) fn take(&mut self, board: &Board, now: Instant) -> Vec<TroubleBoard> {
         let is_held = |kind| kind == TroubleKind::Held;
         let exporters = board.exporters.iter().map(|exporter| {
@@ -322,7 +322,7 @@ impl Troubles {
         warned.collect()
     }
 
-    /// Adds the problems at `now` to `board`, and logs changes.
+    /// Adds the problems at `now` to `board` and logs changes.
     pub(crate) fn show(&mut self, board: &mut Board, now: Instant) {
         for over in self.take(board, now) {
             info!("problem is over: {}", over.text);

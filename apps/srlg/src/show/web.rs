@@ -17,18 +17,18 @@
 //! /api/v1/incidents/ID/prefixes.csv  networks of the peers
 //! ```
 //!
-//! The server runs in its own thread and runtime, and reads the latest board, so requests never delay the main loop.
+//! The server runs in its own thread and runtime. Requests read the latest board, so they never delay the main loop.
 //!
 //! # Security
 //!
-//! Anyone who can reach the address can read everything. The address must therefore be a loopback address, unless
-//! the configuration allows others. Actions require a token. Clients that send no request or read no answer are
+//! Anyone who can reach the address can read everything. The address must therefore be a loopback address, unless the
+//! configuration allows other addresses. Actions require a token. Clients that send no request or read no response are
 //! disconnected, so that they cannot occupy all connections.
 //!
-//! With DNS rebinding, a page of another site can point its own name to this machine. Such requests carry that name in
-//! their Host header and are rejected.
+//! With DNS rebinding, a page of another site can point its own name to this machine. Requests with an unknown name in
+//! their Host header are therefore rejected.
 //!
-//! Browsers revalidate the files of the web page at each load, and get a file again only if it has changed.
+//! Browsers revalidate the files of the web page at each load. An unchanged file is not downloaded again.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
@@ -112,7 +112,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks that `url` can be the start of links to the web page.
+/// Checks that `url` is a valid base for links to the web page.
 pub(crate) fn check_url(url: &str) -> Result<()> {
     let is_right = url.parse::<Uri>().is_ok_and(|uri| {
         matches!(uri.scheme_str(), Some("http" | "https"))
@@ -132,8 +132,8 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
 }
 
 impl Web {
-    /// Starts a server at `address` for the latest of `boards` and the history in `store`. Port 0 lets the system
-    /// choose a port.
+    /// Starts a server at `address` that serves the latest board and the history in `store`. If the port is 0, the
+    /// system chooses one.
     pub fn start(
         address: SocketAddr,
         visitors: Visitors,
@@ -157,7 +157,7 @@ impl Web {
             runtime.block_on(async {
                 tokio::select! {
                     () = serve(listener, router) => {}
-                    // This is an error, because the sender is dropped.
+                    // The result is an error, because the sender is dropped.
                     _dropped = stopped => {}
                 }
             });
@@ -172,7 +172,7 @@ impl Web {
         self.has_tokens
     }
 
-    /// Returns the next order of a user, if one waits.
+    /// Returns the next waiting order of a user, if any.
     pub(crate) fn next_order(&self) -> Option<WaitingOrder> {
         self.orders.try_recv().ok()
     }
@@ -188,7 +188,7 @@ impl Drop for Web {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // The panic of a thread has already been logged.
+            // A panic of the thread has already been logged.
             let _told = thread.join();
         }
     }
@@ -219,7 +219,7 @@ fn router(shared: WebState, visitors: Visitors) -> Router {
         .with_state(shared)
 }
 
-/// Maximum number of connections. Further ones wait in the system's queue.
+/// Maximum number of connections. Further connections wait in the system's queue.
 const CONNECTIONS: usize = 256;
 
 /// Time limit for the head of a request, which also limits the idle time of a connection.
@@ -228,14 +228,14 @@ const HEAD: Duration = Duration::from_secs(5);
 /// Time limit for a client to read waiting data.
 const READ: Duration = Duration::from_secs(10);
 
-/// Limits for the head of a request: its size in bytes, and its number of headers.
+/// Limits for the head of a request: its size in bytes and its number of headers.
 const HEAD_BYTES: usize = 16 << 10;
 const HEADERS: usize = 64;
 
-/// Size of the buffer per client, in bytes. A client that does not read its board gets no further one.
+/// Size of the buffer per client, in bytes. A client that does not read its board receives no further boards.
 const WAITING_BYTES: usize = 64 << 10;
 
-/// Accepts connections from `listener` until it is dropped, and answers them with `router`.
+/// Accepts connections from `listener` and serves them with `router`, until the future is dropped.
 async fn serve(listener: TcpListener, router: Router) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     // The semaphore is never closed.
@@ -285,12 +285,12 @@ async fn connection(stream: TcpStream, router: Router) {
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Headers of all answers.
+/// Headers of all responses.
 const SAFE_HEADERS: [(HeaderName, &str); 4] = [
     (CONTENT_SECURITY_POLICY, POLICY),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (REFERRER_POLICY, "no-referrer"),
-    // Pages of other sites cannot load these answers into their process.
+    // Pages of other sites cannot load these responses into their process.
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
 ];
 
@@ -301,7 +301,7 @@ fn is_expected(headers: &HeaderMap, visitors: &Visitors) -> bool {
     let Ok(host) = Authority::try_from(host.as_bytes()) else { return false };
     let name = host.host().trim_start_matches('[').trim_end_matches(']');
     match name.parse::<IpAddr>() {
-        // An address cannot be rebound to another machine by DNS.
+        // DNS rebinding does not apply to addresses.
         Ok(ip) => visitors.is_public || ip.is_loopback(),
         Err(_) => {
             let mut names = visitors.names.iter().map(String::as_str).chain(["localhost"]);
@@ -310,7 +310,7 @@ fn is_expected(headers: &HeaderMap, visitors: &Visitors) -> bool {
     }
 }
 
-/// Rejects requests whose Host header is not allowed, and adds the security headers to all answers.
+/// Rejects requests whose Host header is not allowed and adds the security headers to all responses.
 async fn guard(State(visitors): State<Arc<Visitors>>, request: Request, next: Next) -> Response {
     let mut response = if is_expected(request.headers(), &visitors) {
         next.run(request).await
@@ -336,7 +336,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Page of an incident or a host. Its script reads from the URL which of the two it shows.
+/// The page of an incident or a host. The script of the page reads the URL to determine what to show.
 const DETAIL: &str = include_str!("web/page/detail.html");
 
 /// Path, content type and content of each file. `page/README.md` names the version of uPlot.

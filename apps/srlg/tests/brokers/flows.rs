@@ -53,7 +53,7 @@ pub(crate) fn flows(first: u32, count: u32) -> Vec<Flow> {
     (first..first + count).map(flow).collect()
 }
 
-/// Returns the goflow2 message of `flow`, preceded by its length if `with_length`.
+/// Returns the goflow2 message of `flow`, preceded by its length if `with_length` is set.
 pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     let mut message = Vec::new();
     number(&mut message, 1, 2);
@@ -75,7 +75,7 @@ pub(crate) fn goflow2(flow: &Flow, with_length: bool) -> Vec<u8> {
     whole
 }
 
-/// Returns the goflow2 line of JSON of `flow`.
+/// Returns `flow` as a goflow2 line of JSON.
 pub(crate) fn json(flow: &Flow) -> String {
     let Flow { source, destination, port, packets } = flow;
     let received_ns = now_ms() * 1_000_000;

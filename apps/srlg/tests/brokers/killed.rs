@@ -16,7 +16,7 @@ use crate::running::{Program, Site, when};
 const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
     [[rule]]\nname = 'r'\nthresholds = { 300s = 500 }\n";
 
-/// Starts a monitor in `folder`. `input` has the lines of its input.
+/// Starts a monitor in `folder`. `input` contains the lines of its `[input]` table.
 pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\ncheckpoint = '3s'\n\
@@ -26,7 +26,7 @@ pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     Site::start(folder, log, &["run", "--config", "srlg.toml"])
 }
 
-/// Kills a monitor, and checks that the next one has all flows. Returns the next one.
+/// Kills a monitor and checks that the next monitor has all flows. Returns the next monitor.
 pub(crate) fn check_monitor(
     folder: &Path,
     input: &str,
@@ -56,7 +56,7 @@ pub(crate) fn check_monitor(
     site
 }
 
-/// Kills a probe with the input options `input`, and checks that its collector receives all flows.
+/// Kills a probe with the input options `input` and checks that its collector receives all flows.
 pub(crate) fn check_probe(input: &[&str], partitions: usize, produce: impl Fn(u32)) {
     let folder = tempfile::tempdir().unwrap();
     let configure = |nats: &str| {

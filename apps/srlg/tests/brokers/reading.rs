@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use srlg_input::{BrokerStatus, Contact, Event, Input, InputOptions, LogLevel, LogLine, Position};
 
-/// Longest time that any step may take on a busy machine.
+/// Maximum time that any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An input and all events that it has returned.

@@ -69,7 +69,7 @@ impl Site {
         when(|| (self.status()["input"]["contacts"] == count).then_some(()));
     }
 
-    /// Waits until `is_so` accepts the number of peers of the flows' host in the last slice, and returns the number.
+    /// Waits for `is_so` to accept the number of peers of the flows' host in the last slice. Returns that number.
     pub(crate) fn peers(&self, is_so: impl Fn(f64) -> bool) -> f64 {
         when(|| {
             let status = self.status();

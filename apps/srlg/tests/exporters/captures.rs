@@ -67,8 +67,8 @@ fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     files
 }
 
-/// Both count within 60 slices of one second. An alert needs three slices at the threshold, and a replay adds these
-/// slices after the end of the file. The count minus its standard error must reach the threshold.
+/// `detect` and the replay count within 60 slices of one second. An alert needs three slices at the threshold, and a
+/// replay adds these slices after the end of the file. The count minus its standard error must reach the threshold.
 #[test]
 fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     let Some(data) = data() else { return };
@@ -99,14 +99,15 @@ fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     assert!(floods >= 8, "{floods}");
 }
 
-/// Number of pairs of [`PACKETS`], which all have the same destination, and its number of frames.
+/// Numbers of pairs and of frames of [`PACKETS`]. All pairs have the same destination.
 const TRUTH: f64 = 7_055.0;
 const FRAMES: f64 = 8_000.0;
 
-/// A sample of one packet in N sees n hosts. If each host sent one packet, N n estimates the number of hosts. Then n
-/// is binomially distributed with `TRUTH` trials, and the standard deviation of N n is √(`TRUTH` (N - 1)). Hosts that
-/// sent more packets increase the expectation, at most to that of `FRAMES` hosts with one packet each. N times the
-/// error of the estimate is added. A deviation of five standard errors of the sum occurs once in two million seeds.
+/// A sample of one packet in N sees n hosts. If each host sent one packet, N n estimates the number of hosts. In that
+/// case, n is binomially distributed with `TRUTH` trials, and the standard deviation of N n is √(`TRUTH` (N - 1)).
+/// Hosts that sent more packets increase the expectation, at most to the expectation for `FRAMES` hosts with one packet
+/// each. N times the error of the estimate is added. A deviation of five standard errors of the sum occurs once in two
+/// million seeds.
 #[test]
 fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
     let Some(data) = data() else { return };

@@ -2,7 +2,8 @@
 //!
 //! - softflowd reads a capture and exports its flows at the end.
 //! - fprobe exports the flows of an interface as NetFlow v5, while tcpreplay sends packets.
-//! - pmacctd of pmacct reads a capture. Its plugin nfprobe exports flows, and sfprobe exports packet samples.
+//! - pmacctd of pmacct reads a capture. The plugin nfprobe exports flows, and the plugin sfprobe exports packet
+//!   samples.
 
 use std::fs;
 use std::path::Path;
@@ -18,12 +19,12 @@ use crate::received::{
 use crate::running::Site;
 use crate::{becomes, capture, last_points, output, packet_file, pairs};
 
-/// Runs softflowd on `file` with `more` options until it exits. It exports to `port` on this machine.
+/// Runs softflowd on `file` with `more` options until it exits. The exports go to `port` on this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
     softflowd_to("127.0.0.1", file, port, more);
 }
 
-/// Runs softflowd like [`softflowd`], from and to an `address` of this machine.
+/// Runs softflowd like [`softflowd`], but it exports from and to an `address` of this machine.
 fn softflowd_to(address: &str, file: &Path, port: u16, more: &[&str]) {
     let (file, to) = (file.to_str().unwrap(), format!("{address}:{port}"));
     // With a control socket, softflowd would continue after the end of the file.
@@ -39,7 +40,7 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     alone(&["softflowd"], || {
         let file = packet_file("softflowd", &[false, true]);
         let all = pairs_of(&file);
-        // IPv4 addresses have no colon, and NetFlow v5 supports no others.
+        // NetFlow v5 supports only IPv4 addresses, which have no colon.
         let of_v4 = all.iter().filter(|(source, _)| !source.contains(':')).cloned().collect();
         for (expected, options) in [
             (&of_v4, &["-v", "5"][..]),
@@ -53,7 +54,7 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     });
 }
 
-/// Length of a slice. Exports that start in its first half and take less than half of it are within one slice. They
+/// Length of a slice. Exports that start in its first half and take less than half of it are within one slice. Exports
 /// take a third of a second, or a few times longer on a busy machine.
 const SLICE: Duration = Duration::from_secs(10);
 
@@ -99,8 +100,8 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
     });
 }
 
-/// The exporter samples every tenth packet. Each sampled packet belongs to another pair, because a pair has only two
-/// packets with one other packet between them.
+/// The exporter samples every tenth packet. Each sampled packet belongs to a different pair, because a pair has only
+/// two packets with one other packet between them.
 #[test]
 fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
     alone(&["softflowd"], || {
@@ -155,7 +156,7 @@ fn an_old_capture_that_softflowd_reads_is_warned_of_within_seconds() {
     });
 }
 
-/// Address of the exporter that sees the flood. The other exporter has 127.0.0.1.
+/// Address of the exporter that sees the flood. The other exporter uses 127.0.0.1.
 const WITNESS: &str = "192.0.2.1";
 
 /// Each run of softflowd reads a capture and exports for a moment. Consecutive runs act as one continuous exporter.
@@ -212,7 +213,7 @@ fn an_alert_waits_for_the_exporter_that_told_of_it_and_fell_silent() {
     });
 }
 
-/// A guard that sets a flag, also if the test fails.
+/// A guard that sets a flag, even if the test fails.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
@@ -240,7 +241,7 @@ fn netflow_v5_of_fprobe_is_the_pairs_of_packets_on_an_interface() {
     });
 }
 
-/// Creates the pair of interfaces. IPv6 is disabled, because it would send router and neighbour solicitations.
+/// Creates a pair of virtual interfaces. IPv6 is disabled, because it would send router and neighbour solicitations.
 fn connect() {
     // The file does not exist on systems without IPv6.
     let _ = fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
@@ -258,12 +259,12 @@ fn ip(args: &[&str]) {
 fn fprobe(collector: &Collector) -> std::process::Child {
     let to = format!("127.0.0.1:{}", collector.port);
     let timeouts = ["-s", "1", "-g", "1", "-d", "1", "-e", "1"];
-    // fprobe stays in the foreground. Its default queue has only 100 flows, and further ones would be lost.
+    // fprobe stays in the foreground. The default queue has only 100 flows, and further flows would be lost.
     let options = [&["-l", "2", "-i", LISTENING, "-f", "ip", "-q", "10000"][..], &timeouts];
     command("fprobe", &[&options.concat()[..], &[&to]].concat()).spawn().unwrap()
 }
 
-/// Returns whether a program captures packets in this network namespace. The kernel reports this, and fprobe does not.
+/// Returns whether a program captures packets in this network namespace. The kernel reports this, but fprobe does not.
 fn is_captured() -> bool {
     let sockets = fs::read_to_string("/proc/self/net/packet").unwrap();
     // The fifth column is the interface of a socket, which is 0 until the socket is bound.

@@ -1,8 +1,8 @@
 //! Contacts that srlg reads from the exports of real exporters, compared with the exported packets.
 //!
 //! - `same_hosts`: generated traffic, as packets and as exports of every format.
-//! - `captures`: packets and exports that were captured elsewhere. They are not part of this repository; `SRLG_DATA`
-//!   names their folder.
+//! - `captures`: packets and exports that were captured elsewhere. These files are not part of the repository;
+//!   `SRLG_DATA` names their folder.
 //! - `live`: softflowd, pmacctd and fprobe of Debian (`scripts/exporters.sh`) on loopback. Each test runs in its own
 //!   namespaces, which requires root.
 //!
@@ -48,7 +48,8 @@ fn becomes(mut is: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Writes Ethernet frames to a capture file of `test`. Each frame has its time after the first one, in microseconds.
+/// Writes Ethernet frames to a capture file of `test`. Each frame comes with its time after the first frame, in
+/// microseconds.
 fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("exporters-{test}.pcap"));
     std::fs::write(&path, pcap(1, frames)).unwrap();
@@ -71,7 +72,7 @@ fn pairs(list: &str) -> Pairs {
     lines.map(pair).collect()
 }
 
-/// Runs `command` with these arguments, and returns its standard output and standard error. The command must succeed.
+/// Runs `command` with these arguments and returns its standard output and standard error. The command must succeed.
 fn output(command: &str, args: &[&str]) -> (String, String) {
     let output = srlg(command).args(args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();

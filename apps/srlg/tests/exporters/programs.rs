@@ -1,5 +1,5 @@
-//! Programs of other projects, and tests in their own namespaces. The test program runs itself again under `unshare`
-//! for a single test.
+//! Programs of other projects, and tests that run in separate namespaces. The test program runs itself again under
+//! `unshare` for a single test.
 //!
 //! In its own network namespace, a test can use any ports and interfaces. In its own process namespace, all processes
 //! that a test started are killed with it, including the children of exporters.
@@ -20,22 +20,22 @@ pub(crate) fn path(program: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(program)).find(|path| path.exists())
 }
 
-/// Returns a command of the program with these arguments and without output.
+/// Returns a command that runs `program` with these arguments and without output.
 pub(crate) fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(path(program).unwrap());
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
-/// Sends a signal to `child` by name. Returns whether that succeeded.
+/// Sends the signal `name` to `child`. Returns whether this succeeded.
 pub(crate) fn signal(child: &Child, name: &str) -> bool {
     // `kill` is a built-in command of every shell, but not a program on every system.
     let line = format!("kill -s {name} {}", child.id());
     command("sh", &["-c", &line]).status().unwrap().success()
 }
 
-/// Lets `child` run until `is_done` returns true, then terminates it and waits for its exit. It exports remaining
-/// flows before it exits.
+/// Lets `child` run until `is_done` returns true, then terminates it and waits for its exit. The child exports its
+/// remaining flows before it exits.
 pub(crate) fn until(mut child: Child, is_done: impl FnMut() -> bool) {
     // If this times out, the comparison after it fails.
     let _ = becomes(is_done);
@@ -55,7 +55,7 @@ const APART: [&str; 8] =
 /// Runs `body`, a closure of a test function, as root in its own namespaces. The test requires `programs`.
 pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     let closure = std::any::type_name::<F>().trim_end_matches("::{{closure}}");
-    // The path of the test function, without the name of this crate.
+    // This is the path of the test function, without the name of this crate.
     let (_, test) = closure.split_once("::").unwrap();
     if std::env::var(INSIDE).is_ok_and(|name| name == test) {
         assert!(command("ip", &["link", "set", "dev", "lo", "up"]).status().unwrap().success());
@@ -77,7 +77,7 @@ pub(crate) fn alone<F: FnOnce()>(programs: &[&str], body: F) {
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{test} fails in its namespaces");
-    // With a wrong name, no test would run, and the run would still succeed.
+    // With an incorrect name, no test would run, and the process would still succeed.
     assert!(said.contains("test result: ok. 1 passed"), "{test} is not the name of a test");
 }
 

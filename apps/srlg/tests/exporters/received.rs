@@ -19,7 +19,7 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Starts `program` with `more` options, and waits until it receives exports.
+    /// Starts `program` with `more` options and waits until it receives exports.
     pub(crate) fn start(program: &str, more: &[&str]) -> Self {
         let mut command = srlg(program);
         command.args(["--listen", "127.0.0.1:0", "--exporters", "127.0.0.0/8"]).args(more);
@@ -54,7 +54,7 @@ impl Collector {
         self.told.lock().unwrap().clone()
     }
 
-    /// Interrupts the program, and returns its standard output and standard error. The program must succeed.
+    /// Interrupts the program and returns its standard output and standard error. The program must succeed.
     pub(crate) fn stop(mut self) -> (String, String) {
         assert!(signal(&self.child, "INT"));
         let status = self.child.wait().unwrap();
@@ -72,7 +72,7 @@ impl Drop for Collector {
     }
 }
 
-/// Collects lines in a thread.
+/// Collects lines in a separate thread.
 fn read(from: impl Read + Send + 'static, to: &Arc<Mutex<String>>) -> JoinHandle<()> {
     let to = Arc::clone(to);
     thread::spawn(move || {
@@ -90,7 +90,7 @@ pub(crate) fn pairs_of(file: &Path) -> Pairs {
     pairs(&output("contacts", &["--input", file.to_str().unwrap()]).0)
 }
 
-/// Asserts that no data were lost between the exporter and the summary. The snapshot `name` has 0 for counts that must
+/// Asserts that no data was lost between the exporter and the summary. The snapshot `name` has 0 for counts that must
 /// be zero, and N for all other numbers.
 pub(crate) fn assert_whole(name: &str, told: &str) {
     let told = steady(told);
@@ -112,7 +112,8 @@ pub(crate) fn assert_pairs(name: &str, expected: &Pairs, export: impl FnMut(&Col
     assert_pairs_within(1, name, expected, export);
 }
 
-/// Asserts the same for the last of up to `attempts` runs, because some exporters lose flows on a busy machine.
+/// Asserts that one of up to `attempts` runs receives exactly the `expected` pairs. Some exporters lose flows on a busy
+/// machine.
 pub(crate) fn assert_pairs_within(
     attempts: u32,
     name: &str,
@@ -126,7 +127,7 @@ pub(crate) fn assert_pairs_within(
         let (printed, told) = collector.stop();
         let found = pairs(&printed);
         if left > 0 && found.len() < expected.len() {
-            eprintln!("{name} exported {} of {}: once more", found.len(), expected.len());
+            eprintln!("{name} exported {} of {} pairs; trying again", found.len(), expected.len());
             continue;
         }
         let others: Vec<_> = found.symmetric_difference(expected).take(3).collect();
@@ -135,7 +136,8 @@ pub(crate) fn assert_pairs_within(
     }
 }
 
-/// Maximum number of pairs in the last datagram. Some exporters send it only when it is full or when they exit.
+/// Maximum number of pairs in the last datagram. Some exporters send the last datagram only when it is full or when
+/// they exit.
 const LAST: usize = 30;
 
 /// Returns a function that checks whether all `expected` pairs have arrived, except for a last datagram.

@@ -1,7 +1,7 @@
 //! Traffic as packets and as exports in every format. Pairs and super points must be equal to the last digit.
 //!
-//! One slice of an hour contains all contacts. Within a slice, neither the order of contacts nor repeated pairs change
-//! a report, so equal pairs give equal reports.
+//! All contacts are in one slice of an hour. Within a slice, neither the order of contacts nor repeated pairs change a
+//! report, so equal pairs give equal reports.
 //!
 //! With several slices, reports would differ in their last digits. A packet counts at its own time, a flow at the time
 //! of its last packet, and a sample at the arrival of its datagram. Recorders would therefore have different ages.
@@ -22,8 +22,8 @@ fn file(test: &str, datagrams: Vec<Vec<u8>>) -> PathBuf {
     sent(test, datagrams.into_iter().map(|payload| (EXPORT_S * 1_000_000, payload)))
 }
 
-/// Writes datagrams from 192.0.2.1 to port 2055 of 192.0.2.10. Each has its time after the first packet, in
-/// microseconds.
+/// Writes datagrams from 192.0.2.1 to port 2055 of 192.0.2.10. Each datagram comes with its time after the first
+/// packet, in microseconds.
 fn sent(test: &str, datagrams: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf {
     let frame = |payload: &[u8]| {
         let length = payload.len() as u16;
@@ -54,7 +54,7 @@ fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
 }
 
 impl Truth {
-    /// Computes the pairs from `packets`, and checks that a file of these packets gives the same.
+    /// Creates the expected results from `packets`. Checks that a file of these packets gives the same pairs.
     fn new(packets: &[Packet], file: &Path) -> Self {
         let pair = |it: &Packet| it.hosts.map(|host| host.to_string()).into();
         let expected: Pairs = packets.iter().map(pair).collect();
@@ -79,8 +79,8 @@ impl Truth {
         Self { pairs: expected, points }
     }
 
-    /// Asserts that the exports `name` in `file` give the same results. The snapshot shows the rates, and that no data
-    /// are lost.
+    /// Asserts that the exports `name` in `file` give the same results. The snapshot shows the rates and proves that no
+    /// data is lost.
     fn is_of(&self, name: &str, file: &Path) {
         let exports = ["--input", file.to_str().unwrap(), "--exports"];
         let (list, told) = output("contacts", &exports);

@@ -36,7 +36,7 @@ fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
     (0..count).map(move |_| Kill { after: after(below(more_ms)), victim: below(programs) })
 }
 
-/// Checks that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns all
+/// Asserts that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns all
 /// ids.
 fn assert_told_once(text: &str) -> BTreeSet<String> {
     let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();

@@ -25,20 +25,20 @@ use crate::{Kill, assert_told_once, kills};
 
 const PROBES: [&str; 3] = ["a", "b", "c"];
 
-/// Number of peers of a flooded host. Each site sees a third of them. Two sites together see enough for an alert, one
-/// site does not.
+/// Number of peers of a flooded host. Each site sees a third of the peers. Two sites together see enough peers for an
+/// alert, but one site does not.
 const PEERS: usize = 120;
 
-/// Duration of the flood of each host, one after the other. It is longer than any delay after a kill, so that an
+/// Duration of the flood of each host, one after the other. A flood is longer than any delay after a kill, so that an
 /// Alertmanager receives start and end at different times.
 const PHASE: Duration = Duration::from_secs(8);
 
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Longest time that any step may take on a busy machine.
+/// Maximum time that any step may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Number of the flooded host, or 0 if there is none.
+/// Number of the flooded host, or 0 if no host is flooded.
 type Target = Arc<AtomicU64>;
 
 /// A running process, which is killed when this value is dropped.
@@ -93,7 +93,7 @@ impl Network {
         self.collector = Some(Node::start(self.folder.path(), &args));
     }
 
-    /// Starts a probe, and feeds it contacts until it exits.
+    /// Starts a probe and feeds it contacts until it exits.
     fn start_probe(&mut self, site: usize) {
         let broker = self.broker.address();
         let args = ["probe", PROBES[site], "--broker", &broker, "--input", "-", "--live"];
@@ -122,7 +122,7 @@ impl Network {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    /// Returns the ids of the alerts in the database. All of them must have ended.
+    /// Returns the ids of the alerts in the database. All alerts must have ended.
     fn stored(&self) -> BTreeSet<String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
         command.args(["alerts", "--json", "--state", "state"]).current_dir(self.folder.path());
@@ -162,7 +162,7 @@ fn config(broker: &str, webhook: SocketAddr, alertmanager: SocketAddr) -> String
     )
 }
 
-/// Notifications that the webhook and the receiver of the Alertmanager have received.
+/// Notifications that the webhook and the Alertmanager's receiver have received.
 #[derive(Default)]
 struct Inbox {
     /// Notifications of the webhook, by key.
@@ -172,7 +172,7 @@ struct Inbox {
 }
 
 impl Inbox {
-    /// Reads all received requests, and checks that a repeated key has the same notification.
+    /// Reads all received requests and checks that a repeated key has the same notification.
     fn read(&mut self, webhook: &Receiver<Request>, alertmanager: &Receiver<Request>) {
         for (head, body) in webhook.try_iter() {
             let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));
@@ -220,7 +220,7 @@ fn alerts_of_a_network_start_once_and_end_once_whatever_is_killed_whenever() {
         assert!(calm.elapsed() < PATIENCE, "{counts:?} of {hosts}\n{}", network.read("log"));
         thread::sleep(PAUSE);
     }
-    // Wait for repeated notifications.
+    // Repeated notifications may still arrive during this time.
     thread::sleep(3 * GROUP_INTERVAL);
     inbox.read(&notices, &told);
     let alerts = network.read("alerts");

@@ -15,7 +15,7 @@ use srlg_cli::now_ms;
 
 use crate::{Kill, assert_told_once, kills};
 
-/// Number of hosts. Half of them are flooded in each phase.
+/// Number of hosts. Half of the hosts are flooded in each phase.
 const HOSTS: u64 = 8;
 const PHASE_MS: u64 = 2_500;
 
@@ -44,7 +44,7 @@ fn contacts(is_calm: bool) -> String {
     lines
 }
 
-/// Feeds a monitor for `time`. Returns whether it accepted all contacts.
+/// Feeds a monitor for `time`. Returns whether the monitor accepted all contacts.
 fn feed(child: &mut Child, time: Duration, is_calm: bool) {
     let until = Instant::now() + time;
     let pipe = child.stdin.as_mut().unwrap();

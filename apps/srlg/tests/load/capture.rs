@@ -6,17 +6,17 @@ use std::process::Command;
 
 use crate::number_before;
 
-/// Number of 64-byte frames. Each frame belongs to another pair of hosts.
+/// Number of 64-byte frames. Each frame belongs to a different pair of hosts.
 const FRAMES: u32 = 200_000;
 
-/// Number of times that each of two senders sends all frames.
+/// Number of times that each of the two senders sends all frames.
 const LOOPS: u32 = 20;
 
-/// Number of rounds, each with one thread and with two.
+/// Number of rounds. Each round measures one thread and two threads.
 const TURNS: usize = 7;
 
-/// Script that runs the program in a network namespace. It writes the processor times of its threads before and after
-/// two senders on separate CPUs have sent.
+/// Script that runs the program in a network namespace. The script records the processor times of the program's
+/// threads, before and after two senders on separate CPUs send all frames.
 const SCRIPT: &str = r#"
 set -e
 for scope in all default; do echo 1 > /proc/sys/net/ipv6/conf/$scope/disable_ipv6; done
@@ -84,18 +84,18 @@ fn packet_ns(folder: &Path, threads: u32) -> u64 {
 }
 
 #[test]
-#[ignore = "measures: wants the machine for itself, --release, root, tcpreplay and iproute2"]
+#[ignore = "a measurement: needs an idle machine, --release, root, tcpreplay and iproute2"]
 fn a_captured_packet_by_one_thread_and_by_two() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("frames.pcap"), frames()).unwrap();
-    println!("\n| | ns a packet, one thread | two threads | of one |\n|---|---|---|---|");
+    println!("\n| | ns per packet, one thread | two threads | ratio |\n|---|---|---|---|");
     let turns = [(); TURNS].map(|()| [1, 2].map(|threads| packet_ns(folder.path(), threads)));
     let sorted = [0, 1].map(|threads| {
         let mut packets_ns = turns.map(|turn| turn[threads]);
         packets_ns.sort_unstable();
         packets_ns
     });
-    for (name, at) in [("least", 0), ("median", TURNS / 2), ("most", TURNS - 1)] {
+    for (name, at) in [("minimum", 0), ("median", TURNS / 2), ("maximum", TURNS - 1)] {
         let [one, two] = sorted.map(|packets_ns| packets_ns[at]);
         println!("| {name} of {TURNS} | {one} | {two} | {:.2} |", two as f64 / one as f64);
     }

@@ -16,16 +16,16 @@ use srlg_traffic::export::{V9Header, be16, set};
 
 use crate::{memory_bytes, next, number_before};
 
-/// Default number of records per datagram, with which routers fill 1,400 bytes.
+/// Default number of records per datagram. Routers send this number in datagrams of about 1,400 bytes.
 const RECORDS: u32 = 50;
 
-/// Number of different datagrams. They contain 750,000 flows from 16 million possible hosts to 2,048 hosts.
+/// Number of different datagrams. The datagrams contain 750,000 flows from 16 million possible hosts to 2,048 hosts.
 const DATAGRAMS: u32 = 15_000;
 
 /// Clock ticks per second in /proc.
 const TICKS: f64 = 100.0;
 
-/// Returns the data after a NetFlow v9 header: the template, and the bodies of its records.
+/// Returns the data after a NetFlow v9 header: the template and the bodies of its records.
 fn bodies(records: u32) -> (Vec<u8>, Vec<Vec<u8>>) {
     // The fields are source, destination, packets, end of the flow, protocol, TCP flags and destination port.
     let template = be16(&[256, 7, 8, 4, 12, 4, 2, 4, 21, 4, 4, 1, 6, 1, 11, 2]);
@@ -105,7 +105,7 @@ fn set_number(name: &str, default: u32) -> u32 {
     std::env::var(name).map_or(default, |number| number.parse().unwrap())
 }
 
-/// Returns the processor time of a process, in seconds, and its memory, in bytes.
+/// Returns the processor time of a process in seconds and its memory in bytes.
 fn expense(process: u32) -> (f64, u64) {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
@@ -114,7 +114,7 @@ fn expense(process: u32) -> (f64, u64) {
 }
 
 #[test]
-#[ignore = "measures: wants the machine for itself, and --release"]
+#[ignore = "a measurement: needs an idle machine and --release"]
 fn records_of_netflow_v9_over_loopback() {
     let rates = std::env::var("SRLG_RATES")
         .unwrap_or("50000,500000,1000000,1500000,2000000,2500000,3000000".to_owned());
@@ -123,8 +123,10 @@ fn records_of_netflow_v9_over_loopback() {
     let exporters = set_number("SRLG_EXPORTERS", 1);
     let receivers = set_number("SRLG_RECEIVERS", 1);
     let (template, bodies) = bodies(records);
-    println!("{records} records a datagram, {exporters} exporters, {receivers} receivers");
-    println!("\n| records/s sent | dropped | of a core | resident |\n|---|---|---|---|");
+    println!("{records} records per datagram, {exporters} exporters, {receivers} receivers");
+    println!(
+        "\n| records/s sent | dropped | share of a core | resident memory |\n|---|---|---|---|"
+    );
     for rate in rates.split(',').map(|rate| rate.parse::<f64>().unwrap()) {
         let to = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::{memory_bytes, next};
 
-/// Length of the replay, in seconds, and number of contacts per second besides attacks.
+/// Length of the replay in seconds, and number of contacts per second without attacks.
 const SECONDS: u64 = 3_600;
 const CONTACTS: u64 = 1_000;
 
@@ -15,7 +15,7 @@ const CONTACTS: u64 = 1_000;
 /// checkpoints of all views have been written.
 const SETTLED: u64 = 1_200;
 
-/// Start of the traffic, which is a time in 2026.
+/// Start of the traffic, in milliseconds since the Unix epoch. The time is in 2026.
 const START_MS: u64 = 1_780_000_000_000;
 
 struct Traffic {
@@ -38,7 +38,7 @@ impl Traffic {
         writeln!(self.lines, "{},{from},{to}", START_MS + second * 1_000).unwrap();
     }
 
-    /// Writes the traffic of a second. In 20 seconds of each minute, a new host is flooded, a new host scans, and a
+    /// Writes the traffic of a second. During 20 seconds of each minute, a new host is flooded, a new host scans, and a
     /// network is flooded.
     fn second(&mut self, second: u64) {
         self.lines.clear();
@@ -102,7 +102,7 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     for second in 0..SECONDS {
         traffic.second(second);
         pipe.write_all(traffic.lines.as_bytes()).unwrap();
-        // Peaks are compared, because writing a checkpoint needs memory for a moment.
+        // Peaks are compared, because writing a checkpoint briefly needs more memory.
         if second == SETTLED {
             settled = memory_bytes(monitor.id(), "VmHWM");
             forget_peak(monitor.id());
@@ -115,7 +115,7 @@ fn an_hour_takes_no_more_than_its_first_minutes() {
     let starts = fs::read_to_string(alerts).unwrap().matches("\"status\":\"start\"").count();
     println!("{}", log.lines().take(3).collect::<Vec<_>>().join("\n"));
     println!(
-        "\n| replayed, s | alerts | at most in the first {SETTLED} s, MB | later |\n|---|---|---|---|"
+        "\n| replayed, s | alerts | peak in the first {SETTLED} s, MB | later peak, MB |\n|---|---|---|---|"
     );
     let [settled_mb, most_mb] = [settled, most].map(|bytes| bytes as f64 / 1e6);
     println!("| {SECONDS} | {starts} | {settled_mb:.1} | {most_mb:.1} |");

@@ -1,5 +1,5 @@
-//! A monitor under load, only on Linux. The tests measure its memory during an hour of traffic with attacks. They also
-//! measure the rate of NetFlow v9 records over loopback and the processor time per captured packet.
+//! A monitor under load, only on Linux. The tests measure its memory during an hour of traffic with attacks, the rate
+//! of NetFlow v9 records over loopback, and the processor time per captured packet.
 
 #[cfg(feature = "live")]
 mod capture;

@@ -11,7 +11,7 @@ use srlg_input::Contact;
 use super::mmdb::{as_database, country_database};
 use super::view;
 
-/// Lets 100 hosts from each of two networks contact 10.0.0.1 in each of `seconds`, and returns the last notification.
+/// Lets 100 hosts from each of two networks contact 10.0.0.1 in each of `seconds`. Returns the last notification.
 fn feed(monitor: &mut Monitor, seconds: std::ops::Range<u64>) -> Notice {
     let mut last = None;
     for second in seconds {
@@ -86,7 +86,7 @@ fn notifications_have_the_origins_of_peers_and_the_names_of_exporters_as_they_we
     assert_eq!(name(&notice).as_deref(), Some("c"));
     assert_eq!(notice.exporter_names[&edge], "edge-2");
 
-    // If a database cannot be read, the previous one stays in use, and all other changes are applied.
+    // If a database cannot be read, the previous database stays in use, and all other changes are applied.
     fs::write(path("as"), "half a file").unwrap();
     let left = config.take_over(Config::parse(&text("edge-3")).unwrap());
     assert_eq!(left.len(), 1, "{left:?}");

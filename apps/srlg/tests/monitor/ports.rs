@@ -65,8 +65,7 @@ fn contact(time_ns: u64, source: [u8; 4], destination: [u8; 4], port: u16) -> Co
     contact
 }
 
-/// Returns the contacts of a second: a scan of 100 ports of 10.0.0.1, 100 clients of a port of each of `services`, and
-/// a ping.
+/// Returns the contacts of a second: a scan of 100 ports of 10.0.0.1, 100 clients of each of `services`, and a ping.
 fn second(time_ns: u64, services: &[([u8; 4], u16)]) -> Vec<Contact> {
     let scan = (1..=100).map(|port| contact(time_ns, [198, 51, 100, 9], [10, 0, 0, 1], port));
     let clients = services.iter().flat_map(|(host, port)| {
@@ -100,7 +99,8 @@ fn names(names: &[Name]) -> Vec<String> {
 #[test]
 fn alerts_of_ports_and_services_are_about_them() {
     let mut monitor = Monitor::new(&config(""), 1).unwrap();
-    // The last two raise no alert. An allow list ignores the first, and a rule has a higher threshold for the second.
+    // The last two services raise no alert. An allow list ignores the first of them, and a rule has a higher threshold
+    // for the second.
     let services =
         [([192, 0, 2, 7], 53), ([10, 0, 0, 2], 443), ([10, 0, 0, 9], 80), ([10, 0, 1, 1], 443)];
     let told = feed(&mut monitor, 1_750_000_000_000, 20, |time_ns| second(time_ns, &services));

@@ -15,8 +15,8 @@ use crate::nats::has_broker;
 use crate::net::{Net, configuration, run};
 use crate::node::Node;
 
-/// Asserts that the stream is empty. A message of `a` is sent and acknowledged first, after which no earlier message
-/// can still be on its way.
+/// Asserts that the stream is empty. Before the check, a message of `a` is sent. Its acknowledgement shows that no
+/// earlier message is still on its way.
 fn assert_nothing_came_in(net: &Net) {
     run(async {
         let stream = jetstream::new(net.link("a").await.client);
@@ -111,7 +111,7 @@ fn credentials_of_another_network_end_the_probe_with_one_line() {
     insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
 }
 
-/// A link that has waited for the broker must not talk to a wrong one either.
+/// A link that has waited for its broker must not talk to another broker either.
 #[test]
 fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
     let (Some(mut net), Some(other)) = (Net::start(), Net::start()) else { return };
@@ -151,7 +151,7 @@ fn a_probe_writes_to_its_own_subject_only() {
 }
 
 /// The broker sends an acknowledgement to the reply subject of a message, even if the sender may not publish to that
-/// subject. One of these subjects would purge the stream.
+/// subject. A message to one of these subjects would purge the stream.
 #[test]
 fn a_probe_cannot_make_the_broker_speak_for_it() {
     let Some(net) = Net::start() else { return };

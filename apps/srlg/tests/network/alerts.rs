@@ -1,4 +1,4 @@
-//! Alerts of the whole network. Each is sent once, whichever process is killed.
+//! Alerts of the whole network. Each alert is sent once, whichever process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::net::{Net, config, run};
 const ON: std::ops::Range<u64> = 9000..9030;
 const OFF: std::ops::Range<u64> = 9030..9070;
 
-/// New peers of the target per router and slice. Each router sees 100 peers in the window of 20 slices, and the
-/// network sees 300.
+/// New peers of the target per router and slice. Each router sees 100 peers in the window of 20 slices, and the network
+/// sees 300 peers.
 const NEW_PER_ROUTER: u32 = 5;
 const TARGET: u32 = 0x0A00_0001;
 
@@ -59,7 +59,7 @@ fn assert_told_once(lines: &[Value]) {
     assert!(*lines.last().unwrap() == **end, "{lines:?}");
 }
 
-/// Returns the alerts of a collector that reads the whole stream, in its own folder.
+/// Returns the alerts of a collector that starts in an empty folder and reads the whole stream.
 fn at_once(net: &Net) -> Vec<Value> {
     let folder = tempfile::tempdir().unwrap();
     let [state, reports] = ["state", "reports"].map(|name| folder.path().join(name));

@@ -1,7 +1,7 @@
 //! The clock of one probe is set forward by an hour and back. Alerts of the network must neither end nor start twice.
 //!
-//! The tests need libfaketime (scripts/faketime.sh). If it is missing, they are skipped with a message. With
-//! `SRLG_REQUIRE_FAKETIME=1`, they fail.
+//! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
+//! With `SRLG_REQUIRE_FAKETIME=1`, the tests fail instead.
 
 use std::fs;
 use std::thread;
@@ -30,7 +30,7 @@ fn now_ms(notice: &Value) -> u64 {
     notice["now_ms"].as_u64().unwrap()
 }
 
-/// Starts a collector of `probes`, and returns it with its notifications.
+/// Starts a collector of `probes` and returns it with its notifications.
 fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);
@@ -62,7 +62,7 @@ fn set_clock_of_one_of(probes: &[&str]) {
     let mut router = Router::new(0, &address);
     let mut scan = |time: Duration, last: Option<u64>| {
         let started = Instant::now();
-        // The slices of that time must be closed as well. A notification follows each of them.
+        // The slices of that time must also be closed. A notification follows each close.
         let is_over = |notices: &Notices| notices.all().last().map(now_ms) > last;
         while started.elapsed() < time || !is_over(&notices) {
             assert!(started.elapsed() < 4 * AFTER, "{last:?} {:?}", notices.all().last());
@@ -73,7 +73,7 @@ fn set_clock_of_one_of(probes: &[&str]) {
     scan(AFTER, Some(0));
     clock.set(HOUR_S.into());
     let before_ms = notices.all().last().map(now_ms);
-    // A single probe sets the time of the network. With several probes, most of them have the right time.
+    // A single probe sets the time of the network. With several probes, most of them have the correct time.
     let ahead_ms = if probes.len() == 1 { u64::from(HOUR_S) * 1_000 } else { 5_000 };
     scan(AFTER, before_ms.map(|before_ms| before_ms + ahead_ms));
     clock.set(0);

@@ -30,7 +30,7 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
     Node::start(["probe", name].into_iter().chain(options).chain(more.iter().copied()))
 }
 
-/// Log text after which a collector listens, also for signals.
+/// Log text that a collector writes once it listens for requests and signals.
 const LISTENS: &str = "http://";
 
 /// Returns the alert file of the collector with the state `state`.
@@ -86,7 +86,7 @@ impl Collector {
         self.node.kill();
     }
 
-    /// Returns its reports. Repeated reports must be equal and are returned once.
+    /// Returns the reports of the collector. Repeated reports must be equal and are returned once.
     pub fn reports(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.reports).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -121,12 +121,12 @@ impl Collector {
         self.node.wait(patience).is_some()
     }
 
-    /// Waits until the collector exits by itself, and returns its exit code and log.
+    /// Waits for the collector to exit by itself. Returns its exit code and log.
     pub fn end(&mut self) -> (Option<i32>, String) {
         self.node.end()
     }
 
-    /// Returns the answer to a GET request.
+    /// Returns the response to a GET request.
     pub fn get(&mut self, path: &str) -> String {
         let line = self.node.wait_for(LISTENS);
         let address = line.split("http://").nth(1).unwrap().trim().trim_end_matches('/');
@@ -155,7 +155,7 @@ impl Collector {
         }
     }
 
-    /// Sends SIGTERM, and returns the exit code and the log.
+    /// Stops the collector with SIGTERM. Returns its exit code and log.
     pub fn stop(&mut self) -> (Option<i32>, String) {
         if self.node.wait(Duration::ZERO).is_none() {
             // Before this line, a signal would kill the collector at once.
@@ -165,8 +165,8 @@ impl Collector {
         self.node.end()
     }
 
-    /// Stops the collector, and asserts that its reports and its last checkpoint equal those of one node, bit for bit.
-    /// Returns the log.
+    /// Stops the collector. Asserts that its reports and its last checkpoint are identical to the results of one node,
+    /// bit for bit. Returns the log.
     pub fn assert_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_is(net, one);
         let reports = self.reports();
@@ -176,7 +176,7 @@ impl Collector {
         said
     }
 
-    /// Asserts the same for only the last report.
+    /// Stops the collector. Asserts that its last report is identical to the last report of one node. Returns the log.
     pub fn assert_last_report_is(&mut self, one: &OneNode) -> String {
         let (code, said) = self.stop();
         assert_eq!(code, Some(0), "{said}");
@@ -184,7 +184,8 @@ impl Collector {
         said
     }
 
-    /// Asserts the same for only the last report and the last checkpoint.
+    /// Stops the collector. Asserts that its last report and last checkpoint are identical to the results of one node.
+    /// Returns the log.
     pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_report_is(one);
         let params = net.network.views[0].sizes.validate().unwrap();

@@ -1,4 +1,4 @@
-//! Disk, stop and start of a collector.
+//! A collector's state on disk, its stop and its restart.
 
 use std::fs;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ fn a_stream_that_is_made_anew_is_read_from_its_beginning() {
     collector.assert_is(&net, &one());
 }
 
-/// There is no new connection, so only the collector knows how far it has read.
+/// The connection stays open, so only the collector knows how far it has read.
 #[test]
 fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
     let Some(net) = Net::start() else { return };
@@ -127,8 +127,8 @@ fn a_stream_that_is_made_anew_under_a_connection_is_read_from_its_beginning() {
 fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
     let Some(net) = Net::start() else { return };
     run(net.stream());
-    // Estimates depend on the touches of the last two windows. Whether the collector has the lost slices before its
-    // first one depends on timing, so these slices must be older.
+    // Estimates depend on the touches of the last two windows. Whether the collector receives the lost slices before
+    // its first slice depends on timing, so these slices must be older.
     let slices = SLICES.start..SLICES.end + 20;
     let mut probes: Vec<_> = (0..PROBES.len())
         .map(|probe| start_probe(&net, probe, slices.clone(), &["--wait-durable", "--keep", "100"]))
@@ -152,7 +152,7 @@ fn messages_that_the_stream_has_lost_are_asked_for_and_sent_again() {
         let slices_in_stream = run(net.deltas(probe)).into_keys().map(|(slice, _)| slice);
         assert!(slices_in_stream.eq(slices.clone()), "lost slices must be sent again");
     }
-    // The state is not compared, because slices before the first received one are missing.
+    // The state is not compared, because slices before the first received slice are missing.
     collector.assert_last_report_is(&OneNode::of(&[0, 1, 2], slices));
 }
 

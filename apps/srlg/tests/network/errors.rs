@@ -1,4 +1,4 @@
-//! Errors are printed in one line, which is compared with a snapshot, and the exit code is 2.
+//! Every error is printed on one line, which is compared with a snapshot. The exit code is 2.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::net::{Net, PROBES, keep, make_folder, version};
 use crate::node::Node;
 
-/// Creates the folder of a network without a broker. Its probes have received the network from a broker before.
+/// Creates the folder of a network without a broker. The probes of the network already know its description.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     make_folder(folder.path());
@@ -17,7 +17,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Starts a probe that waits for its standard input. There is no broker at its address.
+/// Starts a probe that waits for its standard input and has no reachable broker.
 fn start(folder: &Path, name: &str, input: &str) -> Node {
     let spool = folder.join("spool");
     let paths = [folder, &spool].map(|path| path.to_str().unwrap());

@@ -1,4 +1,4 @@
-//! Traffic with known deltas: files for a probe, and checks of its deltas.
+//! Traffic with known deltas: input files for a probe and checks of its deltas.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -53,7 +53,7 @@ pub fn csv(
     path
 }
 
-/// Merges deltas slice by slice. After each slice, the detector must equal one that received the pairs, bit for bit.
+/// Asserts that merging `deltas` slice by slice gives the same detector as the pairs themselves, bit for bit.
 pub fn assert_deltas_are(
     deltas: &BTreeMap<(u64, String), Vec<u8>>,
     network: &Network,

@@ -1,6 +1,7 @@
 //! Probes with a real broker: access control, and no loss of data.
 //!
-//! If `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_NATS=1`, they fail.
+//! If `nats-server` is missing, the tests are skipped with a message. With `SRLG_REQUIRE_NATS=1`, the tests fail
+//! instead.
 #![allow(unreachable_pub, reason = "a test has no public interface")]
 
 mod access;

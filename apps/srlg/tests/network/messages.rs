@@ -21,7 +21,7 @@ pub struct Message {
     pub payload: Vec<u8>,
 }
 
-/// Returns the messages of `probe` for a slice, in parts of up to `bytes` bytes. The slice is sent with the number
+/// Returns the messages of `probe` for a slice, in parts of up to `bytes` bytes. The slice is sent under the number
 /// `called`.
 pub fn of_slice(
     config: Config,
@@ -63,7 +63,7 @@ pub fn in_parts(slices: Range<u64>, bytes: usize) -> Vec<Message> {
     slices.flat_map(of_probes).collect()
 }
 
-/// Returns the same messages, with one message per delta.
+/// Returns the messages of all probes for `slices`, with one message per delta.
 pub fn whole(slices: Range<u64>) -> Vec<Message> {
     in_parts(slices, 1 << 20)
 }
@@ -76,7 +76,7 @@ pub async fn publish_slowly(net: &Net, messages: &[Message]) {
     }
 }
 
-/// Publishes messages in this order. They have no ids, so the broker does not drop repeated ones.
+/// Publishes messages in this order. The messages have no ids, so the broker does not drop repeated messages.
 pub async fn publish(net: &Net, messages: &[Message]) {
     let mut streams = Vec::new();
     for probe in PROBES {

@@ -29,8 +29,8 @@ pub struct Net {
     pub network: Network,
 }
 
-/// Returns the configuration of a network in `folder`. Super points have 64 peers, because alerts end below 80 % of
-/// their threshold, and hosts are reported from 90 % of that. Detectors need a few MB.
+/// Returns the configuration of a network in `folder`. Super points have at least 64 peers, because alerts end below 80
+/// % of their threshold, and hosts are reported from 90 % of that value. Detectors need a few MB.
 pub fn configuration(folder: &Path) -> String {
     format!(
         "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\n\
@@ -41,7 +41,7 @@ pub fn configuration(folder: &Path) -> String {
     )
 }
 
-/// Returns the same configuration with other views and rules.
+/// Returns the configuration of a network in `folder` with the views and rules in `rules`.
 pub fn configuration_with(folder: &Path, rules: &str) -> String {
     configuration(folder).split("[[view]]").next().unwrap().to_owned() + rules
 }
@@ -63,14 +63,15 @@ impl Net {
         Network::of(&config, 7)
     }
 
-    /// Starts the same network with other views, rules and seed. Returns `None` if `nats-server` is missing.
+    /// Starts a network of three probes with the views and rules in `rules`, and with `seed`. Returns `None` if
+    /// `nats-server` is missing.
     pub fn with_rules(rules: &str, seed: u64) -> Option<Self> {
         let text = configuration_with(Path::new("."), rules);
         let config = srlg_cli::config::Config::parse(&text).unwrap();
         Self::of(Network::of(&config, seed))
     }
 
-    /// Starts any network.
+    /// Starts a broker for `network`. Returns `None` if `nats-server` is missing.
     pub fn of(network: Network) -> Option<Self> {
         let (folder, broker) = start_broker(&PROBES.map(str::to_owned))?;
         let net = Self { folder, broker, network };
@@ -82,7 +83,7 @@ impl Net {
         Some(net)
     }
 
-    /// Returns the first version of the network, which the broker has.
+    /// Returns the first version of the network, which is stored on the broker.
     pub fn version(&self) -> NetworkVersion {
         version(self.network.clone())
     }
@@ -99,20 +100,20 @@ impl Net {
         Access { folder: self.folder().to_owned(), broker: self.broker.address() }
     }
 
-    /// Connects as `client`, and waits until it is connected.
+    /// Connects to the broker as `client` and waits until the connection is established.
     pub async fn link(&self, client: &str) -> Link {
         let mut link = self.access().connect(client).await.unwrap();
         link.state.wait_for(|state| state.up).await.unwrap();
         link
     }
 
-    /// Returns the stream. If it does not exist, it is created as a collector does.
+    /// Returns the stream. If the stream does not exist, it is created with the settings of a collector.
     pub async fn stream(&self) -> stream::Stream {
         let link = self.link("collector").await;
         let config = stream::Config {
             name: STREAM.to_owned(),
             subjects: vec![ALL_DELTAS.to_owned()],
-            // With a short window, messages that are sent again after a loss need not wait for two minutes.
+            // With a short duplicate window, messages that are sent again after a loss need not wait for two minutes.
             duplicate_window: Duration::from_millis(500),
             ..stream::Config::default()
         };
@@ -179,8 +180,8 @@ fn make_folder_of(folder: &Path, probes: &[String]) {
     setup::make(folder, probes, &["localhost".to_owned()], 4222).unwrap();
 }
 
-/// Starts an empty broker for a network of `probes`, and returns it with its folder. Returns `None` if `nats-server`
-/// is missing.
+/// Starts an empty broker for a network of `probes` and returns it with its folder. Returns `None` if `nats-server` is
+/// missing.
 pub fn start_broker(probes: &[String]) -> Option<(TempDir, Broker)> {
     has_broker().then(|| {
         let folder = tempfile::tempdir().unwrap();

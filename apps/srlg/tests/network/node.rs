@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time that any step of a test may take on a busy machine.
+/// Maximum time that any step of a test may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Node {
@@ -71,7 +71,7 @@ impl Node {
         self.child.stdin = None;
     }
 
-    /// Waits until the process exits, and returns its exit code and its log.
+    /// Waits for the process to exit. Returns its exit code and its log.
     pub fn end(&mut self) -> (Option<i32>, String) {
         let status = self.wait(PATIENCE);
         let Some(status) = status else { panic!("still running:\n{}", self.said.join("\n")) };
@@ -106,7 +106,7 @@ impl Node {
     }
 }
 
-/// Returns the whole numbers in a log line, after its time.
+/// Returns the whole numbers in a log line, after its timestamp.
 pub fn numbers(line: &str) -> Vec<u64> {
     let (_, text) = line.split_once("  ").unwrap_or_default();
     text.split([' ', ',', ';', ':']).filter_map(|word| word.parse().ok()).collect()

@@ -53,7 +53,7 @@ fn contacts(site: Option<u32>) -> String {
             };
             write(slice, number, [192, 0, 2, last & 63], [10, 0, 1, low]);
             if ATTACKS.contains(&slice) {
-                // A flood from constantly new addresses, and a scan of constantly new ones.
+                // New addresses flood one host in each slice, and another host scans new addresses.
                 write(slice, number, [198, high, low, last], [10, 0, 0, 1]);
                 write(slice, number, [10, 0, 0, 2], [203, high, low, last]);
                 // An allow list ignores these contacts.
@@ -64,8 +64,8 @@ fn contacts(site: Option<u32>) -> String {
     text
 }
 
-/// Returns the parts of notifications that both must have in common. Details of single contacts and their sources are
-/// removed.
+/// Returns the parts of notifications that the network and the single site must have in common. Details of single
+/// contacts and their sources are removed.
 fn notices(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     let mut notices: Vec<Value> = text
@@ -113,7 +113,7 @@ fn three_sites_tell_of_the_same_alerts_as_one_that_sees_everything() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
     let done = command.args(["run", "--config"]).arg(&config).output().unwrap();
     assert!(done.status.success(), "{done:?}");
-    // Equal seeds give equal bits.
+    // Equal seeds give identical estimates, bit for bit.
     let seed = Store::read(&state).unwrap().state("seed").unwrap().unwrap();
 
     let seed = u64::from_le_bytes(seed.try_into().unwrap());

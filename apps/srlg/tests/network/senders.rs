@@ -23,11 +23,11 @@ use crate::node::Node;
 
 const SITES: usize = 50;
 
-/// Number of pairs per view, site and slice. One of ten belongs to the host that all sites see.
+/// Number of pairs per view, site and slice. One pair in ten belongs to the host that all sites see.
 const PAIRS: u32 = 5_000;
 
-/// Length of a slice. In at least half of the cases, a slice must close before the next one ends, so that the
-/// collector keeps up. Single slices may take longer, because senders and broker share the processors.
+/// Length of a slice. At least half of the slices must close before the next slice ends, so that the collector keeps
+/// up. Single slices may take longer, because senders and broker share the processors.
 const IN_TIME: Duration = Duration::from_secs(1);
 
 fn pairs(random: &mut Random) -> Vec<IpPair> {
@@ -65,7 +65,7 @@ fn name(site: usize) -> String {
     format!("site-{site}")
 }
 
-/// Times at which each slice had closed in all three views, in milliseconds since the Unix epoch.
+/// Time at which each slice had closed in all three views, in milliseconds since the Unix epoch.
 struct Closes {
     reports: File,
     /// Start of an incomplete line.
@@ -131,12 +131,12 @@ fn a_collector_of_fifty_sites_closes_in_time_in_flat_memory() {
     });
     assert_eq!(version.network.views.len(), 3);
 
-    // The time to prepare one site gives the time to prepare all of them.
+    // The time to prepare one site predicts the time to prepare all sites.
     let begun = Instant::now();
     drop(prepare(&version, 0, 1, 20));
     let all = begun.elapsed() * (SITES as u32 * u32::try_from(seconds).unwrap()) / 20;
     let first = (now_ms() + all.as_millis() as u64) / 1_000 + 10;
-    println!("preparing takes some {all:.0?}");
+    println!("preparation takes about {all:.0?}");
     let halves: Vec<Vec<_>> = std::thread::scope(|scope| {
         let prepare = |half: usize| {
             let (version, sites) = (&version, half * SITES / 2..(half + 1) * SITES / 2);

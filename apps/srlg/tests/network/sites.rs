@@ -31,11 +31,11 @@ const SCANNER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 /// First scanned host.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 3, 0, 0);
 
-/// Number of scanned hosts. The first site sees all scans, the second one half, and the last one a third.
+/// Number of scanned hosts. The first site sees all scans, the second site half, and the last site a third.
 const SCANNED: u32 = 600;
 const SEEN: [Range<u32>; PROBES.len()] = [0..SCANNED, 300..SCANNED, 200..400];
 
-/// Number of scanned hosts per datagram. One in five is scanned on port 139, and all others on port 445.
+/// Number of scanned hosts per datagram. One host in five is scanned on port 139, all other hosts on port 445.
 const RECORDS: usize = 30;
 
 /// Time between two exports of the same flows.
@@ -96,7 +96,7 @@ impl Router {
     }
 }
 
-/// A guard that stops the exports, also if the test fails.
+/// A guard that stops the exports, even if the test fails.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -131,8 +131,8 @@ impl Notices {
     }
 }
 
-/// Starts a live probe with `more` options and, if given, the system clock `clock`. Returns the address at which the
-/// probe receives exports.
+/// Starts a live probe with `more` options and, if given, the system clock `clock`. Returns the probe and the address
+/// at which it receives exports.
 pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) -> (Node, String) {
     let (folder, spool, broker) = (net.folder(), net.spool(), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());
@@ -208,7 +208,7 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
         });
         let start = notices.wait_for(|_| true);
         assert_eq!((&start["status"], &start["host"]), (&json!("start"), &json!(SCANNER)));
-        // From now on, probes are asked for details.
+        // This notification makes the collector request details from the probes.
         assert_eq!(start["sites_without_details"], json!(PROBES));
         assert_eq!([&start["detail_since_ms"], &start["sites"]], [&Value::Null; 2]);
 
@@ -247,7 +247,7 @@ fn notices_name_the_sites_that_saw_a_scanner_and_those_that_do_not_answer() {
     }
 }
 
-/// Modes of the exports of a router.
+/// Export modes of a router.
 const ALL: usize = 0;
 const SOME_TEMPLATES: usize = 1;
 const TEMPLATES: usize = 2;
@@ -286,7 +286,7 @@ fn an_alert_does_not_end_while_a_router_of_a_site_is_silent() {
             (Some("update"), 1)
         );
         assert_eq!(held["silent"][0]["source"], silent);
-        // The window and the hold would have passed.
+        // The window and the hold time have passed by this slice.
         collector.wait_for_slice(held["now_ms"].as_u64().unwrap() / 1_000 + 12);
         assert_eq!(notices.all().last(), Some(&held));
         exports.store(TEMPLATES, Ordering::Relaxed);

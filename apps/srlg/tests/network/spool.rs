@@ -142,7 +142,7 @@ fn slices_of_a_capture_that_goes_on_end_by_the_clock() {
     let mut probe = probe(&net, &net.spool(), Path::new("-"), &["--live"]);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis();
     probe.tell(&format!("time_ms,src,dst\n{now},10.0.0.1,192.0.2.1\n"));
-    // The input has one packet and does not end, so only the time closes these slices.
+    // The input has one packet and does not end, so only the clock closes these slices.
     let first = u64::try_from(now).unwrap() / 100;
     let deltas = loop {
         let deltas = run(net.deltas("a"));

@@ -23,7 +23,7 @@ fn spool(lost: u64) -> Value {
     json!({ "slices": 5, "unsent": 3, "lost": lost })
 }
 
-/// Returns a report of such a spool without hosts.
+/// Returns a report without hosts, from a probe that has lost this number of slices.
 fn report(version: VersionId, lost: u64) -> Vec<u8> {
     let spool = spool(lost);
     let report = json!({ "version": version, "slice": SLICES.start, "spool": spool, "hosts": [] });
@@ -51,7 +51,7 @@ async fn send_reports(net: &Net, reports: impl IntoIterator<Item = Vec<u8>>) {
     client.flush().await.unwrap();
 }
 
-/// Sends reports as probe `a` until the collector has received one, and returns the status of the collector.
+/// Sends reports as probe `a` until the collector has received one. Returns the status of the collector.
 fn report_until_heard(net: &Net, collector: &mut Collector) -> Value {
     let started = Instant::now();
     loop {
@@ -90,8 +90,8 @@ fn what_is_no_report_is_counted_and_changes_nothing() {
     assert_eq!(warnings.count(), 1, "there must be one warning per minute: {said}");
 }
 
-/// Returns deltas with old sizes, garbage, and deltas with a wrong time. Each slice has one of each, and each kind has
-/// its own probe.
+/// Returns deltas with old sizes, garbage, and deltas with an incorrect time. Each slice has one delta of each kind,
+/// and each kind has its own probe.
 fn bad_deltas() -> Vec<Message> {
     let old_sizes = Config { linear_width: 2048, ..config() };
     let bad = |slice| {
@@ -105,7 +105,7 @@ fn bad_deltas() -> Vec<Message> {
     SLICES.flat_map(bad).collect()
 }
 
-/// Starts a probe with credentials of another network, and asserts that it exits.
+/// Starts a probe with credentials of another network and asserts that it exits.
 fn run_foreign_probe(net: &Net, folder: &Path) {
     let (spool, broker) = (folder.join("spool"), net.broker.address());
     let [folder, spool] = [folder, &spool].map(|path| path.to_str().unwrap());

@@ -1,4 +1,4 @@
-//! Debian's Alertmanager.
+//! Alertmanager, as packaged by Debian.
 
 use std::fs;
 use std::io::Write;
@@ -29,7 +29,7 @@ impl Server {
                 "prometheus-alertmanager is not installed"
             );
             let text = "skipped: there is no Alertmanager (scripts/alertmanager.sh)\n";
-            // Written directly, because the test harness captures printed output.
+            // The text is written directly, because the test harness captures printed output.
             std::io::stderr().write_all(text.as_bytes()).unwrap();
             return None;
         }
@@ -40,14 +40,14 @@ impl Server {
             GROUP_INTERVAL.as_secs()
         );
         fs::write(folder.path().join("config.yml"), config).unwrap();
-        // An unused port.
+        // This port is not in use.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut server = Self { address, folder, child: None };
         server.run();
         Some(server)
     }
 
-    /// Starts the process, also again after [`Self::stop`].
+    /// Starts the process. A stopped process can be started again.
     pub(crate) fn run(&mut self) {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let mut command = Command::new(program().unwrap());

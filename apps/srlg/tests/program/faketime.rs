@@ -1,6 +1,6 @@
-//! Programs whose system clock can be set, by Debian's libfaketime.
+//! Programs whose system clock can be set with Debian's libfaketime.
 //!
-//! Their monotonic clock does not change, as on a machine whose system clock is set.
+//! The monotonic clock does not change, just as when the system clock of a machine is set.
 
 use std::fs;
 use std::io::Write;
@@ -20,12 +20,12 @@ impl Clock {
     /// libfaketime is missing.
     pub(crate) fn new(folder: &Path) -> Option<Self> {
         let path = format!("/usr/lib/{}-linux-gnu/faketime", std::env::consts::ARCH);
-        // The variant for programs with threads.
+        // This variant supports programs with threads.
         let library = Path::new(&path).join("libfaketimeMT.so.1");
         if !library.exists() {
             assert!(std::env::var_os(REQUIRED).is_none(), "{} is not installed", library.display());
             let text = "skipped: there is no libfaketime (scripts/faketime.sh)\n";
-            // Written directly, because the test harness captures printed output.
+            // The text is written directly, because the test harness captures printed output.
             std::io::stderr().write_all(text.as_bytes()).unwrap();
             return None;
         }

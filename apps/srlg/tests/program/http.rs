@@ -8,7 +8,8 @@ use std::thread;
 /// A request: its head and its body.
 pub(crate) type Request = (String, String);
 
-/// Starts an HTTP server on loopback. It sends `answers` in turn, repeats the last one, and forwards all requests.
+/// Starts an HTTP server on loopback. The server sends `answers` in turn, repeats the last answer, and forwards all
+/// requests to the returned receiver.
 pub(crate) fn serve(answers: &'static [&'static str]) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -57,7 +57,7 @@ impl Value {
 /// Writes the type and the length of a value.
 fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     let (first, more) = if length < 29 { (length, None) } else { (29, Some(length - 29)) };
-    // Types from 8 have a separate byte.
+    // Types of 8 and above have a separate byte.
     match kind.checked_sub(7) {
         Some(extended @ 1..) => to.extend([first as u8, extended]),
         _ => to.push(kind << 5 | first as u8),
@@ -100,7 +100,7 @@ pub(crate) fn database(kind: &str, networks: &[(IpNet, Value)]) -> Vec<u8> {
     let metadata = [
         ("binary_format_major_version", Value::U16(2)),
         ("binary_format_minor_version", Value::U16(0)),
-        // 2026-11-20.
+        // This is 2026-11-20.
         ("build_epoch", Value::U64(1_795_132_800)),
         ("database_type", kind.into()),
         ("description", Value::Map([("en", "made by a test".into())].into())),
@@ -125,7 +125,7 @@ fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
         let former = nodes[node][side(depth)];
         node = match former {
             Side::Node(next) => next,
-            // Both halves inherit the record of the whole.
+            // Both halves of the network inherit its record.
             _ => {
                 nodes.push([former; 2]);
                 let next = nodes.len() - 1;

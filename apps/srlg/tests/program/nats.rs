@@ -1,9 +1,9 @@
-//! Check whether tests can start a NATS broker.
+//! A check of whether tests can start a NATS broker.
 
 use srlg_cli::network::broker::Broker;
 
-/// Returns whether `nats-server` is installed. If it is missing, a message is printed, or the test fails if it is
-/// required.
+/// Returns whether `nats-server` is installed. If `nats-server` is missing, prints a message, or panics if the
+/// environment requires `nats-server`.
 pub(crate) fn has_broker() -> bool {
     let is_installed = Broker::is_installed();
     if !is_installed {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longest time that a program may need to start on a busy machine.
+/// Maximum time that a program may need to start on a busy machine.
 const START: Duration = Duration::from_secs(60);
 
 /// A running program, which is killed when this value is dropped.
@@ -23,7 +23,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts the program with usual settings, and waits until it receives exports.
+    /// Starts the program with usual settings and waits until it receives exports.
     pub(crate) fn start() -> Self {
         Self::of(
             "inside = ['10.0.0.0/8', '2001:db8::/32']\n\
@@ -31,7 +31,7 @@ impl Site {
         )
     }
 
-    /// Starts the program with this configuration and a web page, and waits until it receives exports.
+    /// Starts the program with this configuration and a web page. Waits until it receives exports.
     pub(crate) fn of(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("srlg.toml");
@@ -40,7 +40,7 @@ impl Site {
         Self::run(folder, program.args(["run", "--config"]).arg(path))
     }
 
-    /// Starts `program` with its log in `folder`, and waits until it receives exports.
+    /// Starts `program` with its log in `folder` and waits until it receives exports.
     pub(crate) fn run(folder: TempDir, program: &mut Command) -> Self {
         let log = File::create(folder.path().join("log")).unwrap();
         let child = program.stdin(Stdio::null()).stderr(log).spawn().unwrap();
@@ -78,7 +78,7 @@ impl Site {
             .collect()
     }
 
-    /// Returns the answer to a GET request of `path`.
+    /// Returns the response to a GET request for `path`.
     pub(crate) fn get(&self, path: &str) -> String {
         let mut stream = self.ask(path);
         let mut text = String::new();
@@ -91,7 +91,7 @@ impl Site {
         serde_json::from_str(&self.get("/api/v1/status")).unwrap()
     }
 
-    /// Waits up to a minute until `is_so` accepts the active alerts of the API, and returns them.
+    /// Waits up to a minute for `is_so` to accept the active alerts of the API. Returns these alerts.
     pub(crate) fn alerts_when(&self, is_so: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         let started = Instant::now();
         loop {
@@ -112,7 +112,7 @@ impl Site {
     /// Returns the latest board, as the web page receives it.
     pub(crate) fn page(&self) -> Value {
         let (mut stream, mut text) = (self.ask("/events"), Vec::new());
-        // An event ends with an empty line, like the head of the answer.
+        // An event ends with an empty line, like the head of a response.
         loop {
             let mut bytes = [0; 4096];
             let length = stream.read(&mut bytes).unwrap();
@@ -126,12 +126,12 @@ impl Site {
         }
     }
 
-    /// Requests `path`, and returns the connection with the answer.
+    /// Requests `path`. Returns the connection, from which the response can be read.
     pub(crate) fn ask(&self, path: &str) -> TcpStream {
         self.send(&format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
     }
 
-    /// Sends `request`, and returns the connection with the answer.
+    /// Sends `request`. Returns the connection, from which the response can be read.
     pub(crate) fn send(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.http).unwrap();
         stream.set_read_timeout(Some(START)).unwrap();
@@ -139,7 +139,7 @@ impl Site {
         stream
     }
 
-    /// Waits until there are `troubles` warnings, for at most 10 seconds after `sent`, and returns them.
+    /// Waits for `troubles` warnings, until at most 10 seconds after `sent`. Returns the warnings.
     pub(crate) fn wait_for_warnings(&self, troubles: usize, sent: Instant) -> Vec<String> {
         loop {
             let warnings = self.warnings();

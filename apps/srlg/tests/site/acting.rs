@@ -1,4 +1,4 @@
-//! Actions of users on an alert of a running program. Sinks receive them, except for silenced alerts.
+//! Actions of users on an alert of a running program. Sinks receive these actions, except for silenced alerts.
 
 use std::fs::{self, Permissions};
 use std::io::Read as _;
@@ -17,7 +17,7 @@ use crate::silence::{Ends, export};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// Posts `body` to `path` with the token, and returns the status and the JSON of the answer.
+/// Posts `body` to `path` with the token. Returns the status and the JSON of the response.
 fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     let mut stream = site.send(&format!(
         "POST {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n\
@@ -30,7 +30,7 @@ fn post(site: &Site, path: &str, body: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap())
 }
 
-/// Waits for a notification with the reason `why`, and returns it with the reasons before it.
+/// Waits for a notification with the reason `why`. Returns it with the reasons of earlier notifications.
 fn wait_for(requests: &Receiver<Request>, why: &str) -> (Value, Vec<String>) {
     let mut before = Vec::new();
     loop {
@@ -114,7 +114,10 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
             "there must be no repeated notification"
         );
         let open = &site.alerts_when(|alerts| alerts[0]["why"] == "repeat")[0];
-        assert_eq!(open["acknowledged"]["text"], "on it", "it stays when something else is told");
+        assert_eq!(
+            open["acknowledged"]["text"], "on it",
+            "the acknowledgement must survive later notifications"
+        );
 
         assert_eq!(act(json!({"act": "close"})).0, 409, "the alert would start again at once");
         assert_eq!(act(json!({"act": "comment", "text": " "})).0, 400);

@@ -1,7 +1,7 @@
-//! Recorded attacks, which an exporter of Debian exports over loopback.
+//! Recorded attacks, exported over loopback by an exporter from Debian.
 //!
-//! The test requires softflowd (scripts/exporters.sh) and the traffic in the folder `SRLG_DATA`. Without them, it is
-//! skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, it fails without softflowd.
+//! The test requires softflowd (scripts/exporters.sh) and the traffic in the folder `SRLG_DATA`. If one of the two is
+//! missing, the test is skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, the test fails without softflowd.
 
 use std::collections::HashSet;
 use std::fs;
@@ -45,22 +45,22 @@ fn packet(record: &Record) -> Vec<u8> {
     words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect()
 }
 
-/// Returns the attack as a capture, and the exact number of hosts that sent to the victim.
+/// Returns the attack as a capture and the exact number of hosts that sent to the victim.
 fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     if path.extension().is_some_and(|extension| extension == "pcap") {
-        // Number of distinct sources in the capture.
+        // The capture has this number of distinct sources.
         return (path.to_owned(), 7_055.0);
     }
     let records: Vec<Record> = Trace::open(path).unwrap().map(Result::unwrap).collect();
     let made = folder.join("attack.pcap");
-    // With link type 101, packets start with the IP header. They are one microsecond apart.
+    // With link type 101, packets start with the IP header. The packets are one microsecond apart.
     fs::write(&made, pcap(101, (0..).zip(records.iter().map(packet)))).unwrap();
     let to_victim = records.iter().filter(|record| record.destination == u32::from(attack.victim));
     let sources: HashSet<_> = to_victim.map(|record| record.source).collect();
     (made, sources.len() as f64)
 }
 
-/// Checks that the monitor reports `attack` in time with the right count, and returns a summary.
+/// Asserts that the monitor reports `attack` in time with the correct count. Returns a summary.
 fn told(attack: &Attack, path: &Path) -> String {
     let folder = tempfile::tempdir().unwrap();
     let (capture, truth) = capture(attack, path, folder.path());
@@ -125,7 +125,7 @@ fn attacks_are_told_within_three_slices_and_counted() {
             .map(|(attack, path)| scope.spawn(move || told(attack, &path)))
             .collect();
         println!(
-            "\n| attack | started after the last export | counted | truth |\n|---|---|---|---|"
+            "\n| attack | started after the last export | estimated count | true count |\n|---|---|---|---|"
         );
         runs.into_iter().for_each(|run| println!("{}", run.join().unwrap()));
     });

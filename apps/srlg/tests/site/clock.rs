@@ -1,7 +1,7 @@
 //! The system clock is set while an attack is active: its alert neither ends nor starts again.
 //!
-//! The tests need libfaketime (scripts/faketime.sh). If it is missing, they are skipped with a message. With
-//! `SRLG_REQUIRE_FAKETIME=1`, they fail.
+//! The tests need libfaketime (scripts/faketime.sh). If libfaketime is missing, the tests are skipped with a message.
+//! With `SRLG_REQUIRE_FAKETIME=1`, the tests fail instead.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -48,7 +48,7 @@ impl Stepped {
         Some(Self { clock, site, exporter, flood, folder: path })
     }
 
-    /// Continues the flood for this number of seconds, and then until `is_done`.
+    /// Continues the flood for this number of seconds, then until `is_done` returns true.
     fn flood(&mut self, seconds: u64, is_done: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         while started.elapsed().as_secs() < seconds || !is_done(self) {
@@ -78,7 +78,7 @@ impl Stepped {
         self.site.status()["now_ms"].as_u64().unwrap()
     }
 
-    /// Stops the flood. Its alert must have started once, must still be active, and must then end once.
+    /// Stops the flood. The alert must have started once, must still be active, and must then end once.
     fn finish(mut self) {
         assert!(!self.has_sent("end"), "{:?}\n{}", self.statuses(), self.site.log());
         let (started, before_ms) = (Instant::now(), self.last_slice_ms());
@@ -117,7 +117,7 @@ fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_b
     stepped.finish();
 }
 
-/// Flows seem to be older by the step until the clock of their exporter is compared again.
+/// After the step, flows seem older than they are, until the clock of their exporter is compared again.
 #[test]
 fn an_alert_stays_active_when_the_clock_is_set_forward_by_less_than_a_minute() {
     let Some(mut stepped) = Stepped::start() else { return };

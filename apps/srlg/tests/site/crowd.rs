@@ -20,21 +20,21 @@ use srlg_cli::now_ms;
 use crate::exporter::{Exporter, Pair};
 use crate::running::Site;
 
-/// Number of hosts in each /24. They are few enough that each has its own alert.
+/// Number of hosts in each /24. The number is so small that each host gets its own alert.
 const TOGETHER: u32 = 4;
 
-/// Number of peers of each host before the slice, which is below the threshold of 40, and number of new peers within
-/// it.
+/// Number of peers of each host before the slice, which is below the threshold of 40, and number of new peers in the
+/// slice.
 const BEFORE: u32 = 25;
 const AFTER: u32 = 75;
 
-/// Longest time that sinks may take for all notifications.
+/// Maximum time that sinks may take for all notifications.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Longest time between the end of a slice and its close, in milliseconds.
+/// Maximum time between the end of a slice and its close, in milliseconds.
 const LATEST_MS: u64 = 3_000;
 
-/// Starts an HTTP server that keeps connections alive, and returns its address and the bodies of requests.
+/// Starts an HTTP server that keeps connections alive. Returns its address and the bodies of requests.
 fn hook() -> (SocketAddr, Receiver<String>) {
     fn answer(stream: TcpStream, bodies: &Sender<String>) -> Option<()> {
         let mut reader = BufReader::new(stream);
@@ -84,14 +84,14 @@ fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     Site::run(folder, &mut program)
 }
 
-/// Returns the contacts of these peers, by number, with each host.
+/// Returns the contacts of each host with the peers of these numbers.
 fn contacts(hosts: u32, peers: std::ops::Range<u32>) -> Vec<Pair> {
     let host = |at: u32| Ipv4Addr::from_bits(0x0a00_0001 + (at / TOGETHER * 256) + at % TOGETHER);
     let peer = |at: u32| Ipv4Addr::from_bits(0xc633_6400 + at);
     peers.flat_map(|at| (0..hosts).map(move |to| [peer(at), host(to)])).collect()
 }
 
-/// Sleeps until the next second begins.
+/// Sleeps until the next second starts.
 fn next_second() {
     thread::sleep(Duration::from_millis(1_000 - now_ms() % 1_000));
 }
@@ -103,7 +103,7 @@ struct Observations {
     late_ms: BTreeMap<u64, u64>,
     /// Longest response time of /healthz.
     health: Duration,
-    /// Answers of /healthz with a status other than 200.
+    /// Responses of /healthz with a status other than 200.
     unhealthy: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use srlg_cli::now_ms;
 use srlg_traffic::export::{V9Header, be16, set};
 
-/// Number of records per datagram, which then fits into an Ethernet frame.
+/// Number of records per datagram. A datagram of this size fits into an Ethernet frame.
 const RECORDS: usize = 80;
 
 /// A source and a destination.

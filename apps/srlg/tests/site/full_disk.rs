@@ -1,4 +1,5 @@
-//! The disk of the database is full: a webhook still receives notifications, and they are stored once the disk has room.
+//! The disk of the database is full. A webhook still receives notifications, and they are stored once the disk has
+//! room.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -83,7 +84,7 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
     sent.extend(posted(&requests));
     let stored = Store::read(&state).unwrap().after(0, 1_000).unwrap();
     let statuses: Vec<String> = stored.iter().map(|(_, it)| it.status.to_string()).collect();
-    // The webhook may not have received the last ones yet.
+    // The webhook may not have received the last notifications yet.
     assert!(statuses.len() >= sent.len());
     assert_eq!(statuses[..sent.len()], sent);
     assert!((1..).zip(&stored).all(|(number, (stored, _))| number == *stored));

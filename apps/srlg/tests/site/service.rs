@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
-/// Longest time that a test waits.
+/// Maximum time that a test waits.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn config(slice: &str, threshold: &str, label: &str) -> String {
@@ -91,7 +91,7 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     assert!(heard().starts_with("READY=1\n"), "{}", heard());
 
     let is_ready = |times: usize| heard().matches("READY=1").count() == times;
-    // An invalid configuration changes nothing, and its error is logged with the line.
+    // An invalid configuration changes nothing, and its error is logged with the line number.
     reload(&config("100ms", "many", "new"));
     feed(&mut child, || is_ready(2));
 
@@ -149,7 +149,7 @@ fn nobody_else_reads_what_is_written_and_a_state_that_is_open_is_warned_of() {
     fs::write(path("input"), "time_ms,src,dst\n1000,192.0.2.1,10.0.0.1\n").unwrap();
     fs::set_permissions(path("input"), Permissions::from_mode(0o600)).unwrap();
     let run = || {
-        // The shell sets the usual umask, which may differ from that of the test.
+        // The shell sets the usual umask, which may differ from the umask of the test.
         let line = "umask 022; \"$0\" run --input \"$1/input\" --state \"$1/state\" --alerts \"$1/alerts\"";
         let mut shell = Command::new("sh");
         shell.args(["-c", line, env!("CARGO_BIN_EXE_srlg")]).arg(folder.path());

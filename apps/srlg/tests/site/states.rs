@@ -13,7 +13,7 @@ use srlg_traffic::synthetic::mix;
 const THRESHOLD: f64 = 1024.0;
 const HOST: [u8; 4] = [192, 0, 2, 7];
 
-/// Windows of the rule, in slices.
+/// Lengths of the rule's windows, in slices.
 const SHORT: u32 = 60;
 const LONG: u32 = 3_600;
 
@@ -184,11 +184,11 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
             run.close_windows(&[(SHORT, of(short)), (LONG, of(long))].into(), Condition::default());
         }
     };
-    // A slow scan exceeds only the long window. Then a flood exceeds both windows. Then there are no new contacts.
+    // A slow scan exceeds only the long window. Then a flood exceeds both windows. Finally, there are no new contacts.
     close(3, 100.0, 1_500.0);
     close(3, 5_000.0, 3_500.0);
     close(10, 100.0, 3_500.0);
-    // One slice at the threshold does not activate the short window, and does not raise the severity.
+    // One slice at the threshold neither activates the short window nor raises the severity.
     close(1, 20_000.0, 7_000.0);
     close(10, 0.0, 0.0);
     let told: Vec<_> =
@@ -212,7 +212,8 @@ fn windows_of_a_host_are_one_alert_with_the_highest_severity() {
         run.told[3].windows.iter().map(|it| it.is_active).collect::<Vec<_>>(),
         [true, false]
     );
-    // If no window is active, the most severe one comes first. Among equal ones, the shortest comes first.
+    // If no window is active, the most severe window comes first. Among windows of equal severity, the shortest window
+    // comes first.
     assert_eq!(windows(4), [(SHORT, 0.0, 5_000.0), (LONG, 0.0, 7_000.0)]);
     // The long window was below its threshold from this time on.
     assert_eq!(run.told[4].until_ms, Some(18_000));
@@ -311,7 +312,7 @@ fn a_minute_apart_they_are_told_alone() {
     assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
-/// Forged senders from different networks, with more of them in every slice, while alerts cannot end.
+/// More forged senders appear in every slice, from different networks, while alerts cannot end.
 #[test]
 fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     let mut run = Run::new();
@@ -354,8 +355,8 @@ impl Random {
     }
 }
 
-/// Runs plateaus of 120 slices at a `distance` from θ, in standard errors. Returns how many do not have exactly
-/// `starts` starts, each with an end.
+/// Runs plateaus of 120 slices at a `distance` from θ, in standard errors. Returns the number of plateaus without
+/// exactly `starts` starts, each with an end.
 fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
     let mut random = Random(seed);
     (0..10_000)
@@ -373,9 +374,9 @@ fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
         .count()
 }
 
-/// Noise alone starts no alert 3 σ below θ, and ends none 3 σ above. For a start, the count minus σ must exceed θ in
-/// three of five slices. At -3 σ, the probability is 3.2e-5 per slice, and about 3e-13 for three of five. At +3 σ, it
-/// is .977 per slice.
+/// Noise alone starts no alert at 3 σ below θ and ends no alert at 3 σ above θ. For a start, the count minus σ must
+/// exceed θ in three of five slices. At -3 σ, the probability is 3.2e-5 per slice, and about 3e-13 for three of five.
+/// At +3 σ, the probability is 0.977 per slice.
 #[test]
 fn plateaus_near_the_threshold_do_not_flap() {
     let (below, above) = (flaps(-3.0, 0, 1), flaps(3.0, 1, 2));
@@ -383,7 +384,7 @@ fn plateaus_near_the_threshold_do_not_flap() {
     assert!(below < 100 && above < 100);
 }
 
-/// A strategy for slices, with counts of four hosts in two networks and the condition of the slice.
+/// Generates slices, each with the counts of four hosts in two networks and the condition of the slice.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
 }
@@ -420,7 +421,7 @@ fn a_witness_that_was_not_heard_since_the_count_fell_holds_the_end_back() {
     run.host(10, 2_000.0);
     run.witnesses = Witnesses { seen_ms: 10_999, ..Witnesses::default() };
     run.host(100, 0.0);
-    assert_eq!(run.told.len(), 1, "no end and no notification during a usual pause");
+    assert_eq!(run.told.len(), 1, "there must be no end and no notification during a usual pause");
     run.witnesses.seen_ms = 11_000;
     run.host(1, 0.0);
     assert_eq!(run.told()[1..], [(111, Status::End, Why::Below)]);

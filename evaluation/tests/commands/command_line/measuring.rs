@@ -1,4 +1,4 @@
-//! The commands that measure, at sizes that take no time.
+//! Tests of commands that measure, with sizes that take little time.
 
 use super::{failure, fresh, objects, program, run};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The values of `metric`, with what tells them apart.
+/// Returns the values of `metric`, each with the text in the field `key`.
 fn values(objects: &[Value], metric: &str, key: &str) -> Vec<(String, Option<f64>)> {
     let of_metric = objects.iter().filter(|object| object["metric"] == metric);
     of_metric
@@ -25,7 +25,7 @@ fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a
             name if name.starts_with("hash map") || name.starts_with("compact") => {
                 assert_eq!((*whole, *every), (Some(0.0), Some(0.0)));
             }
-            // They forget everything every four slices.
+            // These systems forget all pairs every four slices, so their other reports are incomplete.
             name if name.ends_with("per host") || name.starts_with("RGS-Sketch") => {
                 assert!(every.unwrap() > 20.0, "{every:?}");
             }
@@ -53,7 +53,7 @@ fn the_table_goes_between_the_markers_of_the_page() {
     assert!(!text.contains("\nold\n"), "{text}");
     let systems: Vec<_> = text.lines().filter_map(|line| line.split('|').nth(1)).collect();
     insta::assert_snapshot!("systems_of_the_page", systems.join("\n"));
-    // A page without a table of this load is refused before anything is measured.
+    // A page without a table of this load is rejected before the measurement starts.
     insta::assert_snapshot!(failure(&peers("40M")));
 }
 
@@ -64,7 +64,7 @@ fn sizes_that_are_too_large_are_errors_of_one_line() {
     insta::assert_snapshot!(failures.concat());
 }
 
-/// A folder with one record file: a host that scans 150 others in each of ten minutes.
+/// Creates a folder with one record file, in which a host scans 150 others in each of ten minutes.
 fn record_folder(name: &str) -> PathBuf {
     let folder = fresh(name);
     fs::create_dir_all(&folder).unwrap();

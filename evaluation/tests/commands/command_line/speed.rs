@@ -1,4 +1,4 @@
-//! `speed`, at sizes that take no time.
+//! Tests of `speed`, with sizes that take little time.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -9,10 +9,10 @@ use super::{failure, objects, program, run};
 
 const SMALL: &str = "speed --pairs 20k --loads 30k --capture 100k --repeat 2 --device cpu";
 
-/// The output of a run on the CPU, which several tests read.
+/// Output of one run on the CPU, which several tests use.
 static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| objects(&mut program(SMALL)));
 
-/// The output of runs with IPv6 hosts, and with both families at once.
+/// Metrics of ingest with IPv6 hosts, and with both families together.
 const FAMILIES: [&str; 4] = [
     "ingest_ip6_distinct",
     "ingest_ip6_flood_ratio",
@@ -64,7 +64,7 @@ fn every_traffic_goes_into_every_system_and_ratios_lie_between_those_of_the_extr
         let bound = |field| all(&ingest, threads, field);
         let (least, most) = (bound("min"), bound("max"));
         let ratios = [all(&ratio, threads, "min"), all(&ratio, threads, "max")];
-        // The first ratio is to the best exact table, the second to the first of the tables.
+        // The first ratio compares with the best exact table, and the second with the first of all tables.
         let [low, high] = [0, 1].map(|end| ratios[end][1].as_f64().unwrap());
         let quotient = |own: &Value, other: &Value| own.as_f64().unwrap() / other.as_f64().unwrap();
         assert!(low >= 0.999 * quotient(least[0], most[1]), "{low}");
@@ -87,7 +87,8 @@ fn exact_maps_hold_the_window_of_the_link_before_its_packets_come() {
         };
         number(OBJECTS.iter().find(of).unwrap(), "value")
     };
-    // 20 k packets a second of 46 per pair are 130 k pairs in five minutes; distinct are 20 k.
+    // 20 k packets per second, with 46 packets per pair, are 130 k pairs in five minutes. The traffic `distinct` has 20
+    // k pairs.
     assert!(bytes("packets", "hash map of pairs") > 4.0 * bytes("distinct", "hash map of pairs"));
     assert_eq!(bytes("packets", "srlg"), bytes("distinct", "srlg"));
 }
@@ -111,7 +112,7 @@ fn table_has_a_row_per_metric_and_names_the_machine() {
     let text = String::from_utf8(output.stdout).unwrap();
     let cores = std::thread::available_parallelism().unwrap().to_string();
     assert!(text.split_whitespace().any(|word| word == cores), "{cores} cores: {text}");
-    // Two more for the headings and the line under them.
+    // The headings and the line below them are two more lines.
     assert_eq!(
         text.lines().filter(|line| line.starts_with('|')).count(),
         OBJECTS.len() + 2,
@@ -129,7 +130,7 @@ fn sizes_that_are_too_large_are_errors_of_one_line() {
 #[test]
 fn devices_that_are_not_there_are_errors_of_one_line() {
     let output = run(&SMALL.replace(" cpu", " cuda"));
-    // Where there is a GPU the command succeeds.
+    // On a machine with a GPU, the command succeeds.
     if !output.status.success() {
         failure(&output);
     }

@@ -1,20 +1,21 @@
 //! The paper's estimate, which subtracts the background of other hosts.
 //!
 //! Method (section 4 of the paper): each of n distinct peers sets one of η' recorders. The expected share of unset
-//! recorders is `e^(-n/η')`, and linear counting solves this for n. Other hosts alone set a position of the union of r'
-//! rows with probability p = Π SF(i, k). SF is the share of row i within the window. The observed weight u of a host
-//! with its own weight w is therefore `w + (η' - w)·p`. This equation gives w, and w gives n.
+//! recorders is `e^(-n/η')`. Linear counting solves this equation for n. Other hosts alone set a position of the union
+//! of r' rows with probability p = Π SF(i, k). SF is the share of row i within the window. The observed weight u of a
+//! host with its own weight w is therefore `w + (η' - w)·p`. Solving this equation gives w, and linear counting then
+//! gives n.
 //!
 //! Standard error: with t = n/η', linear counting has the variance `η'(e^t - t - 1)`. The number of positions that
-//! other hosts alone set is binomial, so w has the variance `(η' - w)·p/(1 - p)`. A change of w by 1 changes n by e^t.
+//! other hosts alone set is binomial, so w has the variance `(η' - w)·p/(1 - p)`. If w changes by 1, n changes by e^t.
 //! The formula does not include the effect of a skewed background, so under load the errors of this estimate are larger
 //! than stated.
 
 use super::params::RowsParams;
 use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinality};
 
-/// Estimates the cardinality of a host from `union_weight`, the number of positions of its union estimator in the
-/// window: algorithm 8 (`alg_SLEA_CardinalityEST`). `row_weights[i]` is the number of recorders of row `i` within the
+/// Estimates the cardinality of a host by algorithm 8 (`alg_SLEA_CardinalityEST`). `union_weight` is the number of
+/// positions of its union estimator in the window. `row_weights[i]` is the number of recorders of row `i` in the
 /// window.
 ///
 /// The last line of the printed algorithm uses the raw weight, but the text of the paper corrects it. This function
@@ -51,10 +52,9 @@ pub fn share(row_len: u32, row_weights: &[u32]) -> f64 {
     row_weights.iter().map(|&weight| setting_factor(row_len, weight)).product()
 }
 
-/// Returns the weight that a host would have in a linear estimator of its own with `width` recorders: equation 12
-/// (`eq_SLE_modifiedWeight`). The union of the host has `union_weight` positions in the window, and other hosts alone
-/// set a position with probability `background`. The result is negative if the background explains more than
-/// `union_weight`.
+/// Returns the weight that a host would have in an unshared linear estimator of `width` recorders: equation 12
+/// (`eq_SLE_modifiedWeight`). The union of the host has `union_weight` positions in the window. Other hosts alone set a
+/// position with probability `background`. If the expected background exceeds `union_weight`, the result is negative.
 #[must_use]
 pub fn corrected_weight(union_weight: f64, width: u32, background: f64) -> f64 {
     (union_weight - f64::from(width) * background) / (1.0 - background)
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn correction_removes_the_share_that_foreigners_set() {
-        // 1000 own positions, and half of the other 15384 set by other hosts.
+        // The host sets 1000 positions. Other hosts set half of the remaining 15384.
         let corrected = corrected_weight(1000.0 + 15_384.0 / 2.0, 16_384, 0.5);
         assert_eq!(corrected, 1000.0);
     }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn standard_error_without_background_is_that_of_linear_counting() {
         let estimate = estimate(&paper(), 1000, &[0; 5]);
-        // Taylor: η'(t²/2 + t³/6) at t = 0.063, n = 1032.
+        // The Taylor series of the variance is η'(t²/2 + t³/6), here with t = 0.063 and n = 1032.
         let load: f64 = 1031.9 / 16_384.0;
         let expected = libm::sqrt(16_384.0 * (load * load / 2.0 + load * load * load / 6.0));
         assert_abs_diff_eq!(estimate.std_error / expected, 1.0, epsilon = 0.001);

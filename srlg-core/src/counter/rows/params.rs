@@ -1,7 +1,7 @@
 //! [`RowsParams`]: the checked sizes and keys of the paper's counter.
 //!
-//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`RowsParams::new`] is the only
-//! constructor, so every index computed from them is in range.
+//! `RowsParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
+//! [`RowsParams::new`] is the only constructor, so every index computed from these params is in range.
 
 use crate::config::Config;
 use crate::counter::rules::{check_recorders, check_width};
@@ -11,7 +11,7 @@ use crate::hash::{self, HashFamily, Key, Keys, hashing};
 use crate::pair::Address;
 use crate::view::ArrayParams;
 
-/// Largest number of rows.
+/// Maximum number of rows.
 pub const MAX_ROWS: usize = 8;
 
 /// The sizes and keys of rows of overlapping linear estimators.
@@ -29,7 +29,8 @@ pub struct RowsParams {
 }
 
 impl RowsParams {
-    /// Checks the rules of `rows` rows of `columns` linear estimators, `stride` recorders apart.
+    /// Creates the params of `rows` rows of `columns` linear estimators, `stride` recorders apart, if these obey all
+    /// rules.
     pub(crate) fn new(
         [rows, columns, stride]: [u32; 3],
         config: &Config,
@@ -75,9 +76,9 @@ impl RowsParams {
         rows,
         /// Returns the number of linear estimators in a row.
         columns,
-        /// Returns η', the recorders of a linear estimator.
+        /// Returns η', the number of recorders in a linear estimator.
         width,
-        /// Returns δ', the recorders between the starts of neighbouring linear estimators.
+        /// Returns δ', the number of recorders between the starts of neighbouring linear estimators.
         stride,
         /// Returns the number of recorders in a row, `(columns - 1)·δ' + η'`.
         row_len,
@@ -93,15 +94,15 @@ impl RowsParams {
     /// Returns `LH_row(inside)`, the number of the linear estimator of `inside` in `row`.
     ///
     /// # Panics
-    /// Panics if there is no such row.
+    /// Panics if the counter does not have that row.
     #[inline(always)]
     #[must_use]
     pub fn column(&self, row: u32, inside: Address) -> u32 {
         hash::reduce(self.hash.of(inside, self.column_key(row)), self.columns)
     }
 
-    /// Returns the key of `row`. It compares row numbers, because a GPU would copy all keys to memory for an indexed
-    /// access in a loop.
+    /// Returns the key of `row`. The function compares row numbers, because a GPU would copy all keys to memory for an
+    /// indexed access in a loop.
     #[inline(always)]
     fn column_key(&self, row: u32) -> Key {
         assert!(row < self.rows, "the row must exist");

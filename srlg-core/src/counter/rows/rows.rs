@@ -1,4 +1,4 @@
-//! [`Rows`]: the array of the paper's counter, with rows of overlapping linear estimators and a union without tags.
+//! [`Rows`]: the array of the paper's counter, with rows of overlapping linear estimators.
 
 use core::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::pair::{Address, BATCH};
 use crate::recorder::{ReadRecorder, Recorder, Recorder16};
 use crate::view::ArrayView;
 
-/// Positions of a union that are processed together, row after row. They fit into the first-level cache and fill
+/// Number of positions of a union that are processed together, row after row. They fit into the L1 cache and fill
 /// vectors.
 const POSITIONS_PER_BLOCK: usize = 1024;
 
@@ -65,8 +65,8 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// Touches one recorder of each of `pairs` in every row, `age` slices ago (algorithm 6, `alg_SLEA_scan`). Other
-    /// threads may do the same.
+    /// Touches one recorder of each of `pairs` in every row, for contacts `age` slices ago (algorithm 6,
+    /// `alg_SLEA_scan`). Other threads may touch recorders at the same time.
     #[inline(always)]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {
         let Self { params, recorders } = self;
@@ -79,18 +79,19 @@ impl<R: Recorder<Word = u16>> Rows<'_, R> {
         });
     }
 
-    /// Touches one recorder of `pair` in every row, `age` slices ago. Other threads may do the same.
+    /// Touches one recorder of `pair` in every row, for a contact `age` slices ago. Other threads may touch recorders
+    /// at the same time.
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         let word = R::saturated(age);
         for_places(self.params, pair, |place| self.recorders[place].fetch_min(word));
     }
 }
 
-/// Touches one recorder of `pair` in every row of `params`, `age` slices ago. The recorders are packed in `words`, and
-/// other threads may touch them too.
+/// Touches one recorder of `pair` in every row of `params`, for a contact `age` slices ago. The recorders are packed in
+/// `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
-/// Panics if `words` do not contain all recorders.
+/// Panics if `words` does not contain all recorders.
 #[inline(always)]
 pub fn touch_rows(
     params: &RowsParams,
@@ -106,8 +107,8 @@ pub fn touch_rows(
 #[inline(always)]
 fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);
-    // A loop with a constant number of iterations unrolls, so each iteration knows the place of its key. Otherwise, a
-    // GPU would copy all keys to memory to index them.
+    // A loop with a constant number of iterations unrolls, so each iteration knows the place of its key. Without
+    // unrolling, a GPU would copy all keys to memory to index them.
     for row in 0..MAX_ROWS as u32 {
         if row < params.rows {
             touch(start(params, row, host) + position);
@@ -171,7 +172,7 @@ mod tests {
         Rows::new(&params, &recorders).run(2, inside)[position].fetch_min(0);
         recorders.iter_mut().for_each(|r| _ = r.age_by(1));
         for row in 0..2 {
-            // Rows 0 and 1 are touched again: row 2 alone decides.
+            // Rows 0 and 1 are touched again, so that row 2 alone decides.
             Rows::new(&params, &recorders).run(row, inside)[position].fetch_min(0);
         }
         assert_eq!([1, 2].map(|ages| weight(&recorders, ages)), [0, 1]);

@@ -7,15 +7,15 @@ use super::params::AGES;
 use super::tag::Tagger;
 use crate::epoch::Span;
 
-/// Length of a table. It is a power of 2, so that a masked index needs no bounds check.
+/// Length of a table, a power of 2, so that a masked index needs no bounds check.
 const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
 /// The numbers of positions of one host, by kind and age.
 #[derive(Clone, Debug)]
 pub struct Bins {
     span: Span,
-    /// Two tables that are used in turn, so that equal bins in a row do not wait for each other. The number of a bin is
-    /// `kind * AGES + age`. A bin holds at most half of a linear estimator, 32,768 positions.
+    /// Two tables, used in turn, so that successive increments of one bin do not wait for each other. The index of a
+    /// bin is `kind * AGES + age`. A bin counts at most half of a linear estimator, 32,768 positions.
     tables: [[u16; TABLE]; 2],
 }
 
@@ -34,14 +34,15 @@ impl Bins {
         }
     }
 
-    /// Returns the span.
+    /// Returns the span over which positions are counted.
     #[inline]
     #[must_use]
     pub const fn span(&self) -> Span {
         self.span
     }
 
-    /// Counts the positions `found` of the host with this `tagger`, in whole steps. The rest stays in `found`.
+    /// Counts the positions `found` of the host with this `tagger`, in whole steps. The remaining positions stay in
+    /// `found`.
     #[inline(always)]
     pub(super) fn count_whole_steps(
         &mut self,
@@ -65,10 +66,10 @@ impl Bins {
         self.count(decoder, tagger, found, found.count);
     }
 
-    /// Counts the first `len` positions.
+    /// Counts the first `len` positions of `found`.
     ///
-    /// The first loop computes the bins with 16-bit values and selections, so that it vectorises. The second loop
-    /// counts them one by one.
+    /// The first loop computes the bins. It uses 16-bit values and selections, so that it vectorises. The second loop
+    /// counts the positions one by one.
     #[inline(always)]
     fn count(
         &mut self,
@@ -102,7 +103,8 @@ impl Bins {
         let mut grouped = [[0; MOST_GROUPS]; KINDS];
         let (len, ages_per_group) = (grouping.groups() as usize, grouping.ages_per_group());
         for (kind, groups) in grouped.iter_mut().enumerate() {
-            // Ages outside the window have no positions, and a host has at most 57,344, so the sum of two bins fits.
+            // Ages outside the window have no positions. A host has at most 57,344 positions, so the sum of two bins
+            // fits.
             let [even, odd] = self
                 .tables
                 .each_ref()

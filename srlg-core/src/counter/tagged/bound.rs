@@ -1,25 +1,26 @@
 //! An upper bound of the [visible](super::visible) estimate, in integers. With it, a device without floating point can
 //! rule out that a host is a super point.
 //!
-//! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`. Here d = o - c/(T - 1): o
-//! positions show an own touch, and the false matches expected from c chances are subtracted. Several ages form a
-//! group, in which the number of positions at risk falls from A to B. At every age of the group, the following holds:
+//! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`. R is the number of positions at
+//! risk, and d = o - c/(T - 1). Here, o positions show a touch of the host, and the false matches expected from c
+//! chances are subtracted. Several ages form a group, in which the number of positions at risk falls from A to B. At
+//! every age of the group, the following holds:
 //!
 //! ```text
 //! B - (h + t)/(T - 1)  <=  R - d  <=  A + c/(T - 1)
 //! ```
 //!
-//! Here, h is the number of hidden positions of the group, t is the number of those that are hidden twice, and c is the
-//! number of chances. All three are sums over the ages of the group. The part of the group in the sum is therefore at
-//! most
+//! Here, h is the number of hidden positions, t is the number of positions that are hidden twice, and c is the number
+//! of chances. All three are sums over the ages of the group. The group therefore contributes at most the following to
+//! the sum:
 //!
 //! ```text
 //! o / (B - (h + t)/(T - 1))  -  c/(T - 1) / (A + c/(T - 1))
 //! ```
 //!
-//! For an age that the window cuts, the second term is left out, because it would subtract too much. The first term is
-//! rounded up and the second down, in units of 2^-16 hosts. The bound exceeds the estimate because a group loses
-//! positions at risk. With 64 groups that lose half of them in total, the excess is 1 to 2 %.
+//! For an age that is only partly in the window, the second term is omitted, because it would subtract too much. The
+//! first term is rounded up and the second down, in units of 2^-16 hosts. The bound exceeds the estimate because each
+//! group loses positions at risk. If 64 groups lose half of all positions in total, the excess is 1 to 2 %.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Grouping;
@@ -27,21 +28,21 @@ use super::params::TaggedParams;
 use super::pooled::tells_little;
 use crate::epoch::Span;
 
-/// Fractional bits in numbers of hosts.
+/// Number of fractional bits in a fixed-point number of hosts.
 pub(super) const FRACTION: u32 = 16;
 
-/// The counts and the upper bound of a host in some positions.
+/// The counts and the upper bound of a host for some of its positions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// Counts of all ages.
+    /// Counts summed over all ages.
     pub(super) counts: Counts,
-    /// Upper bound of the estimated number of peers that touched these positions, in units of 2^-16. It is `None` if at
-    /// most one position may be at risk at some age.
+    /// Upper bound of the estimated number of peers that touched these positions, in units of 2^-16. The value is
+    /// `None` if at most one position may be at risk at some age.
     pub(super) hosts: Option<u64>,
 }
 
 impl Bound {
-    /// Returns the bound over `span` for `positions` positions. `count` returns the number of positions by kind and by
+    /// Computes the bound over `span` for `positions` positions. `count` returns the number of positions by kind and by
     /// group of [`Grouping::for_bound`].
     #[inline(always)]
     pub(super) fn new(
@@ -81,7 +82,7 @@ impl Bound {
 /// Returns whether a host may be a super point, from the positions of its fine region over `span`. `count` returns the
 /// number of positions by kind and by group of [`Grouping::for_bound`].
 ///
-/// If not, its [estimate](crate::Params::estimate) is below the threshold of `params`.
+/// If the result is false, the host's [estimate](crate::Params::estimate) is below the threshold of `params`.
 #[inline(always)]
 #[must_use]
 pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
@@ -124,8 +125,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns histograms from tuples of an age and the numbers of positions that are own, hidden, excluded, and of one
-    /// age in both places.
+    /// Returns histograms from tuples of an age and four numbers of positions: own, hidden, excluded, and with that age
+    /// in both places.
     pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
         let mut all = Histograms::EMPTY;
         for &(age, own, hidden, excluded, twice) in ages {
@@ -143,7 +144,8 @@ pub(super) mod tests {
     }
 
     proptest! {
-        // The test takes the largest threshold that the estimate of a host reaches. No bound may be below it.
+        // The test uses the largest threshold that the estimate of a host reaches. No bound may be below this
+        // threshold.
         #[test]
         fn no_host_that_reaches_the_threshold_is_ruled_out(
             width in prop_oneof![Just(96u32), Just(1024), Just(4096), Just(32_768)],
@@ -165,8 +167,8 @@ pub(super) mod tests {
         }
     }
 
-    // Own touches and those of other hosts are even over 300 ages, which lose half of the positions, in 38 groups of 8.
-    // Each group loses 1.8 %, and each age loses 0.2 %.
+    // The touches of the host and of other hosts are even over 300 ages, in 38 groups of 8. Half of the positions are
+    // lost in total: 1.8 % in each group, and 0.2 % at each age.
     #[test]
     fn a_bound_is_two_percent_above_the_estimate_where_half_of_the_positions_are_left() {
         let params = params(32_768, 1024);

@@ -1,27 +1,28 @@
-//! [`Counts`]: the positions of a host by what they show of own touches, summed over ages.
+//! [`Counts`]: the numbers of positions of a host, by whether they show or may hide a touch of the host, summed over
+//! ages.
 //!
-//! They are integers, for devices without floating point.
+//! Counts are integers, for devices without floating point.
 
 use super::histograms::{Histograms, Kind};
 use super::params::{AGES, TaggedParams};
 use crate::epoch::Span;
 
-/// The positions of one or more groups of ages.
+/// The numbers of positions in one or more groups of ages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) all: u64,
-    /// Positions that show an own touch.
+    /// Positions that show a touch of the host.
     pub(super) own: u64,
-    /// Positions that may hide an own touch.
+    /// Positions that may hide a touch of the host.
     pub(super) hidden: u64,
     /// Hidden positions at which both places have the same age.
     pub(super) hidden_twice: u64,
-    /// Positions at which both places have the same age and each excludes an own touch.
+    /// Positions at which both places have the same age and each excludes a touch of the host.
     excluded_twice: u64,
 }
 
 impl Counts {
-    /// Returns the counts, where `of_kind` returns the number of positions of a [`Kind`].
+    /// Creates counts from `of_kind`, which returns the number of positions of a [`Kind`].
     #[inline(always)]
     pub(super) fn new(of_kind: impl Fn(usize) -> u32) -> Self {
         let of = |kind: u16| u64::from(of_kind(kind.into()));
@@ -60,14 +61,15 @@ impl Counts {
         self.all - self.own + self.hidden_twice - self.excluded_twice
     }
 
-    /// Returns an upper bound of the chances for a false match. It includes those that both places exclude.
+    /// Returns an upper bound of the number of chances for a false match. The bound includes chances that both places
+    /// exclude.
     #[inline(always)]
     pub(super) fn most_chances(self) -> u64 {
         self.all - self.own + self.hidden_twice
     }
 
-    /// Returns T - 1 times the least number of `positions` at risk at every age of the window, or 0 if there may be
-    /// none. A position that hides an own touch behind an equal tag shows nothing either.
+    /// Returns T - 1 times a lower bound of the number of `positions` that are at risk at every age of the window. A
+    /// position that may hide a touch of the host behind an equal tag is not at risk.
     #[inline(always)]
     pub(super) fn at_risk(self, params: &TaggedParams, positions: u32) -> u64 {
         let left = u64::from(positions).saturating_sub(self.all) * other_tags(params);

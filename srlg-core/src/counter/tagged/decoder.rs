@@ -1,4 +1,5 @@
-//! [`PositionDecoder`]: the meaning of the two recorders of a position, for vectors and for single threads.
+//! [`PositionDecoder`]: a decoder of the two recorders of a position, for vectorised loops on a CPU and for GPU
+//! threads.
 
 use super::histograms::Kind;
 use super::params::TaggedParams;
@@ -8,7 +9,7 @@ use super::tag::{TagPair, high_product};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PositionDecoder {
     tags: u16,
-    /// Factor that divides by `tags`. The quotient is exact or too small by one.
+    /// Factor whose high product with a word is the word divided by `tags`, exact or too small by one.
     reciprocal: u16,
     /// Difference between the word of an echo and the word of its touch, without the tags.
     pub(super) delay: u16,
@@ -24,15 +25,15 @@ impl PositionDecoder {
         }
     }
 
-    /// Returns the older of the two words in the places of a position's touch and echo, as the word of a touch. An
-    /// echo's word is larger by `delay`.
+    /// Returns the older of the words `touch` and `echo` in the two places of a position, as the word of a touch. The
+    /// word of an echo is larger than the word of its touch by `delay`.
     #[inline(always)]
     pub(super) fn oldest(touch: u16, echo: u16, delay: u16) -> u16 {
         touch.max(echo.saturating_sub(delay))
     }
 
     /// Returns the age of the older of `touch` and `echo`, and the [`Kind`] of the position at that age. `touch` and
-    /// `echo` are the words in the places of a position's touch and echo.
+    /// `echo` are the words in the two places of a position.
     ///
     /// All values have 16 bits and all choices are selections, so that loops vectorise.
     #[inline(always)]

@@ -1,53 +1,57 @@
 //! The expected error of the [visible](super::visible) estimate.
 //!
 //! Assumptions: contacts are even over the window, were as frequent before it, and never repeat. The load λ is the
-//! number of distinct pairs per recorder. A time u is relative to the window: 0 is now, and 1 is its far end. An own
-//! touch of time u is not visible if its position is covered in both places:
+//! number of distinct pairs per recorder. A time u is relative to the window: 0 is now, and 1 is the start of the
+//! window. A touch of the host at time u is not visible if both places of its position are covered:
 //!
-//! - Another host touched the place of the touch since. The probability is `1 - e^(-λu)`.
-//! - The place of the echo had a touch of any host in the window, or an echo since. Or it had a touch that left the
-//!   window since and looks like an echo. The probability is `1 - e^(-λ - t) e^(-λu) e^(-λu)`, with t = n/η' for n
+//! - The place of the touch is covered if another host touched it later. The probability is `1 - e^(-λu)`.
+//! - The place of the echo is covered if any host touched it in the window, or if a later echo went there. A touch that
+//!   has left the window since then also covers it, because it looks like an echo. The probability is `1 - e^(-λ - t)
+//!   e^(-λu) e^(-λu)`, with t = n/η' for n peers.
+//!
+//! One touch of another host can cover both places. This happens if the other touch goes to the place of the touch and
+//! its host has the same twist. Its echo then goes to the place of the echo. One in LINE - 1 hosts has the same twist.
+//! All other events are independent. The touch is therefore visible with probability `1 - G(u) = e^(-λu) + e^(-λ(1 +
+//! 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
+//!
+//! Words distinguish K ages. Within one age, the smaller tag stays. Tags put the touches of an age in a random order,
+//! as times would. The order of echoes is independent of the order of touches. A touch of age a is therefore visible
+//! with probability g_a. This is 1 - G, with each power of e^(-λu) replaced by its mean over that age. At the same age,
+//! a host with the same twist covers both places only if both of its tags are smaller. This is half as likely as one
+//! smaller tag.
+//!
+//! A share e^(-ta/K) of the η' positions has no touch of the host at a smaller age. Therefore, `R_a = η' e^(-ta/K) g_a`
+//! positions are at risk at age a. A share `h = 1 - e^(-t/K)` of them shows a touch of the host. The variance of an
+//! estimate has two parts:
+//!
+//! - The touches of the host contribute `η'² Σ h/(R_a (1 - h)) - n` (Greenwood 1926). The term n is subtracted because
+//!   the number of peers is fixed. Without load, this is `η' (e^t - t - 1)`, the variance of linear counting (Whang and
+//!   others, 1990).
+//! - False matches contribute the rest. At age a, words of other hosts become visible at `η' e^(-t(a+1)/K)
+//!   (G((a+1)/K) - G(a/K))` positions. One in T of these words has the host's tag and counts as `η'/(R_a (1 - h))`
 //!   peers.
 //!
-//! One touch of another host can do both, if it goes to the place of the touch and that host has the same twist. This
-//! is so for one in LINE - 1 hosts. Its echo is then in the place of the echo. All other events are independent. So the
-//! own touch is visible with probability `1 - G(u) = e^(-λu) + e^(-λ(1 + 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
+//! An estimate ends at an age where fewer than one position is at risk. With n peers, the expected number of positions
+//! at risk at the oldest age is `η' e^(-t) g_(K-1)`.
 //!
-//! Words distinguish K ages. Within one age, the smaller tag stays. Tags order the touches of an age evenly, as time
-//! would, and echoes independently. So an own touch of age a is seen with probability g_a: 1 - G, with the mean over
-//! that age in place of each power of e^(-λu). Within one age, both tags of a host with the same twist are smaller half
-//! as often as one tag. So only half as many of its touches hide both.
-//!
-//! A share e^(-ta/K) of the η' positions has no own touch of a smaller age. So `R_a = η' e^(-ta/K) g_a` positions are
-//! at risk at age a, and a share `h = 1 - e^(-t/K)` of them shows an own touch. The variance of an estimate has two
-//! parts:
-//!
-//! - Own touches (Greenwood 1926) contribute `η'² Σ h/(R_a (1 - h)) - n`. The term n is subtracted because the number
-//!   of peers is fixed. Without load, this is `η' (e^t - t - 1)`, the variance of linear counting (Whang and others,
-//!   1990).
-//! - False matches: at age a, the words of other hosts come into sight at `η' e^(-t(a+1)/K) (G((a+1)/K) - G(a/K))`
-//!   positions. One in T of them shows the host's tag, and counts as `η'/(R_a (1 - h))` hosts.
-//!
-//! An estimate ends if fewer than one position is left at risk. With n peers, the expected number of positions left is
-//! `η' e^(-t) g_(K-1)`.
-//!
-//! A region gets a share p of the n peers. For a Poisson number n, its estimate from one region has the variance V/p².
-//! V is the sum of both parts for n p peers, without the subtraction. Independent regions add p²/V, and finally n is
-//! subtracted. If few fine positions are left, the coarse regions count too.
+//! A region receives a share p of the n peers. Let V be the sum of both parts for n p peers, without the subtraction of
+//! n. If n is a Poisson number, an estimate of n from one region has the variance V/p². For independent regions, the
+//! terms p²/V are added. The variance from all regions is the inverse of this sum, minus n. If few fine positions are
+//! at risk, the coarse regions are included.
 
 use super::params::{LINE, TaggedParams};
 use super::pooled::COARSE_TELLS;
 use crate::view::ArrayParams;
 
-/// Largest number of ages that is computed. More ages give nearly the same result. At λ = 5, e^(-λu) changes by a
-/// thirteenth within one age, and the mean of its inverse differs from the inverse of its mean by 1/2000.
+/// Maximum number of ages that are computed. With more ages, the result is nearly the same. At λ = 5, e^(-λu) changes
+/// by a thirteenth within one age. The mean of its inverse then differs from the inverse of its mean by 1/2000.
 const MOST_AGES: u32 = 64;
 
 /// Share of other hosts that have the same twist as a host.
 const SAME_TWIST: f64 = 1.0 / (LINE - 1) as f64;
 
-/// Returns the expected standard error, in hosts, of the estimate for a host with `cardinality` peers, if a window
-/// contains `distinct_pairs` distinct pairs. It is infinite if the host itself leaves no position for an estimate.
+/// Returns the expected standard error, in peers, of the estimate for a host with `cardinality` peers, if a window
+/// contains `distinct_pairs` distinct pairs. The result is infinite if the host uses up all of its positions.
 #[must_use]
 pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -> f64 {
     let expected = |region| Expectation::new(params, region, cardinality, distinct_pairs);
@@ -67,17 +71,17 @@ pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
 
 /// A region of a host's linear estimator under a load.
 struct Expectation {
-    /// Number of positions, η' in the fine region.
+    /// Number of positions. In the fine region, this is η'.
     width: f64,
-    /// Share of the peers that the region gets.
+    /// Share of the peers that touch the region.
     share: f64,
     /// T: number of tags.
     tags: f64,
     /// K: number of ages.
     ages: u32,
-    /// λ: distinct pairs per recorder.
+    /// λ: number of distinct pairs per recorder.
     load: f64,
-    /// t: peers per position.
+    /// t: number of peers per position.
     t: f64,
 }
 
@@ -90,22 +94,23 @@ impl Expectation {
             share,
             tags: params.tags.into(),
             ages: params.echo_delay.min(MOST_AGES),
-            // Beyond a load of 30, nothing is visible, and a larger number would not change the result.
+            // Above a load of 30, no touch is visible, and a larger load would not change the result.
             load: load(params, distinct_pairs).min(30.0),
             t: f64::from(cardinality) * share / width,
         }
     }
 
-    /// Returns the inverse of the variance of the number of all peers, a Poisson number, as this region estimates it.
+    /// Returns the inverse of the variance of this region's estimate of the number of all peers, if that number is a
+    /// Poisson number.
     fn information(&self) -> f64 {
-        // The factor e^(t/K) is the decrease of the share of positions without an own touch within one age.
+        // Within one age, the share of positions without a touch of the host decreases by a factor of e^(t/K).
         let step = libm::exp(self.t / f64::from(self.ages));
         let (mut own, mut false_matches, mut untouched, mut covered) = (0.0, 0.0, 1.0, 0.0);
         for age in 0..self.ages {
             let shown = self.shown(age);
             let until = self.covered(f64::from(age + 1) / f64::from(self.ages));
             own += libm::expm1(self.t / f64::from(self.ages)) / (untouched * shown);
-            // Without other hosts there are no false matches, however few positions the host leaves untouched.
+            // Without other hosts, there are no false matches, however few positions the host leaves untouched.
             if until > covered {
                 false_matches += (until - covered) * step / (untouched * shown * shown);
             }
@@ -115,17 +120,17 @@ impl Expectation {
         self.share * self.share / (self.width * (own + false_matches / self.tags))
     }
 
-    /// Returns the expected number of positions that are at risk at the far end of the window.
+    /// Returns the expected number of positions that are at risk at the oldest age of the window.
     fn left(&self) -> f64 {
         self.width * libm::exp(-self.t) * self.shown(self.ages - 1)
     }
 
-    /// Returns G, the probability that an own touch of time `u` is not visible.
+    /// Returns G, the probability that a touch of the host at time `u` is not visible.
     fn covered(&self, u: f64) -> f64 {
         1.0 - self.visible(|[rate, _]| libm::exp(-self.load * rate * u))
     }
 
-    /// Returns g, the probability that an own touch of this age is visible.
+    /// Returns g, the probability that a touch of the host at this age is visible.
     fn shown(&self, age: u32) -> f64 {
         let ages = f64::from(self.ages);
         self.visible(|rates| {
@@ -136,8 +141,8 @@ impl Expectation {
         })
     }
 
-    /// Returns 1 - G. `none` returns the probability that no touch has come since. It takes two rates in units of λ: at
-    /// smaller ages, and at the same age with a smaller tag.
+    /// Returns 1 - G. `none` returns the probability that no later touch came. The argument of `none` contains two
+    /// rates of touches, in units of λ: at smaller ages, and at the same age with a smaller tag.
     fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
         let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);
         none([1.0; 2]) + echo * (1.0 - none([1.0 - SAME_TWIST, 1.0 - SAME_TWIST / 2.0]))
@@ -155,15 +160,15 @@ mod tests {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
         let share = 511.0 / 512.0;
         let t: f64 = 1024.0 * share / f64::from(params.width());
-        // The Taylor series of the variance is η'(t²/2 + t³/6). The next term is a share t²/12 of it.
+        // The Taylor series of the variance starts with η'(t²/2 + t³/6). The next term is a share t²/12 of this sum.
         let variance = f64::from(params.width()) * (t * t / 2.0 + t * t * t / 6.0);
         let variance = variance / (share * share) + 1024.0 / 511.0;
         let ratio = std_error(&params, 1024, 0) / libm::sqrt(variance);
         assert_abs_diff_eq!(ratio, 1.0, epsilon = t * t);
     }
 
-    // For n = 1 and small λ, G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t). The variance contains its integral over u,
-    // and η'/T times G(1). The next terms are smaller by a factor of λ.
+    // For n = 1 and small λ, G(u) = λu/31 + λ(1 - 1/31) u (λ(1 + 2u) + t). The variance contains the integral of G over
+    // u, and η'/T times G(1). The next terms are smaller by a factor of λ.
     #[test]
     fn small_loads_add_what_one_touch_hides_and_the_square_of_the_load() {
         let params = *Config::default().validate().unwrap().counter().tagged().unwrap();
@@ -183,8 +188,8 @@ mod tests {
         assert_abs_diff_eq!(added / expected, 1.0, epsilon = 0.01);
     }
 
-    // All positions of one age are in one risk set: η'² h/(R(1 - h)) - n, with R = η' g, where g is (1 - e^-λ)/λ plus
-    // the part of the echo.
+    // In a window of one slice, all positions are at risk at one age. The variance is η'² h/(R(1 - h)) - n with R = η'
+    // g, where g is (1 - e^-λ)/λ plus the contribution of the echo.
     #[test]
     fn windows_of_one_slice_err_less_than_long_ones() {
         let error = |window, pairs| {
@@ -201,8 +206,8 @@ mod tests {
         let echo = libm::exp(-load - t) * mean(2.0 * load) * (1.0 - mean(load * 61.0 / 62.0));
         let poisson = width * (libm::exp(t) - 1.0) / (mean(load) + echo);
         let variance = poisson / (share * share) - 1024.0;
-        // With the 32,767 tags of a single age, about one false match of 1/g² hosts is left, less than 1 % of the
-        // error.
+        // A single age leaves room for 32,767 tags. About one false match of 1/g² peers remains, which is less than 1 %
+        // of the error.
         let ratio = error(1, pairs) / libm::sqrt(variance);
         assert!((1.0..1.01).contains(&ratio), "{ratio}");
         assert!(error(1, pairs) < error(2, pairs) && error(2, pairs) < error(300, pairs));

@@ -11,7 +11,7 @@ pub fn can_dismiss(params: &TaggedParams) -> bool {
     glimpsed(params) > (DEVIATIONS * DEVIATIONS) << FRACTION
 }
 
-/// Returns the number of positions of a [glimpse](may_reach) in the array of `params`. They are whole lines.
+/// Returns the number of positions of a [glimpse](may_reach) in the array of `params`: a multiple of [`LINE`].
 #[inline(always)]
 #[must_use]
 pub fn positions(params: &TaggedParams) -> u32 {
@@ -21,17 +21,18 @@ pub fn positions(params: &TaggedParams) -> u32 {
 /// Returns whether a host may reach the threshold of `params`, from its first [`positions`] over `span`. `count`
 /// returns the number of positions by kind and by group of [`Grouping::for_bound`](super::Grouping::for_bound).
 ///
-/// Among θ peers, a Poisson number with mean m falls into the glimpse. For any distribution of their ages, each is
-/// visible with probability v or more, where v is the share of positions at risk at the end of the window. Each visible
-/// peer then counts as at most 1/v peers. Of C chances for a false match, a Poisson number with mean C/(T - 1) is taken
-/// for own touches, and this mean is subtracted.
+/// Of θ peers, a Poisson number with mean m touches the positions of the glimpse. Let v be the share of positions at
+/// risk at the oldest age of the window. For any distribution of their ages, each peer is visible with probability v or
+/// more. Each visible peer then counts as at most 1/v peers. Of C chances for a false match, a Poisson number with mean
+/// C/(T - 1) looks like touches of the host, and this mean is subtracted.
 ///
-/// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). It falls four
-/// deviations below m with probability e^(-16/2) or less, which is 3 in 10,000 (Chernoff, for sums of Poisson numbers
-/// with weights). If m is 128, it is 1 in 10^5. A host is dismissed if its [bound](super::bound) is that low.
+/// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). By the Chernoff bound
+/// for weighted sums of Poisson numbers, the estimate is four standard deviations below m with a probability of at most
+/// e^(-16/2), or 3 in 10,000. If m is 128, the probability is 1 in 10^5. A host is dismissed if its
+/// [bound](super::bound) is that low.
 ///
-/// All numbers are integers, so all devices decide alike. The variance is rounded up, and m down. If fewer than one
-/// position in 256 is at risk, the glimpse dismisses no host.
+/// All numbers are integers, so all devices make the same decision. The variance is rounded up, and m is rounded down.
+/// If fewer than one position in 256 is at risk, the glimpse does not dismiss any host.
 #[inline(always)]
 #[must_use]
 pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize) -> u32) -> bool {
@@ -51,10 +52,10 @@ pub fn may_reach(params: &TaggedParams, span: &Span, count: impl Fn(usize, usize
     below * below <= DEVIATIONS * DEVIATIONS * variance
 }
 
-/// Standard deviations by which an estimate must be too low for a host to be dismissed.
+/// Number of standard deviations by which an estimate must be too low for a host to be dismissed.
 const DEVIATIONS: u64 = 4;
 
-/// Returns the expected number of peers in a glimpse, out of θ, in units of 2^-16.
+/// Returns the expected number of peers, out of θ, that touch the positions of a glimpse, in units of 2^-16.
 #[inline(always)]
 fn glimpsed(params: &TaggedParams) -> u64 {
     let fine = params.regions.of_fine(u64::from(params.threshold) << FRACTION);
@@ -87,8 +88,8 @@ mod tests {
         glimpsed(params) as f64 / f64::from(1 << FRACTION)
     }
 
-    /// Returns the least estimate that is not dismissed according to the documentation, in floating point, or `None` if
-    /// there is none.
+    /// Returns the minimum estimate that is not dismissed according to the documentation, in floating point. Returns
+    /// `None` if no estimate is dismissed.
     fn least(params: &TaggedParams, histograms: &Histograms, span: Span) -> Option<f64> {
         let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
         let (positions, other_tags) = (f64::from(positions(params)), f64::from(params.tags - 1));
@@ -101,13 +102,14 @@ mod tests {
     }
 
     /// Returns the probability that a host with θ peers is dismissed if all its peers have the oldest age. Other hosts
-    /// covered `covered` positions of its glimpse before, evenly over the earlier ages.
+    /// cover `covered` positions of its glimpse, evenly over the younger ages.
     fn dismissed(params: &TaggedParams, covered: u32) -> f64 {
         let share = f64::from(covered) / f64::from(positions(params));
         let mean = mean(params) * (1.0 - share);
         let (mut probability, mut dismissed) = (libm::exp(-mean), 0.0);
         let mut glimpse = Histograms::EMPTY;
-        // The bounds are tightest if ages are spread. One in T of the covered positions is a false match, as expected.
+        // The bounds are tightest if the ages are spread evenly. As expected, one in T of the covered positions is a
+        // false match.
         let shares = |of: u32| (0..149).map(move |age| of * (age + 1) / 149 - of * age / 149);
         for (age, (all, own)) in shares(covered).zip(shares(covered / params.tags)).enumerate() {
             (glimpse.all[age], glimpse.own[age]) = (all, own);
@@ -122,8 +124,8 @@ mod tests {
 
     #[test]
     fn glimpse_dismisses_less_than_3_of_10_000_whatever_the_threshold_and_the_load() {
-        // Each entry is a threshold and the most covered positions, out of 4096, with which a host of the threshold is
-        // dismissed at all.
+        // Each entry is a threshold and the maximum number of covered positions, out of 4096, with which a host can be
+        // dismissed.
         let thresholds = [
             (8, None),
             (32, None),
@@ -170,13 +172,13 @@ mod tests {
     #[test]
     fn glimpse_dismisses_what_is_far_below_the_threshold_and_nothing_that_is_hidden() {
         let params = params(1024);
-        // An eighth of θ = 1024, minus one in 512, is about 128. Four deviations below it are 82.5.
+        // An eighth of θ = 1024, minus one in 512 peers, is about 128. Four standard deviations below 128 are 82.5.
         let mut glimpse = Histograms::EMPTY;
         for (own, expected) in [(0, false), (30, false), (79, false), (84, true), (128, true)] {
             (glimpse.all[5], glimpse.own[5]) = (own, own);
             assert_eq!(may_reach(&params, &glimpse, WINDOW), expected, "{own}");
         }
-        // If other hosts cover all positions, nothing can be excluded, and the host stays.
+        // If other hosts cover all positions, the glimpse cannot exclude anything, so the host is not dismissed.
         glimpse.all = [0; AGES];
         glimpse.own = [0; AGES];
         (glimpse.all[0], glimpse.hidden[0]) = (4096, 4096);

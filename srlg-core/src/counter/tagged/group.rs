@@ -1,4 +1,4 @@
-//! The selection of the positions of a group of lines that are in the window.
+//! The selection of the positions in the window from a group of lines.
 
 use super::decoder::PositionDecoder;
 use super::params::LINE;
@@ -6,50 +6,51 @@ use super::params::LINE;
 /// Number of lines whose positions are selected together.
 pub const GROUP: usize = 8;
 
-/// Lines that are prefetched before they are read. They fit into the first-level cache, and memory can deliver each in
+/// Number of lines by which prefetching is ahead of reading. These lines fit into the L1 cache, and each arrives in
 /// time.
 pub(super) const LINES: usize = 8 * GROUP;
 
-/// Positions in [`LINES`] lines.
+/// Number of positions in [`LINES`] lines.
 pub(super) const POSITIONS: usize = LINES * LINE as usize;
 
 /// Number of positions that are counted in one step, and the number of words that a vector may store after the last
 /// position.
 pub const STEP: usize = 32;
 
-/// Capacity of an array: the positions of a group, the rest of the previous step, and a vector.
+/// Capacity of an array: the positions of a group, the remaining positions of the previous step, and a vector.
 const ROOM: usize = GROUP * LINE as usize + 2 * STEP;
 
 /// The words of a line.
 pub type Words = [u16; LINE as usize];
 
-/// The positions of a group of lines that are to be selected.
+/// The criteria by which positions of a group of lines are selected.
 #[derive(Clone, Copy, Debug)]
 pub struct Selection {
     /// Number of lines in the group, at most [`GROUP`].
     pub lines: usize,
     /// Number of the first position.
     pub first: u16,
-    /// Twist of the host, from 1 to 31: the echo of the touch in place i is in place `i ^ twist` of the line.
+    /// Twist of the host, from 1 to 31. The echo of the touch in place i is in place `i ^ twist` of the line.
     pub twist: u32,
     /// Difference between the word of an echo and the word of its touch.
     pub delay: u16,
-    /// Upper end of the words of touches in the window, exclusive. It is above 0.
+    /// Exclusive upper end of the words of touches in the window, at least 1.
     pub limit: u16,
 }
 
-/// The positions in the window: their numbers, and the words in the places of their touches and echoes.
+/// The positions in the window: their numbers, and the words in both places of each position.
 #[derive(Clone, Debug)]
 pub struct InWindow {
     /// Number of positions so far.
     pub count: usize,
-    /// Numbers of the positions. After the last one, this and the following arrays have room for [`STEP`] words.
+    /// Numbers of the positions. After the last entry, this array and the following arrays have room for [`STEP`]
+    /// words.
     pub positions: [u16; ROOM],
     /// Words in the places of the touches.
     pub touches: [u16; ROOM],
     /// Words in the places of the echoes.
     pub echoes: [u16; ROOM],
-    /// Bins of the positions, after they were computed.
+    /// Bins of the positions, once they are computed.
     pub(super) bins: [u16; ROOM],
 }
 
@@ -60,7 +61,7 @@ impl InWindow {
         Self { count: 0, positions: none, touches: none, echoes: none, bins: none }
     }
 
-    /// Removes the positions before number `first`. Fewer than a step remain.
+    /// Removes the positions before index `first`. Fewer than [`STEP`] positions may remain.
     #[inline(always)]
     pub(super) fn keep_from(&mut self, first: usize) {
         for words in [&mut self.positions, &mut self.touches, &mut self.echoes] {
@@ -71,14 +72,14 @@ impl InWindow {
     }
 }
 
-/// Adds the `wanted` positions of `group` to `found`, in any order. A position is wanted if neither the word in the
-/// place of its touch nor the word in the place of its echo, minus the delay, reaches the limit.
+/// Adds the `wanted` positions of `group` to `found`, in any order. The word in the place of a wanted position's touch
+/// is below the limit. The word in the place of its echo, minus the delay, is also below the limit.
 ///
-/// An equivalent function for a certain processor may replace it.
+/// A caller may use an equivalent function for a specific CPU instead.
 #[inline(always)]
 pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
     let Selection { lines, first, twist, delay, limit } = wanted;
-    // Bit i of byte j stands for place j of line i, so no bit changes its place in a vector.
+    // Bit i of byte j represents place j of line i, so no bit changes its place in a vector.
     let mut within = [0u8; LINE as usize];
     for (line, words) in group[..lines].iter().enumerate() {
         let echoes = twisted(*words, twist);
@@ -106,8 +107,8 @@ pub fn pick(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {
 #[inline(always)]
 fn twisted(words: Words, twist: u32) -> Words {
     let mut out: [u64; 8] = zerocopy::transmute!(words);
-    // Each bit of the twist swaps halves, quarters or eighths of the line. An array's `map` might not be compiled for
-    // the vector instructions of the caller.
+    // Each bit of the twist swaps halves, quarters or eighths of the line. `array::map` might not be compiled for the
+    // vector instructions of the caller.
     if twist & 16 != 0 {
         let [a, b, c, d, e, f, g, h] = out;
         out = [e, f, g, h, a, b, c, d];

@@ -1,4 +1,4 @@
-//! [`Histograms`]: a tally of the tagged counter, and the bins into which devices count.
+//! [`Histograms`]: a tally of the tagged counter, and the bins in which devices count positions.
 
 use core::ops::Range;
 
@@ -6,17 +6,18 @@ use super::params::{AGES, MOST_POSITIONS};
 use crate::epoch::Span;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Kinds of bins: all combinations of a [`Kind`] and `TWICE`.
+/// Number of kinds of bins: each [`Kind`], alone or with `TWICE`.
 pub(super) const KINDS: usize = 5;
 
-/// Bits of a bin. All positions of a linear estimator fit, so a bin cannot overflow into its neighbour.
+/// Number of bits of a bin. A bin can count all positions of a linear estimator, so it cannot overflow into its
+/// neighbour.
 const BIN_BITS: u32 = 16;
 const _: () = assert!(MOST_POSITIONS < 1 << BIN_BITS);
 
-/// Largest number of groups if ages are counted in groups. A bound takes a step for each group.
+/// Maximum number of groups if ages are counted in groups. A bound takes a step for each group.
 pub(super) const MOST_GROUPS: usize = 64;
 
-/// The grouping of the ages of a window for counting: each age by itself, or 2^s ages together.
+/// The grouping of the ages of a window for counting: groups of one age, or of 2^s ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Grouping {
@@ -25,15 +26,15 @@ pub struct Grouping {
 }
 
 impl Grouping {
-    /// Returns groups of one age each, for [`Histograms`].
+    /// Creates groups of one age each, for [`Histograms`].
     #[inline(always)]
     #[must_use]
     pub const fn of_ages(span: Span) -> Self {
         Self { ages: span.ages, shift: 0 }
     }
 
-    /// Returns at most 64 groups of equally many ages of `span`, for a [bound](super::bound). The last group may be
-    /// smaller.
+    /// Creates at most 64 groups of the ages of `span`, for a [bound](super::bound). All groups have the same number of
+    /// ages, except that the last may have fewer.
     #[inline(always)]
     #[must_use]
     pub const fn for_bound(span: Span) -> Self {
@@ -44,15 +45,15 @@ impl Grouping {
         Self { ages: span.ages, shift }
     }
 
-    /// Returns a grouping with as many groups as [`for_bound`](Self::for_bound) makes at most for windows of up to the
-    /// ages of `span`.
+    /// Creates a grouping with the maximum number of groups that [`for_bound`](Self::for_bound) creates for a window of
+    /// at most as many ages as `span`.
     #[must_use]
     pub const fn most_for_bound(span: Span) -> Self {
         let most = MOST_GROUPS as u32;
         Self { ages: if span.ages < most { span.ages } else { most }, shift: 0 }
     }
 
-    /// Returns the number of ages of a group. Some ages of the last group may be outside the window.
+    /// Returns the number of ages in a group. Some ages of the last group may be outside the window.
     pub(super) const fn ages_per_group(self) -> usize {
         1 << self.shift
     }
@@ -79,8 +80,8 @@ impl Grouping {
         (group << self.shift).min(ages)..((group + 1) << self.shift).min(ages)
     }
 
-    /// Returns the number of bins for the positions of one host. The number of a bin is `kind * groups + group`. Two
-    /// bins share a word of 32 bits, with the first in the lower half.
+    /// Returns the number of bins for the positions of one host. The index of a bin is `kind * groups + group`. Two
+    /// bins share a 32-bit word, with the first in the lower half.
     #[inline(always)]
     #[must_use]
     pub const fn bins(self) -> usize {
@@ -94,11 +95,11 @@ impl Grouping {
         self.bins().div_ceil((u32::BITS / BIN_BITS) as usize)
     }
 
-    /// Returns word number `word` of the bins of a host in these groups. `words` hold the bins of the same host in the
-    /// groups `ages`, which contain one age each.
+    /// Computes word number `word` of a host's bins in these groups. `words` contains the bins of the same host in the
+    /// groups `ages` of one age each.
     ///
     /// # Panics
-    /// Panics if there are too few `words` for the bins of `ages`.
+    /// Panics if `words` is too short for the bins of `ages`.
     #[inline(always)]
     #[must_use]
     pub fn word(self, ages: Self, words: &[u32], word: usize) -> u32 {
@@ -116,10 +117,10 @@ impl Grouping {
         sum
     }
 
-    /// Returns the number of positions in the bin of `kind` and `group`. `words` hold the bins of a host.
+    /// Returns the number of positions in the bin of `kind` and `group`. `words` contains the bins of a host.
     ///
     /// # Panics
-    /// Panics if there are fewer `words` than [`bin_words`](Self::bin_words).
+    /// Panics if `words` is shorter than [`bin_words`](Self::bin_words).
     #[inline(always)]
     #[must_use]
     pub fn count(self, words: &[u32], kind: usize, group: usize) -> u32 {
@@ -128,7 +129,7 @@ impl Grouping {
     }
 }
 
-/// Returns the number of the word that holds bin number `bin`, and the bit offset of that bin in the word.
+/// Returns the index of the word that contains bin number `bin`, and the bit offset of that bin in the word.
 #[inline(always)]
 #[must_use]
 pub const fn bin_place(bin: u32) -> (usize, u32) {
@@ -136,38 +137,40 @@ pub const fn bin_place(bin: u32) -> (usize, u32) {
     ((bin / bins) as usize, bin % bins * BIN_BITS)
 }
 
-/// The kinds of a position: what its two places show of an own touch of the age of the older place. The number of a bin
-/// is `kind * ages + age`, for a window of `ages` ages.
+/// The kinds of a position: whether its two places exclude, may hide or show a touch of the host at the age of the
+/// older place. The index of a bin is `kind * ages + age`, for a window of `ages` ages.
 pub(super) struct Kind;
 
 impl Kind {
-    /// An own touch of this age is impossible.
+    /// A touch of the host at this age is impossible.
     pub(super) const EXCLUDED: u16 = 0;
-    /// An own touch of this age might be hidden.
+    /// A touch of the host at this age may be hidden.
     pub(super) const HIDDEN: u16 = 1;
-    /// An own touch of this age is visible.
+    /// A touch of the host at this age is visible.
     pub(super) const OWN: u16 = 2;
-    /// Value that is added to `EXCLUDED` or `HIDDEN` if both places have that age. It is never added to `OWN`.
+    /// Value that is added to `EXCLUDED` or `HIDDEN`, but never to `OWN`, if both places have that age.
     pub(super) const TWICE: u16 = 3;
 }
 
-/// The positions of a host's linear estimator by age, for the ages of a window. The host's own last touch of a
-/// position, if any, has that age or is older.
+/// The numbers of positions of a host's linear estimator by age, for the ages of a window. If the host touched a
+/// position, its last touch has the age of the position or is older.
 ///
-/// The first three fields are what was seen. The last two are needed to compute how likely a false match is.
+/// The first three fields determine the estimate. The last two are needed to compute the expected number of false
+/// matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Histograms {
-    /// All positions. A position that is not counted shows that there is no own touch in the window.
+    /// All positions of that age. If a position is not counted at any age, the host did not touch it in the window.
     pub all: [u32; AGES],
-    /// Positions that show an own touch of that age, or a touch of another host with the same tag.
+    /// Positions that show a touch of the host at that age, or a touch of another host with the same tag.
     pub own: [u32; AGES],
-    /// Positions that show no own touch but might hide one. At all other positions, an own touch of that age would have
-    /// replaced the word.
+    /// Positions that do not show a touch of the host but may hide one. At all other positions, a touch of the host at
+    /// that age would have replaced the word.
     pub hidden: [u32; AGES],
-    /// Hidden positions at which both places, of the touch and of the echo, have that age.
+    /// Hidden positions at which both places have that age.
     pub hidden_twice: [u32; AGES],
-    /// Positions at which both places have that age and each excludes an own touch. They are neither own nor hidden.
+    /// Positions at which both places have that age and each excludes a touch of the host. These positions are neither
+    /// own nor hidden.
     pub excluded_twice: [u32; AGES],
 }
 
@@ -175,18 +178,18 @@ impl Histograms {
     /// Histograms without positions.
     pub(crate) const EMPTY: Self = zerocopy::transmute!([[0u32; AGES]; 5]);
 
-    /// Returns the histograms of positions that were counted by [`Positions::bin`](crate::counter::Positions::bin).
-    /// `words` hold the [bins](Grouping::bins) of the [single ages](Grouping::of_ages) of `span`.
+    /// Creates histograms from positions that were counted by [`Positions::bin`](crate::counter::Positions::bin).
+    /// `words` contains the [bins](Grouping::bins) of the [single ages](Grouping::of_ages) of `span`.
     ///
     /// # Panics
-    /// Panics if there are fewer `words` than [`Grouping::bin_words`].
+    /// Panics if `words` is shorter than [`Grouping::bin_words`].
     #[must_use]
     pub fn of_bins(span: Span, words: &[u32]) -> Self {
         let ages = Grouping::of_ages(span);
         Self::of(span.ages as usize, |kind, age| ages.count(words, kind, age))
     }
 
-    /// Returns the histograms of a window of `ages` ages. `count` returns the number of positions of a kind and an age.
+    /// Creates the histograms of a window of `ages` ages. `count` returns the number of positions of a kind and an age.
     #[inline(always)]
     pub(super) fn of(ages: usize, count: impl Fn(usize, usize) -> u32) -> Self {
         let mut histograms = Self::EMPTY;
@@ -194,8 +197,8 @@ impl Histograms {
         histograms
     }
 
-    /// Writes the counts of [`of`](Self::of) into these histograms, which are of a window with the same number of
-    /// `ages`.
+    /// Replaces the counts of these histograms as in [`of`](Self::of). The window must have the same number of `ages`
+    /// as before.
     #[inline(always)]
     pub(super) fn fill(&mut self, ages: usize, count: impl Fn(usize, usize) -> u32) {
         for age in 0..ages.min(AGES) {

@@ -1,11 +1,11 @@
 //! [`HostLayout`]: the places of the positions of one host.
 //!
-//! The η' positions of a host are in `η' / 32` lines, which hashing scatters over the array. A host with very many
-//! peers therefore covers a little of every estimator, instead of all of a few.
+//! The η' positions of a host are in `η' / 32` lines, which a hash scatters over the array. A host with very many peers
+//! therefore overlaps every estimator slightly, instead of a few estimators completely.
 //!
 //! A touch of position z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the same line, `z %
-//! 32 ^ twist`, which costs no further cache miss. The echo looks [`TaggedParams::echo_delay`] ages older, which is
-//! older than any touch in the window. So an echo never hides such a touch.
+//! 32 ^ twist`, without another cache miss. The echo looks [`TaggedParams::echo_delay`] ages older than the touch. This
+//! is older than any touch in the window, so an echo never hides such a touch.
 
 use super::params::{LINE, TaggedParams};
 use super::tag::Tagger;
@@ -27,8 +27,7 @@ impl TouchLayout {
         let spread = seed.wrapping_mul(0x9e37_79b1);
         Self {
             seed,
-            // A peer of many hosts is at the same position of each of them. This gives it a different place in their
-            // lines.
+            // A peer of many hosts touches the same position of each host. The flip changes its place in their lines.
             flip: spread % LINE,
             // The twist is never 0, because an echo must not be in the place of its touch.
             twist: 1 + hash::reduce(spread, LINE - 1),

@@ -1,6 +1,6 @@
-//! [`Lines`]: the array of the tagged counter, and the positions of a host.
+//! [`Lines`]: the array of the tagged counter, with functions that touch it and count positions.
 //!
-//! The functions that count are always inlined, so that they are compiled for the vector instructions of their caller.
+//! Counting functions are always inlined, so that they are compiled for the vector instructions of their caller.
 
 use super::bins::Bins;
 use super::decoder::PositionDecoder;
@@ -14,14 +14,14 @@ use crate::ids::PairIds;
 use crate::recorder::{ReadRecorder, Recorder};
 use crate::view::ArrayView;
 
-/// The lines of the tagged counter.
+/// The array of the tagged counter.
 pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
-    /// Counts the positions of `look` into `bins`, over their span.
+    /// Adds the positions of `look` to `bins`, for the span of `bins`.
     ///
-    /// `ahead` is called with a recorder of each line some time before that line is read. `pick` is called for each
-    /// group of lines: [`pick`](super::pick) or an equivalent function.
+    /// To prefetch each line, the function calls `ahead` with the number of one of its recorders some time before it
+    /// reads the line. It calls `pick` for each group of lines: [`pick`](super::pick) or an equivalent function.
     ///
     /// # Panics
     /// Panics if the positions are not whole lines.
@@ -42,15 +42,15 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
-    /// Touches one recorder of each of `pairs`, and that of its echo, `age` epochs ago (algorithm 6, `alg_SLEA_scan`,
-    /// with one row). No other thread may change recorders meanwhile.
+    /// Touches the recorders of the touch and the echo of each of `pairs`, for contacts `age` epochs ago (algorithm 6,
+    /// `alg_SLEA_scan`, with one row). No other thread may change recorders at the same time.
     #[inline(always)]
     pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let aged = self.params.step(age);
         pairs.iter().for_each(|pair| self.apply_exclusive(&[Touch::new(self.params, pair, aged)]));
     }
 
-    /// Applies `touches`. No other thread may change their lines meanwhile.
+    /// Applies `touches`. No other thread may change their lines at the same time.
     #[inline(always)]
     pub fn apply_exclusive(self, touches: &[Touch]) {
         for touch in touches {
@@ -61,9 +61,9 @@ impl<R: Recorder<Word = u16>> Lines<'_, R> {
         }
     }
 
-    /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes. A
-    /// line that is not written stays in the caches of all threads. Returns the number of touches that changed
-    /// something.
+    /// Applies `touches` as [`apply_exclusive`](Self::apply_exclusive) does, but writes only where something changes.
+    /// Returns the number of touches that changed something. A line that is not written stays in the caches of all
+    /// threads.
     #[inline(always)]
     pub fn apply_changes(self, touches: &[Touch]) -> usize {
         let mut changes = 0;
@@ -106,7 +106,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
                 for (number, words) in group[..lines].iter_mut().enumerate() {
                     let place = places[first + number] as usize;
                     *words = line_words(self.recorders[place..].first_chunk().expect("a line"));
-                    // A processor stalls if many lines are requested at once, so each is requested separately.
+                    // A CPU stalls if many lines are requested at once, so each line is requested separately.
                     ahead(next[first + number] as usize);
                 }
                 let (first, twist) = ((start + first as u32 * LINE) as u16, host.places.twist);
@@ -129,7 +129,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     }
 }
 
-/// Returns the words of a line. Its length is fixed, so that they are read together.
+/// Returns the words of a line. The length is fixed, so that the words are read together.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "a loop with one index into two arrays vectorises")]
 fn line_words<R: ReadRecorder<Word = u16>>(line: &[R; LINE as usize]) -> Words {

@@ -1,17 +1,17 @@
 //! The load of an array of lines, and its effect on the stated errors.
 
-/// Largest λ, in distinct pairs of a window per recorder, at which stated errors hold. For hosts with at least 100
-/// peers, the truth is then within 1.96 standard errors in 88 to 97 % of cases.
+/// Maximum λ, in distinct pairs of a window per recorder, at which stated errors hold. For hosts with at least 100
+/// peers, the interval of ±1.96 standard errors then covers the true value in 88 to 97 % of cases.
 ///
-/// An old touch is visible with probability e^-λ and counts as e^λ hosts. With a larger λ, estimates rely on so few old
-/// touches that they and their standard errors are often too low.
+/// An old touch is visible with probability e^-λ and counts as e^λ peers. With a larger λ, estimates depend on very few
+/// old touches. Estimates and their standard errors are then often too low.
 pub(crate) const HOLDING_LOAD: f64 = 3.0;
 
-/// Largest λ of a plan. Estimates are unbiased, and at most 3 % of the truths are below the 95 % interval, but many are
-/// above.
+/// Maximum λ of a plan. Estimates are unbiased. At most 3 % of the true values are below the 95 % interval, but many
+/// are above it.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
-/// Returns λ of an array of which this `share` was touched in a window. The share is 1 - e^-λ.
+/// Returns λ of an array whose recorders were touched in a window with this `share`, which is 1 - e^-λ.
 pub(crate) fn load_of(share: f64) -> f64 {
     -libm::log1p(-share)
 }

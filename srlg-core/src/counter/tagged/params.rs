@@ -1,7 +1,7 @@
 //! [`TaggedParams`]: the checked sizes and keys of the tagged counter.
 //!
-//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`TaggedParams::new`] is the only
-//! constructor, so every index computed from them is in range.
+//! `TaggedParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
+//! [`TaggedParams::new`] is the only constructor, so every index computed from these params is in range.
 
 use super::region::Regions;
 use crate::config::Config;
@@ -17,17 +17,17 @@ use crate::view::ArrayParams;
 /// Number of recorders of a line: 64 bytes, the size of a cache line on most CPUs.
 pub const LINE: u32 = 32;
 
-/// Positions of the longest fine region. Together with its coarse region, 16 bits can number all positions, as the tags
-/// require.
+/// Number of positions in the longest fine region. With these and the coarse positions, 16 bits can number all
+/// positions, as the tags require.
 pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
 
-/// Number of ages that a tally distinguishes. A window has fewer.
+/// Number of ages that a tally distinguishes. A window has fewer ages.
 pub const AGES: usize = 512;
 
-/// Least number of tags. With fewer tags, there are more ages than bins of a tally.
+/// Minimum number of tags. With fewer tags, a tally would have too few bins for all ages.
 pub(crate) const LEAST_TAGS: u32 = (LARGEST_AGE + 1) / (2 * AGES as u32);
 
-/// Largest number of tags. With more, the ages of a touch and of an echo do not fit into 16 bits.
+/// Maximum number of tags. With more tags, the ages of touches and echoes do not fit into 16 bits.
 const MOST_TAGS: u32 = LARGEST_AGE / 4;
 
 /// The sizes and keys of an array of lines.
@@ -51,7 +51,7 @@ pub struct TaggedParams {
 }
 
 impl TaggedParams {
-    /// Checks the rules of `lines` lines whose words have at least `tags` tags.
+    /// Creates the params of `lines` lines whose words have at least `tags` tags, if these obey all rules.
     pub(crate) fn new(
         lines: u32,
         tags: u32,
@@ -59,7 +59,7 @@ impl TaggedParams {
         keys: &Keys,
     ) -> Result<Self, ConfigError> {
         let Config { threshold, window, linear_width: width, hash, .. } = *config;
-        // This comes first, because no width is sufficient for a larger threshold.
+        // This rule is checked first, because no width is sufficient for a larger threshold.
         if threshold > 2 * MOST_POSITIONS {
             return Err(ConfigError::TaggedThreshold { threshold, max: 2 * MOST_POSITIONS });
         }
@@ -76,8 +76,8 @@ impl TaggedParams {
             return Err(ConfigError::Tags { tags });
         }
         check_recorders(u64::from(lines) * u64::from(LINE))?;
-        // Words hold the ages of touches and then the same number of ages of echoes. The largest word means "long ago".
-        // An age has as few slices as the window and the tags allow.
+        // Word values encode the ages of touches, followed by the same number of ages for echoes. The largest word
+        // means "long ago". An epoch has as few slices as the window and the tags allow.
         let epoch_slices = shortest_epoch(window, LARGEST_AGE / (2 * tags));
         let ages = window_ages(window, epoch_slices);
         Ok(Self {
@@ -110,18 +110,18 @@ impl TaggedParams {
     getters! {
         /// Returns the number of lines, each of [`LINE`] recorders.
         lines,
-        /// Returns η', the fine positions of a linear estimator.
+        /// Returns η', the number of fine positions of a linear estimator.
         width,
         /// Returns the number of tags. A word is `age * tags + tag`.
         tags,
-        /// Returns the ages by which an echo looks older than its touch. A window has at most as many ages, so no echo
-        /// hides a touch in it.
+        /// Returns the number of ages by which an echo looks older than its touch. A window does not have more ages, so
+        /// an echo never hides a touch in the window.
         echo_delay,
-        /// Returns the slices per epoch, the unit of ages.
+        /// Returns the number of slices per epoch. An epoch is the unit of ages.
         epoch_slices,
     }
 
-    /// Returns how much the word of a recorder grows in `epochs`.
+    /// Returns the amount by which the word of a recorder grows in `epochs`.
     #[inline]
     #[must_use]
     pub fn step(&self, epochs: u32) -> u32 {
@@ -150,8 +150,8 @@ impl TaggedParams {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `H3(opposite)`: the position of a linear estimator that a peer with the id `opposite` touches, in any
-    /// region.
+    /// Returns `H3(opposite)`, the position that a peer with the id `opposite` touches in a linear estimator, in the
+    /// fine region or a coarse one.
     #[inline(always)]
     #[must_use]
     pub fn position(&self, opposite: u32) -> u32 {

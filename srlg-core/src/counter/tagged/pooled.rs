@@ -1,24 +1,25 @@
 //! The tagged estimate from several regions, for hosts that have used up their fine region.
 //!
 //! A peer touches a position of region r with probability q_r, the rate of the region. Let N(m) be the number of peers
-//! that were last seen at age m or less. A position survives this with probability e^(-q_r N(m)), with the same N in
-//! all regions. So at each age the increment x = N(m) - N(m - 1) is the root of this equation:
+//! that were last seen at age m or less. A position stays untouched by these peers with probability e^(-q_r N(m)). N is
+//! the same in all regions. At each age, the increment x = N(m) - N(m - 1) is therefore the root of this equation:
 //!
 //! `Σ_r q_r (d_r / (1 - e^(-x q_r)) - R_r) = 0`
 //!
 //! The root maximises the likelihood. With one region, this is `x = -ln(1 - d/R)/q`, as in [`visible`](super::visible).
-//! With y = x q_r and f = y/(1 - e^(-y)), the variance of x is B/A², where `A = Σ q_r R_r f e^(-y)` and `B = Σ o_r (1 -
+//! Let y = x q_r and f = y/(1 - e^(-y)). The variance of x is B/A², where `A = Σ q_r R_r f e^(-y)` and `B = Σ o_r (1 -
 //! d_r/R_r) f²`. With one region, this is Greenwood's variance.
 //!
-//! The sum is taken age by age, because a fine region that is used up in the end is still exact for the recent part of
-//! the window. A choice by the final state of regions would be biased.
+//! Regions are combined age by age, because a fine region that older ages use up is still exact for recent ages. A
+//! choice by the final state of the regions would be biased.
 //!
-//! The regions that count are also chosen at each age. A coarser region does not count if a finer one contains more
-//! than 4 times as much information, (R - d) q. After a burst that used up the fine region, most counts are collisions
-//! and false matches of a few positions. The coarse region would then add more of them than information. In this
-//! comparison, a region with fewer than 4 positions left contains no information. A region without positions does not
-//! count at all. R depends only on younger ages, so the sum stays a martingale. If all regions are used up at one age,
-//! the coarsest is treated as if it had one position left, and the estimate is beyond range.
+//! At each age, the regions to include are chosen as well. The information in a region is (R - d) q. A coarser region
+//! is excluded if a finer one contains more than 4 times as much information. After a burst that used up the fine
+//! region, most counts are collisions and false matches in a few positions. A coarse region would then add more errors
+//! than information. In this comparison, a region with fewer than 4 positions at risk contains no information. A region
+//! without such positions is always excluded. R depends only on younger ages, so the sum stays a martingale. If all
+//! regions are used up at one age, the estimate is beyond the range. The coarsest region is then treated as if one of
+//! its positions were at risk.
 
 use super::counts::{Counts, other_tags};
 use super::histograms::Histograms;
@@ -29,18 +30,18 @@ use crate::counter::Tally;
 use crate::counter::estimate::Estimate;
 use crate::epoch::Span;
 
-/// Factor by which a finer region must contain more information for a coarser one not to count.
+/// Factor by which a finer region must contain more information to exclude a coarser one.
 const FINER_TELLS: f64 = 4.0;
 
-/// Factor in the test for coarse regions. Let p be the share of the peers in coarse regions. If more than this number
-/// times p η' fine positions are at risk, the fine region contains more information at every age.
+/// Factor in the test whether coarse regions are needed. Let p be the share of the peers in coarse regions. Coarse
+/// regions are not needed if more than this factor times p η' fine positions are at risk.
 pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
 
-/// Least number of positions at risk with which a region contains information.
+/// Minimum number of positions at risk with which a region contains information.
 const TELLING: f64 = 4.0;
 
-/// Share of touched positions below which the first guess is used. Its relative error is at most the square of the
-/// share over 12.
+/// Share of touched positions below which the first guess is used. The relative error of this guess is at most the
+/// square of the share divided by 12.
 const SMALL: f64 = 0.02;
 
 /// A region at one age.
@@ -57,14 +58,14 @@ impl Part {
         if left < TELLING { 0.0 } else { left * self.rate }
     }
 
-    /// Returns the terms of the increment's equation and of its derivative at `x`.
+    /// Returns this region's terms of the equation for the increment and of its derivative, at `x`.
     fn terms(self, x: f64) -> [f64; 2] {
         let (left, gone) = (libm::exp(-x * self.rate), -libm::expm1(-x * self.rate));
         let term = self.at.touched / gone;
         [self.rate * (term - self.at.risk), -self.rate * self.rate * term * left / gone]
     }
 
-    /// Returns the terms of A and B.
+    /// Returns this region's terms of A and B, at `x`.
     fn information(self, x: f64) -> [f64; 2] {
         let y = x * self.rate;
         let f = if y == 0.0 { 1.0 } else { y / -libm::expm1(-y) };
@@ -73,7 +74,7 @@ impl Part {
     }
 }
 
-/// The regions that count at one age, the finest first.
+/// The regions that are included at one age, the finest first.
 #[derive(Default)]
 struct Parts {
     parts: [Option<Part>; REGIONS],
@@ -84,7 +85,7 @@ impl Parts {
         self.parts.iter().flatten().copied()
     }
 
-    /// Adds a region, unless a finer one contains too much more information.
+    /// Adds a region, unless a finer one contains much more information.
     fn add(&mut self, number: usize, mut part: Part) {
         part.at.touched = part.at.touched.min(part.at.risk);
         let weight = FINER_TELLS * part.weight();
@@ -93,8 +94,8 @@ impl Parts {
         }
     }
 
-    /// If no region has a position left, keeps only the coarsest, with one position left. Returns whether this was
-    /// necessary.
+    /// Keeps only the coarsest region, with one position left, if no region has a position left. Returns whether this
+    /// was necessary.
     fn end(&mut self) -> bool {
         if self.iter().any(|Part { at, .. }| at.risk - at.touched >= 1.0) {
             return false;
@@ -109,17 +110,17 @@ impl Parts {
         true
     }
 
-    /// Returns the number of peers of this age.
+    /// Returns the number of peers that were last seen at this age.
     fn increment(&self) -> f64 {
         let sum = |term: &dyn Fn(Part) -> f64| self.iter().map(term).sum::<f64>();
         let touched = sum(&|part| part.at.touched);
-        // This is below the root, because -ln(1 - u) is at least u/(1 - u/2).
+        // The first guess is below the root, because -ln(1 - u) is at least u/(1 - u/2).
         let mut x = touched / sum(&|part| part.rate * (part.at.risk - 0.5 * part.at.touched));
         let fastest = self.iter().map(|part| part.rate).fold(0.0, f64::max);
         if x * fastest <= SMALL {
             return x;
         }
-        // The equation is convex and decreasing, so from below, Newton's steps approach the root without passing it.
+        // The function is convex and decreasing, so Newton's method approaches the root from below without passing it.
         for _ in 0..STEPS {
             let [value, slope] = self
                 .iter()
@@ -146,15 +147,15 @@ impl Parts {
     }
 }
 
-/// Largest number of Newton's steps. About six reach double precision from the first guess, and about 25 are needed if
-/// all regions but the coarsest are used up.
+/// Maximum number of Newton steps. From the first guess, about 6 steps reach double precision. If all regions but the
+/// coarsest are used up, about 25 are needed.
 const STEPS: u32 = 40;
 
-/// Relative size of a step that ends the iteration.
+/// Relative size of a step below which the iteration ends.
 const PRECISION: f64 = 1e-13;
 
-/// Estimates the cardinality over `span` of a host from its `tallies` in the array of `params`. These are the tally of
-/// the fine region, or those of all regions.
+/// Estimates the cardinality over `span` of a host from its `tallies` in the array of `params`. `tallies` contains the
+/// tally of the fine region, or the tallies of all regions.
 ///
 /// # Panics
 /// Panics if the tallies belong to another counter.
@@ -166,15 +167,15 @@ pub fn estimate(params: &TaggedParams, tallies: &[Tally], span: Span) -> Estimat
     }
 }
 
-/// Returns whether the coarse regions contain more information than `fine` at some age of `span`. `fine` is the tally
-/// of the fine region in the array of `params`. The coarse regions are needed if the fine positions at risk contain at
-/// most 4 times the information of all coarse positions.
+/// Returns whether the estimate over `span` also needs the coarse regions. `fine` is the tally of the fine region in
+/// the array of `params`. Coarse regions are needed if, at some age, they may contain at least a quarter of the
+/// information in the fine region.
 #[must_use]
 pub fn needs_coarse(params: &TaggedParams, fine: &Histograms, span: Span) -> bool {
     tells_little(params, Counts::of(fine, span))
 }
 
-/// Returns [`needs_coarse`] for `counts`, which are those of the fine region over the window.
+/// Returns [`needs_coarse`] for `counts`, the counts of the fine region over the window.
 #[inline(always)]
 pub(super) fn tells_little(params: &TaggedParams, counts: Counts) -> bool {
     let Some(bits) = params.regions.coarse_bits() else { return false };

@@ -1,4 +1,4 @@
-//! [`Positions`]: the positions of one host, one by one.
+//! [`Positions`]: access to single positions of one host.
 
 use super::decoder::PositionDecoder;
 use super::histograms::Grouping;
@@ -8,7 +8,7 @@ use super::params::LINE;
 use crate::ids::HostId;
 use crate::recorder::ReadRecorder;
 
-/// The positions of one host, each of which a different thread may read.
+/// The positions of one host. Different threads may read different positions.
 #[derive(Debug)]
 pub struct Positions<'a, R> {
     lines: Lines<'a, R>,

@@ -1,9 +1,10 @@
-//! [`Region`]: the parts of a linear estimator, each of which counts a share of the peers.
+//! [`Region`]: a part of a linear estimator, which counts a share of the peers.
 //!
-//! About η' ln η' peers use up η' positions, and a flood has more. Therefore *coarse* regions follow the *fine* region,
-//! and one peer in 2^s goes to a coarse region instead. Each peer touches one position, in one of the regions. The low
-//! bits of a peer's hash select the region, and the high bits select the position. They are independent, because s + 16
-//! ≤ 32. Hosts share all lines, so the coarse positions do not reduce the fine region.
+//! About η' ln η' peers use up η' positions, and a host in a flood has more. The *fine* region of η' positions is
+//! therefore followed by *coarse* regions, which only one peer in 2^s touches. Each peer touches one position, in one
+//! of the regions. The low bits of a peer's hash select the region, and the high bits select the position. The
+//! selections are independent, because s + 16 ≤ 32. Hosts share all lines, so the coarse positions do not reduce the
+//! fine region.
 //!
 //! | fine positions η' | coarse regions | range, about |
 //! |---|---|---|
@@ -12,33 +13,34 @@
 //! | 256 to 1,023 | η' positions, s = log2(η') - 6 | 5,700 at 256, 26,000 at 512, 55,000 at 992 |
 //! | fewer | no coarse region | η' ln η' |
 //!
-//! A region of w positions that gets a share p of n peers has ν = n p/w peers per position. Its relative variance is
-//! (e^ν - 1)/(ν² w): smallest at ν = 1.6, and twice as large at 0.35 and 4.2. One region therefore covers a factor of
-//! 12 in n well, and 10^5 to 10^7 peers need the fine region and one or two more. If the coarse lines of a host are not
-//! read, the peers that went there add a relative variance of p/n: 0.14 % for a host of 1,024 peers and s = 9.
+//! A region of w positions that receives a share p of n peers has ν = n p/w peers per position. Its relative variance
+//! is (e^ν - 1)/(ν² w). This is smallest at ν = 1.6, and twice as large at 0.35 and 4.2. One region therefore covers a
+//! factor of 12 in n well. From 10^5 to 10^7 peers, the fine region and one or two coarse regions are needed. If the
+//! coarse lines of a host are not read, the peers in the coarse regions add a relative variance of p/n. For a host with
+//! 1,024 peers and s = 9, this is 0.14 %.
 
 use crate::hash;
 
-/// Largest number of regions, fine and coarse.
+/// Maximum number of regions, fine and coarse.
 pub const REGIONS: usize = 3;
 
-/// The positions of a linear estimator that a share of the peers touches.
+/// A range of positions of a linear estimator that a share of the peers touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Region {
     /// First position of the region.
     pub first: u32,
-    /// Number of positions, in whole lines.
+    /// Number of positions, a multiple of the length of a line.
     pub width: u32,
     /// Mask of low bits. A hash without any of these bits belongs to the region, unless it belongs to a coarser one.
     mask: u32,
 }
 
-/// All regions of a linear estimator, the fine one first. Each is at least twice as coarse as the one before.
+/// All regions of a linear estimator, the fine one first. Each region is at least twice as coarse as its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Regions {
-    /// Regions. If there are fewer, the last one is repeated.
+    /// Regions. If an estimator has fewer, the last one is repeated.
     regions: [Region; REGIONS],
     count: u32,
 }
@@ -83,7 +85,8 @@ impl Regions {
         region.first + hash::reduce(hash, region.width)
     }
 
-    /// Returns the expected number of `hosts` peers that touch the fine region. `hosts` is a multiple of 2^16.
+    /// Returns the expected number of peers, out of `hosts`, that touch the fine region. `hosts` must be a multiple of
+    /// 2^16.
     pub(super) const fn of_fine(&self, hosts: u64) -> u64 {
         match self.coarse_bits() {
             Some(bits) => hosts - (hosts >> bits),
@@ -129,7 +132,7 @@ mod tests {
         }
     }
 
-    // A region gets a binomial number of the 2^20 hashes. The tolerance is five standard deviations.
+    // A region receives a binomial number of the 2^20 hashes. The tolerance is five standard deviations.
     #[test]
     fn each_region_gets_its_share_all_over_its_positions() {
         for width in [96, 256, 4096, 32_768] {

@@ -1,8 +1,8 @@
-//! Tags, which show which host touched a recorder, in the low part of its word.
+//! Tags: numbers in the low part of a recorder's word, which show the host that touched it.
 //!
-//! The tag of a host depends on the position in its estimator. Otherwise, a host with very many peers and the same tag
-//! would look like that host everywhere. A touch and its echo have different tags. Tags use only 16-bit operations,
-//! which vectorise well, because a tally computes them for every position.
+//! The tag of a host depends on the position in its estimator. With a single tag per host, another host with very many
+//! peers and the same tag would produce false matches everywhere. A touch and its echo have different tags. A tally
+//! computes tags for every position, so they use only 16-bit operations, which vectorise well.
 
 use super::params::TaggedParams;
 use crate::ids::HostId;
@@ -49,8 +49,8 @@ impl Tagger {
 
 /// Returns the upper half of the product of `word` and `factor`, where `factor` is less than 2^15.
 ///
-/// The minimum is always `factor`. Without it, the compiler widens the factor to 32 bits before a loop over words. The
-/// loop then uses half of each vector.
+/// The function first takes a minimum, which is always `factor`. Without this minimum, the compiler widens the factor
+/// to 32 bits before a loop over words, and the loop uses only half of each vector.
 #[inline(always)]
 pub(super) fn high_product(word: u16, factor: u16) -> u16 {
     let factor = factor.min(word | 1 << 15);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     /// Returns three numbers of positions, out of 16384, at which tags of `a` and `b` match: touch with touch, echo
-    /// with echo, and touch with echo. The positions of `b` are `distance` after those of `a`.
+    /// with echo, and touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
     fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
         let count = |equal: &dyn Fn(TagPair, TagPair) -> bool| {
@@ -106,9 +106,9 @@ mod tests {
     }
 
     // Each of 16384 positions matches by chance with probability 1/109, so the expected number is 150.3. Over 4000
-    // pairs of hosts, its mean has a standard deviation of sqrt(150/4000) = 0.19. For independent positions, its
-    // variance is 149, with a standard deviation of about 149·sqrt(2/4000) = 3.3. Even twice the ideal variance would
-    // cost little.
+    // pairs of hosts, the mean number has a standard deviation of sqrt(150/4000) = 0.19. For independent positions, the
+    // variance of the number is 149, with a standard deviation of about 149·sqrt(2/4000) = 3.3. Even twice the ideal
+    // variance would cost little.
     #[test]
     fn tags_of_two_hosts_match_like_chance() {
         let params = params();
@@ -130,8 +130,8 @@ mod tests {
         }
     }
 
-    // The tag of a touch does not reveal that of its echo: each of 109² bins has probability 1/109². Over 65536
-    // positions of 40 hosts, a bin holds 220.6, with a standard deviation of 15.
+    // The tag of a touch does not reveal the tag of its echo, so each of 109² bins has probability 1/109². Over 65536
+    // positions of 40 hosts, a bin contains 220.6 positions, with a standard deviation of 15.
     #[test]
     fn tags_of_a_touch_and_its_echo_are_unrelated() {
         let params = params();

@@ -27,7 +27,7 @@ fn small(seed: u64) -> TaggedParams {
     *config.validate().unwrap().counter().tagged().unwrap()
 }
 
-/// Returns the visible ages of an estimator, position by position, as docs/tagged-recorders.md defines them.
+/// Returns the histograms of an estimator as docs/tagged-recorders.md defines them, computed position by position.
 fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> Histograms {
     let (tags, delay) = (params.tags(), params.echo_delay());
     let mut histograms = Histograms::EMPTY;
@@ -35,7 +35,7 @@ fn visible(params: &TaggedParams, recorders: &[Recorder16], inside: Address) -> 
     for position in 0..params.width() {
         let word = |place: u32| u32::from(recorders[place as usize].word());
         let [touch, echo] = places.of(params, position).map(word);
-        // No own touch of the position is more recent than these words.
+        // A touch of the host at this position cannot be more recent than these words.
         let by_echo = (echo / tags).checked_sub(delay);
         let age = (touch / tags).max(by_echo.unwrap_or(0));
         let own_tags = Tagger::new(params, inside.into()).tags(position as u16);
@@ -144,7 +144,7 @@ fn own_touches_without_foreigners_are_all_visible() {
     assert_eq!(histograms.all[..5].iter().sum::<u32>() as usize, positions.len());
 }
 
-// The words of touches in the window are those of a SLEA without echoes.
+// The words of touches in the window must equal the words of a SLEA without echoes.
 #[test]
 fn echoes_never_hide_a_touch_in_the_window() {
     for seed in 0..50 {
@@ -186,8 +186,8 @@ fn places_equal_the_pinned_vectors() {
     }
 }
 
-// All hosts contact the same position. With 20,000 hosts, each place of a line gets 625 touches on average, a binomial
-// number with a standard deviation of 24.6. The tolerance is six deviations.
+// All hosts touch the same position. With 20,000 hosts, each place of a line receives 625 touches on average. This
+// number is binomial with a standard deviation of 24.6. The tolerance is six deviations.
 #[test]
 fn popular_opposite_host_is_spread_over_the_places_of_lines() {
     let params = *Config::default().validate().unwrap().counter().tagged().unwrap();

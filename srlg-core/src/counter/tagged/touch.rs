@@ -1,8 +1,8 @@
-//! [`Touch`]: the change by a pair in the array of lines, computed before any recorder is read.
+//! [`Touch`]: the change that a pair makes in the array of lines, computed before any recorder is read.
 //!
-//! This computation is pure arithmetic, which vectorises: [`Touches`] does it for a batch. Touching then mostly waits
-//! for memory. Any number of threads may touch at once by swapping words. A thread with exclusive recorders avoids the
-//! swaps, each of which takes as long as everything else.
+//! This computation is pure arithmetic, which vectorises, so [`Touches`] computes a batch. Applying the touches then
+//! mostly waits for memory. Any number of threads may touch recorders at once with compare-and-swap. A thread with
+//! exclusive access avoids these swaps. Each swap takes as long as all other work for a touch.
 
 use super::line::HostLayout;
 use super::params::TaggedParams;
@@ -13,16 +13,17 @@ use crate::packed::Packed;
 use crate::pair::BATCH;
 use crate::recorder::Recorder16;
 
-/// The change by a pair in an array of lines: two recorders of one line, and the words of the touch and of its echo.
+/// The change that a pair makes in an array of lines: two recorders of one line, and the words of the touch and its
+/// echo.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Touch {
     pub(super) places: [u32; 2],
-    /// Words of the touch in the low half and of the echo in the high half, so that only one value is passed on.
+    /// Word of the touch in the low half and word of the echo in the high half, so that only one value is passed on.
     words: u32,
 }
 
 impl Touch {
-    /// Returns the touch of `pair`. `aged` is the word of its age.
+    /// Creates the touch of `pair`. `aged` is the word of its age without a tag.
     #[inline(always)]
     pub(super) fn new(params: &TaggedParams, pair: &impl PairIds, aged: u32) -> Self {
         let HostLayout { places, tagger } = HostLayout::new(params, pair.host());
@@ -58,7 +59,7 @@ pub struct Touches {
 }
 
 impl Touches {
-    /// Returns the touches of `pairs`, `age` epochs ago, in the lines of `params`.
+    /// Creates the touches of `pairs` in the lines of `params`, for contacts `age` epochs ago.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -88,11 +89,11 @@ impl TouchBatch for Touches {
     }
 }
 
-/// Touches the recorder of `pair`, and that of its echo, `age` epochs ago, in the lines of `params`. The recorders are
-/// packed in `words`, and other threads may touch them too.
+/// Touches the recorders of the touch and the echo of `pair` in the lines of `params`, for a contact `age` epochs ago.
+/// The recorders are packed in `words`. Other threads may touch recorders at the same time.
 ///
 /// # Panics
-/// Panics if `words` do not contain all recorders.
+/// Panics if `words` does not contain all recorders.
 #[inline(always)]
 pub fn touch_lines(
     params: &TaggedParams,

@@ -1,55 +1,56 @@
 //! The tagged estimate: a survival analysis of a host's own touches.
 //!
-//! A position of a host's linear estimator shows the host's own last touch, of age m, unless other hosts hid it in the
-//! place of the touch and in that of its echo. Either the own touch is visible and has age m. Or a touch of another
-//! host *censors* the position: an own touch, if any, is older. This is the setting of Kaplan and Meier (1958). Of R
-//! positions still at risk at age m, d show an own touch of age m, and a share 1 - d/R survives. The product S over the
-//! ages of the window is the share of positions without an own touch, whatever other hosts hid.
+//! A position in a host's linear estimator shows the host's own last touch, of age m. The touch is hidden only if other
+//! hosts overwrote both it and its echo. If the touch is visible, it has age m. If touches of other hosts hide it, the
+//! position is *censored*: any touch of the host is older. Kaplan and Meier (1958) estimate survival from such data. Of
+//! R positions still at risk at age m, d show a touch of the host at age m, and a share 1 - d/R survives. The product S
+//! over the ages of the window estimates the share of positions that the host did not touch, regardless of hidden
+//! positions.
 //!
 //! Linear counting turns S into a cardinality: `n = -η' ln S = -η' Σ ln(1 - d/R)`, which is η' times the cumulative
-//! hazard. This estimate has a closed form, uses only the host's own positions, and is the non-parametric maximum
-//! likelihood.
+//! hazard. This is the non-parametric maximum likelihood estimate. It has a closed form and uses only the host's own
+//! positions.
 //!
 //! # Ties
 //! Among touches of one age, the smaller tag stays. If another host's touch of age m has a larger tag than the host, it
-//! excludes an own touch of that age. The position is then at risk at m and censored afterwards. If its tag is smaller,
-//! it might hide an own touch, and the position leaves before m. The case depends only on two tags, not on whether an
-//! own touch exists.
+//! excludes a touch of the host at that age. The position is then at risk at age m and censored at older ages. If the
+//! other tag is smaller, it may hide a touch of the host, and the position is censored from age m on. The case depends
+//! only on the two tags, not on whether a touch of the host exists.
 //!
 //! # False matches
-//! A word of another host has the host's own tag with probability 1/T, and then looks like an own touch. For each false
-//! match, T - 1 words of the same age with other tags are expected, which can be counted. A place of age m is one
-//! *chance* for a false match, whatever its tag. If both places have age m, each is a chance if the other does not
-//! exclude an own touch. This gives 2 chances if both might hide one, and 0 if both exclude one.
+//! A word of another host has the host's own tag with probability 1/T, and then looks like a touch of the host. For
+//! each false match, T - 1 words of the same age with other tags are expected, and these can be counted. A place of age
+//! m is one *chance* for a false match, regardless of its tag. If both places have age m, each is a chance if the other
+//! does not exclude a touch of the host. The position then has 2 chances if both places may hide a touch of the host,
+//! and 0 if both exclude one.
 //!
-//! So d is reduced by the number of chances over T - 1. A position with equal tags shows nothing of an own touch, so R
-//! is reduced by the chances of the hidden positions over T - 1.
+//! Therefore, d is reduced by the number of chances divided by T - 1. A position with equal tags cannot show a touch of
+//! the host. R is therefore reduced by the number of chances at hidden positions, divided by T - 1.
 //!
 //! # The oldest epoch
-//! If the window contains only a share s of the slices of its oldest epoch, the hazard of that epoch counts s times.
-//! How many of its M touches are in the window is unknown. Independent touches would give a binomial number with the
-//! variance s(1 - s)M. Touches in a single slice would give all or none, with the variance s(1 - s)M². The larger one
-//! is stated. It is negligible for even contacts, and matters for a burst at the edge of the window.
+//! If the window contains only a share s of the slices of its oldest epoch, the hazard of that epoch is multiplied by
+//! s. The number of its M touches that are in the window is unknown. For independent touches, this number is binomial
+//! with the variance s(1 - s)M. For touches in a single slice, it is M or 0, with the variance s(1 - s)M². The standard
+//! error includes the larger variance. This variance is negligible for even contacts, and matters for a burst at the
+//! edge of the window.
 //!
 //! # Standard error
 //! The variance of η' ln S is `η'² Σ o/(R(R - d))` (Greenwood 1926), where o is the number of observed matches,
-//! including false ones. This holds if the number of peers is a Poisson variable. It is a fixed number n, so its
+//! including false ones. This formula assumes a Poisson number of peers. The actual number n is fixed, so the Poisson
 //! variance n is subtracted.
 //!
-//! The fine region gets a share p of the peers, so n/p replaces n and the variance becomes n/p². The sum counts as if
-//! all η'/p positions of such a region were there. If the fine region is nearly used up, the coarse regions are read
-//! too, and [`pooled`](super::pooled) estimates from all of them.
+//! The fine region receives a share p of the peers, so the estimate is divided by p and the variance by p². If the fine
+//! region is nearly used up, the coarse regions are read too, and [`pooled`](super::pooled) estimates from all regions.
 //!
 //! # Beyond the range
-//! If no position is left at risk, the sum stops. It then contains what was seen, with its error. The stated bound is
-//! two standard errors below it.
+//! If no position is left at risk, the sum stops. The stated lower bound is two standard errors below the sum so far.
 
 use super::histograms::Histograms;
 use super::params::{AGES, TaggedParams};
 use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
 
-/// Returns the estimated cardinality over `span` of a host with these `histograms` of its fine region.
+/// Estimates the cardinality over `span` of a host from the `histograms` of its fine region.
 pub(super) fn estimate_fine(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -59,7 +60,8 @@ pub(super) fn estimate_fine(
     estimate_run(params, histograms, span, width, params.regions.share(0) / width).stated()
 }
 
-/// Returns the sum over ages for a region of this number of `positions`. A peer touches each with probability `rate`.
+/// Returns the sum over ages for a region of `positions` positions, each of which a peer touches with probability
+/// `rate`.
 pub(super) fn estimate_run(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -96,26 +98,26 @@ pub(super) fn estimate_run(
     Sum { cardinality: libm::log(inverse) / rate, variance, is_beyond }
 }
 
-/// Returns the variance of the number of `touches` of an epoch that are in the window, which contains a `share` of the
-/// epoch.
+/// Returns the variance of the number of touches in the window, out of the `touches` of an epoch. The window contains a
+/// `share` of that epoch.
 pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0); // There may be fewer false matches than expected.
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// The positions at one age.
+/// The numbers of positions at one age.
 #[derive(Clone, Copy)]
 pub(super) struct AtRisk {
-    /// R: number of positions that would show an own touch.
+    /// R: number of positions that would show a touch of the host.
     pub(super) risk: f64,
-    /// d: number of positions that show an own touch, without the expected false matches.
+    /// d: number of positions that show a touch of the host, without the expected false matches.
     pub(super) touched: f64,
-    /// o: number of positions that show an own touch or a false match.
+    /// o: number of positions that show a touch of the host or a false match.
     pub(super) own: f64,
 }
 
 impl AtRisk {
-    /// Returns the positions at `age`. No younger age has used up the `at_risk` positions.
+    /// Returns the numbers of positions at `age`. `at_risk` positions were not used up at younger ages.
     pub(super) fn at_age(
         params: &TaggedParams,
         histograms: &Histograms,
@@ -127,7 +129,7 @@ impl AtRisk {
         let (hidden, twice) = (count(&histograms.hidden), count(&histograms.hidden_twice));
         let chances = all - own + twice - count(&histograms.excluded_twice);
         let other_tags = f64::from(params.tags - 1);
-        // Positions with equal tags show nothing, so they are not at risk.
+        // Positions with equal tags cannot show a touch of the host, so they are not at risk.
         let risk = at_risk - hidden - (hidden + twice) / other_tags;
         Self { risk, touched: own - chances / other_tags, own }
     }
@@ -136,11 +138,11 @@ impl AtRisk {
 /// The sum over the ages of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
-    /// Number of peers, negative if there are fewer false matches than expected.
+    /// Number of peers, negative if fewer false matches occurred than expected.
     pub(super) cardinality: f64,
-    /// Variance of `cardinality` if the number of peers were a Poisson variable.
+    /// Variance of `cardinality` under the assumption of a Poisson number of peers.
     pub(super) variance: f64,
-    /// Whether some age had no position left.
+    /// Whether no position was left at some age.
     pub(super) is_beyond: bool,
 }
 
@@ -173,14 +175,15 @@ mod tests {
 
     const WINDOW: Span = Span::whole(150, 2);
 
-    /// Returns the estimate from all positions, each of which gets the same share of the peers.
+    /// Returns the estimate from a single region that contains all positions.
     fn estimate(params: &TaggedParams, histograms: &Histograms, span: Span) -> Estimate {
         let width = f64::from(params.width);
         estimate_run(params, histograms, span, width, 1.0 / width).stated()
     }
 
-    /// Returns histograms of positions by (age, count, own count). Half of the positions that are not own might hide an
-    /// own touch. All other positions are untouched.
+    /// Returns histograms from tuples of an age, a number of positions, and the number of own positions among them.
+    /// Half of the positions that are not own may hide a touch of the host. The remaining positions of the estimator
+    /// are untouched.
     fn run(positions: &[(usize, u32, u32)]) -> Histograms {
         let mut histograms = Histograms::EMPTY;
         for &(age, all, own) in positions {
@@ -197,7 +200,7 @@ mod tests {
         let estimate =
             estimate(&params(), &run(&[(0, 500, 500), (70, 400, 400), (149, 100, 100)]), WINDOW);
         let counted = crate::counter::estimate::linear_cardinality(1000.0, 16_384).unwrap();
-        // Three logarithms and sums each have an error of about an ulp of numbers below 1.
+        // Each of three logarithms and sums has an error of about one ulp of a number below 1.
         let rounding = 16_384.0 * 8.0 * f64::EPSILON;
         assert_abs_diff_eq!(estimate.cardinality, counted, epsilon = rounding);
         assert_eq!(estimate.range, EstimateRange::Within);
@@ -209,8 +212,8 @@ mod tests {
 
     #[test]
     fn touches_that_foreigners_hid_are_made_up_for() {
-        // Other hosts touched half of all positions at age 3, so half of the own touches of age 9 are visible. 75 of
-        // the other touches have the host's tag by chance.
+        // Other hosts touched half of all positions at age 3, so half of the host's touches of age 9 are visible. By
+        // chance, 75 touches of other hosts have the host's tag.
         let false_matches = 75;
         let seen = run(&[(3, 75 + 75 * 108, false_matches), (9, 250, 250)]);
         let estimate = estimate(&params(), &seen, WINDOW);
@@ -237,8 +240,8 @@ mod tests {
         let whole = estimate(&params(), &histograms, WINDOW);
         let half = estimate(&params(), &histograms, Span { oldest_slices: 1, ..WINDOW });
         assert_abs_diff_eq!(half.cardinality, whole.cardinality / 2.0, epsilon = 1e-9);
-        // This is a quarter of the variance of a Poisson number, minus half of the hosts, plus one coin toss for all of
-        // them.
+        // The variance is a quarter of the variance for a Poisson number, minus half of the peers, plus the variance of
+        // one coin toss for all of them.
         let poisson = whole.std_error * whole.std_error + whole.cardinality;
         let all = whole.cardinality * whole.cardinality;
         let expected = poisson / 4.0 - half.cardinality + all / 4.0;
@@ -249,10 +252,10 @@ mod tests {
     fn full_run_is_beyond_range_and_a_lower_bound() {
         let giant = estimate(&params(), &run(&[(0, 16_384, 16_384)]), WINDOW);
         assert_eq!(giant.range, EstimateRange::Beyond);
-        // The bound is η' ln η' minus twice the error of η' for the last position.
+        // The bound is η' ln η' minus twice the error for the last position, which is η'.
         let least = 16_384.0 * (libm::log(16_384.0) - 2.0);
         assert!((least..least + 100.0).contains(&giant.cardinality), "{giant:?}");
-        // If other hosts filled the estimator, nothing is known, and nothing may be reported.
+        // If other hosts filled the estimator, the number of peers is unknown, and the estimate must be near 0.
         let hidden = estimate(&params(), &run(&[(0, 16_384, 150)]), WINDOW);
         assert!(hidden.cardinality < 10.0, "{hidden:?}");
         let hidden = estimate(&params(), &run(&[(0, 16_000, 146), (1, 384, 3)]), WINDOW);

@@ -6,25 +6,25 @@ use super::spell::SPELLING;
 use crate::epoch::Span;
 use crate::finder::NOT_FOUND;
 
-/// Probability of missing a host with θ peers that `c_min` accepts.
+/// Maximum probability of missing a host with θ peers, from which `c_min` is derived.
 pub const ACCEPTED_MISS: f64 = 1.3e-4;
 
-/// Least number of cells of a candidate. A single cell is not significant.
+/// Minimum number of cells of a candidate. A single cell is not significant.
 pub const LEAST_CELLS: u32 = 2;
 
-/// The number of cells that a candidate needs. All hosts with more than `cells` cells qualify, and a `share` of those
-/// with exactly `cells`.
+/// The number of cells that a candidate needs. All hosts with more than `cells` cells are candidates, and so is a
+/// `share` of the hosts with exactly `cells` cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Requirement {
-    /// Least number of cells of a candidate.
+    /// Minimum number of cells of a candidate.
     pub cells: u32,
-    /// Share of the hosts with exactly `cells` cells that are candidates. It is below 1 only if the candidate limit
-    /// requires it.
+    /// Share of the hosts with exactly `cells` cells that are candidates. This share is below 1 only if the candidate
+    /// limit requires it.
     pub share: f64,
 }
 
 impl Requirement {
-    /// Returns the requirement for IPv6 hosts, which need at least the cells that spell an address.
+    /// Returns the requirement for IPv6 hosts, which need at least as many cells as spell an address.
     #[must_use]
     pub fn of_v6(self) -> Self {
         let least = least_v6(self.cells);
@@ -32,7 +32,7 @@ impl Requirement {
     }
 }
 
-/// Returns the least number of cells of an IPv6 candidate if other hosts need `c_min`. Fewer cells do not spell its
+/// Returns the minimum number of cells of an IPv6 candidate if other hosts need `c_min`. Fewer cells do not spell its
 /// address.
 #[must_use]
 pub fn least_v6(c_min: u32) -> u32 {
@@ -45,17 +45,17 @@ impl From<u32> for Requirement {
     }
 }
 
-/// The number of cells of each age in the window.
+/// The numbers of cells of each age in the window.
 #[derive(Clone, Copy, Debug)]
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
     counts: &'a [u32],
-    /// Slices of the youngest and of the oldest age in the window.
+    /// Numbers of slices of the youngest and of the oldest age that are in the window.
     ends: [u32; 2],
 }
 
 impl<'a> AgeHistogram<'a> {
-    /// Returns the histogram over `span` in which `counts[u]` cells of the array of `params` have age u.
+    /// Creates the histogram over `span` in which `counts[u]` cells of the array of `params` have age u.
     ///
     /// # Panics
     /// Panics if the number of counts differs from the number of ages of the span.
@@ -65,9 +65,9 @@ impl<'a> AgeHistogram<'a> {
         Self { params, counts, ends: [span.finder_youngest, span.finder_oldest] }
     }
 
-    /// Returns the histogram that a load of `distinct_pairs` pairs per window of `window` slices leaves in `counts`, at
-    /// the end of an epoch. Contacts are even in the window and before it. If `counts` has too few entries, several
-    /// ages are combined into one.
+    /// Creates the histogram expected at the end of an epoch for a load of `distinct_pairs` pairs per window of
+    /// `window` slices. The function fills `counts`. It assumes that contacts are even in the window and before it. If
+    /// `counts` has too few entries, several ages are combined into one.
     pub(crate) fn of_load(
         params: &'a CellsParams,
         window: u32,
@@ -108,14 +108,14 @@ impl<'a> AgeHistogram<'a> {
         self.counts.iter().map(|&count| self.share(count)).sum()
     }
 
-    /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`. Its contacts are
+    /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`, if its contacts are
     /// even over the window.
     #[must_use]
     pub fn miss(self, cardinality: f64, asked: impl Into<Requirement>) -> f64 {
         missed(self.visible(cardinality), asked.into())
     }
 
-    /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`. All its contacts
+    /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`, if all its contacts
     /// are in the oldest epoch of the window.
     #[must_use]
     #[expect(clippy::missing_panics_doc, reason = "a window has ages")]
@@ -134,18 +134,18 @@ impl<'a> AgeHistogram<'a> {
         (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
     }
 
-    /// Returns the largest expected number of hosts, to a few percent, that may hold at least `cells` cells each. The
-    /// bound applies to any distribution of `distinct_pairs` pairs over hosts.
+    /// Returns an upper bound, exact to a few percent, of the expected number of hosts that hold at least `cells` cells
+    /// each. The bound applies to any distribution of `distinct_pairs` pairs over hosts.
     ///
-    /// At most L/n hosts have n peers, and a share P(n) of them holds that many cells. For any mix of hosts, their
-    /// number is therefore at most L times the largest P(n)/n.
+    /// L pairs allow at most L/n hosts with n peers, and a share P(n) of these holds enough cells. For any mix of
+    /// hosts, the expected number is therefore at most L times the largest P(n)/n.
     pub(crate) fn most_candidates(self, distinct_pairs: u64, cells: u32) -> f64 {
-        // The search starts at this size, and grows by a tenth until all hosts hold enough cells.
+        // The search starts with hosts of this size and increases it by a tenth until all hosts hold enough cells.
         let mut cardinality = f64::from(cells);
         let mut most = 0.0_f64;
         loop {
             most = most.max(self.most_holding(cardinality, cells) / cardinality);
-            // Larger hosts are fewer than the bound, whatever share of them holds enough cells.
+            // There are fewer larger hosts than the bound, even if all of them hold enough cells.
             if 1.0 / cardinality < most || cardinality > u32::MAX.into() {
                 return distinct_pairs as f64 * most;
             }
@@ -153,11 +153,12 @@ impl<'a> AgeHistogram<'a> {
         }
     }
 
-    /// Returns the probability that a host with `cardinality` peers holds at least `cells` cells, or an upper bound of
-    /// it.
+    /// Returns the probability, or an upper bound of it, that a host with `cardinality` peers holds at least `cells`
+    /// cells.
     ///
-    /// For θ below 64, every pair is sampled, and [`miss`](Self::miss) is too large. There, this is the probability
-    /// that enough contacts are visible if each has a slot of its own. Contacts that share a slot show fewer cells.
+    /// For θ below 64, every pair is sampled, and [`miss`](Self::miss) is too large. The function then returns the
+    /// probability that enough contacts are visible if each has a separate slot. Contacts that share a slot show fewer
+    /// cells.
     pub(crate) fn most_holding(self, cardinality: f64, cells: u32) -> f64 {
         match self.params.lsb_threshold {
             0 => 1.0 - below(cardinality as u32, self.visible_contacts(), cells),
@@ -172,10 +173,10 @@ impl<'a> AgeHistogram<'a> {
         self.bound(self.threshold(), cells) > NOT_FOUND
     }
 
-    /// Returns the probability of [`miss`](Self::miss), or for θ below 64 a closer upper bound.
+    /// Returns the result of [`miss`](Self::miss), or a closer upper bound for θ below 64.
     ///
-    /// For θ below 64, every pair is sampled, so there are at most as many visible slots as contacts. The number of
-    /// visible slots is then treated as binomial with the same mean and one draw for each contact.
+    /// For θ below 64, every pair is sampled, so a host does not have more visible slots than contacts. The number of
+    /// visible slots is then treated as binomial, with the same mean and one draw for each contact.
     pub(crate) fn bound(self, cardinality: f64, cells: u32) -> f64 {
         let slots = match self.params.lsb_threshold {
             0 => SLOTS.min(cardinality as u32),
@@ -184,9 +185,9 @@ impl<'a> AgeHistogram<'a> {
         below(slots, self.visible(cardinality) * f64::from(SLOTS) / f64::from(slots), cells)
     }
 
-    /// Returns the least cardinality, to 1 %, at which hosts hold fewer cells than `asked` with a probability of at
-    /// most [`NOT_FOUND`]. 99 % of the hosts whose contacts are even over the window are then found. The result is
-    /// infinite if the cells hide even the largest hosts.
+    /// Returns the minimum cardinality, exact to 1 %, at which hosts hold fewer cells than `asked` with a probability
+    /// of at most [`NOT_FOUND`]. From this cardinality on, 99 % of the hosts whose contacts are even over the window
+    /// are found. The result is infinite if even the largest hosts are missed more often.
     #[must_use]
     pub fn found_from(self, asked: impl Into<Requirement>) -> f64 {
         let asked = asked.into();
@@ -204,13 +205,13 @@ impl<'a> AgeHistogram<'a> {
         most
     }
 
-    /// Returns p, the probability that a slot of such a host is visible.
+    /// Returns p, the probability that a slot of a host with `cardinality` peers is visible.
     fn visible(self, cardinality: f64) -> f64 {
         let slices = self.slices();
         let per_slice = -self.samples(cardinality) / self.per_age(slices).sum::<f64>();
-        // This is the probability that a slot has no sample of an age with this number of slices.
+        // Each element is the probability that a slot has no sample at an age with this number of slices.
         let none = slices.map(|slices| libm::exp(per_slice * slices));
-        // This is the probability that the slot has no sample of a smaller age.
+        // This variable is the probability that the slot has no sample at a smaller age.
         let mut none_before = 1.0;
         let visible = self.per_age(none).zip(self.shown()).map(|(none, shown)| {
             let first = none_before * (1.0 - none);
@@ -220,20 +221,20 @@ impl<'a> AgeHistogram<'a> {
         visible.sum()
     }
 
-    /// Returns the share of the contacts, even over the window, that no other host hides.
+    /// Returns the share of the contacts of a host that no other host hides, if the contacts are even over the window.
     fn visible_contacts(self) -> f64 {
         let slices = self.slices();
         let visible = self.per_age(slices).zip(self.shown()).map(|(slices, shown)| slices * shown);
         visible.sum::<f64>() / self.per_age(slices).sum::<f64>()
     }
 
-    /// Returns the number of slices of the youngest age, of each age between, and of the oldest age.
+    /// Returns three numbers of slices: in the youngest age, in each age between, and in the oldest age.
     fn slices(self) -> [f64; 3] {
         let [youngest, oldest] = self.ends;
         [youngest, self.params.epoch_slices, oldest].map(f64::from)
     }
 
-    /// Returns, for each age, the value of its kind: the youngest, one between, or the oldest.
+    /// Returns one value for each age: `youngest` for the first, `oldest` for the last, and `between` for the others.
     fn per_age(self, [youngest, between, oldest]: [f64; 3]) -> impl Iterator<Item = f64> {
         let last = self.counts.len() - 1;
         (0..=last).map(move |age| match age {
@@ -243,16 +244,16 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    /// Returns μ, the number of samples per slot of a host.
+    /// Returns μ, the mean number of samples per slot of a host with `cardinality` peers.
     fn samples(self, cardinality: f64) -> f64 {
         libm::ldexp(cardinality / f64::from(SLOTS), -(self.params.lsb_threshold as i32))
     }
 
-    /// Returns, for each age, the probability that no other host hides a touch of that age. No touch of another host
-    /// may have a smaller age, or have the same age and win the tie.
+    /// Returns the probability for each age that no other host hides a touch of that age. Another host hides a touch if
+    /// its own touch has a smaller age, or has the same age and wins the tie.
     fn shown(self) -> impl Iterator<Item = f64> {
         let mut younger = 0.0;
-        // If all cells were touched, half a cell is counted as free, so that some touch may be visible.
+        // If all cells were touched, half a cell is counted as free, so that the probability is above 0.
         let free = move |younger: f64| (1.0 - younger).max(self.share(1) / 2.0);
         self.counts.iter().map(move |&count| {
             let before = free(younger);
@@ -261,17 +262,17 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    /// Returns the number `cells` as a share of all cells.
+    /// Returns `cells` as a share of the number of all cells.
     #[must_use]
     pub fn share(self, cells: u32) -> f64 {
         libm::ldexp(cells.into(), -(self.params.cell_bits as i32))
     }
 }
 
-/// Returns `(a - b) / ln(a / b)`: the mean of a share that decays exponentially from `a` to `b`.
+/// Returns `(a - b) / ln(a / b)`, the mean of a share that decays exponentially from `a` to `b`.
 fn log_mean(a: f64, b: f64) -> f64 {
     let fall = (a - b) / a;
-    // For a small fall, the quotient would consist of rounding errors, so a series replaces it.
+    // For a small fall, rounding errors would dominate the quotient, so a series replaces it.
     if fall < 1e-4 {
         a * (1.0 - fall / 2.0 - fall * fall / 12.0)
     } else {

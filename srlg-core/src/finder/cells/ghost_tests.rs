@@ -1,5 +1,5 @@
-//! The frequency of missed hosts, measured with *ghosts*: hosts that sent nothing, whose cells are looked up in an
-//! array that other hosts filled.
+//! Tests of the frequency of missed hosts, measured with *ghosts*. A ghost is a host without contacts whose cells are
+//! looked up in an array that other hosts filled.
 
 use super::chance::AgeHistogram;
 use super::tests::{config, params, untouched, whole, words};
@@ -37,14 +37,15 @@ impl Random {
     }
 }
 
-/// Returns the touch of a random slot of `inside`, as a sampled pair makes it. Pairs that are not sampled touch
-/// nothing, so no hashes are needed to select them.
+/// Returns the touch of a sampled pair in a random slot of `inside`. Pairs that are not sampled do not touch cells, so
+/// the test selects slots without computing hashes.
 fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Random) -> (u32, u64) {
     let opposite = random.next() as u32;
     params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
 }
 
-/// Returns the cells after a window of `samples` sampled pairs, evenly over time, from hosts with a few samples each.
+/// Returns the cells after a window of `samples` sampled pairs, which are even over time and belong to hosts with a few
+/// samples each.
 fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) -> Vec<Recorder64> {
     let cells = untouched(params);
     for number in 0..samples {
@@ -83,15 +84,15 @@ fn missed_ghosts(
     f64::from(missed) / f64::from(GHOSTS)
 }
 
-/// Ghosts of a kind.
+/// Number of ghosts in each test case.
 const GHOSTS: u32 = 10_000;
 
-// The loads range from nearly nothing to far too much, 8 samples per cell. With 10,000 ghosts, a share of m has the
+// The loads range from nearly 0 to 8 samples per cell, which is far too high. With 10,000 ghosts, a share m has the
 // standard deviation sqrt(m / 10000). The tolerance is 15 % of m, or four standard deviations if that is more.
 #[test]
 fn ghosts_are_missed_as_often_as_it_is_said() {
     let mut random = Random(7);
-    // In windows of few ages, many contacts of a cell have the same age.
+    // In windows with few ages, many contacts of a cell have the same age.
     for (ages, samples) in [
         (60, 500),
         (60, 5_000),
@@ -122,14 +123,14 @@ fn ghosts_are_missed_as_often_as_it_is_said() {
         let from = histogram.found_from(c_min);
         if from < 4096.0 {
             let ghosts = missed_ghosts(&params, &cells, from as u32, c_min, &mut random, even);
-            // The cardinality is exact to 1 %, and 5 % fewer contacts are missed twice as often.
+            // The cardinality is exact to 1 %, and hosts with 5 % fewer contacts are missed twice as often.
             assert!((0.006..0.014).contains(&ghosts), "{samples} {from}: {ghosts}");
         }
     }
 }
 
-// Epochs have ten slices, and the window cuts the youngest and the oldest epoch. Contacts are even over slices, not
-// over ages.
+// In this test, epochs have ten slices, and the youngest and the oldest epoch are only partly in the window. Contacts
+// are even over slices, not over ages.
 #[test]
 fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
     let all: Params = Config { window: 300, ..config(12, 1024) }.validate().unwrap();
@@ -157,8 +158,8 @@ fn ghosts_are_missed_as_often_as_it_is_said_where_epochs_are_cut() {
     }
 }
 
-// For θ below 64, `miss` is far above the measured share. The bounds that plans use are closer, and on the safe side:
-// for misses of hosts with 2θ peers, and for the number of hosts that compete with them.
+// For θ below 64, `miss` is far above the measured share. Plans use closer bounds for misses of hosts with 2θ peers and
+// for the number of hosts that compete with them. These bounds must be on the safe side.
 #[test]
 fn ghosts_of_small_thresholds_are_missed_and_hold_cells_no_more_often_than_the_bounds_say() {
     let mut random = Random(13);

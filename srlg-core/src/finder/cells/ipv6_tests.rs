@@ -1,5 +1,5 @@
-//! The guarantees of cells for IPv6 hosts. The expected values of pinned vectors come from an independent Python
-//! implementation of the module's text.
+//! Tests of the guarantees of cells for IPv6 hosts. The pinned vectors come from an independent Python implementation
+//! of the text of [`cells`](super).
 
 use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
@@ -19,8 +19,8 @@ fn hosts() -> impl Strategy<Value = Vec<Limbs>> {
 }
 
 proptest! {
-    // Any four or more cells of a host spell it, in any order, even if another host or a damaged symbol has the same
-    // fingerprint.
+    // Any four or more cells of a host must spell it, in any order, even among cells of another host or with a damaged
+    // symbol.
     #[test]
     fn any_four_cells_spell_the_host(
         host in hosts(),
@@ -50,7 +50,7 @@ proptest! {
 fn two_hosts_of_one_fingerprint_are_both_spelt() {
     let params = params(config(18, 1024));
     let first: Limbs = [0x2001_0db8, 1, 2, 3];
-    // The cells of both hosts are combined as if their fingerprints were equal. Spelling compares places and symbols.
+    // The test combines cells of two hosts as if their fingerprints were equal. Spelling compares places and symbols.
     let second: Limbs = [0x2001_0db8, 9, 9, 9];
     let mut cells: Vec<(u32, u64)> = (0..10)
         .map(|slot| touch_of(&params, if slot < 5 { first } else { second }, slot, 0))
@@ -115,7 +115,8 @@ fn ipv6_cells_and_words_equal_the_pinned_vectors() {
     }
 }
 
-// The vectors use seed 5. The pairs have one or two families, and one IPv4 host is written as an IPv4-mapped address.
+// The pinned vectors use seed 5. They contain pairs of one family and of both families, and an IPv4 host as an
+// IPv4-mapped address.
 #[test]
 fn touched_cells_of_both_families_equal_the_pinned_vectors() {
     let (v6, v4) = ([0x2001_0db8, 0, 0, 1], [0, 0, 0xffff, 0xc000_0201]);
@@ -129,7 +130,8 @@ fn touched_cells_of_both_families_equal_the_pinned_vectors() {
                 (v6, of_v4(0xc000_0200), 0x16c, 0x1a3c_b46a_f3e8_274a),
                 (v4, of_v6(1), 0xaf, 0x1e57_1faa_6646_5026),
                 (v4, of_v4(0x0a00_0000), 0xee1, 0x1dcb_0e0e_2c08_64d8),
-                // The id of this peer is an address with which the host would be in contact, and so is the next one.
+                // The host could touch the cell with the id of this peer as an address, and also with the next address.
+                // The word therefore contains the address after both.
                 (v4, of_v6(0x626), 0x147, 0x1dde_9d67_a287_1138),
             ][..],
         ),

@@ -1,7 +1,7 @@
 //! [`CellsParams`]: the checked sizes and keys of an array of cells.
 //!
-//! They are plain 32-bit words in a fixed layout, which a GPU kernel takes by value. [`CellsParams::new`] is the only
-//! constructor, so every index computed from them is in range.
+//! `CellsParams` consists of 32-bit words in a fixed layout, so that a GPU kernel can take it by value.
+//! [`CellsParams::new`] is the only constructor, so every index computed from these params is in range.
 
 use crate::config::Config;
 use crate::epoch::shortest_epoch;
@@ -13,25 +13,26 @@ use crate::pair::{ADDRESS_BITS, Ip6Pair};
 use crate::sizes::Size;
 use crate::view::ArrayParams;
 
-/// η: number of slots of a host, each of which determines one cell. It is twice the number of samples of a host with θ
-/// peers. With half the slots, too many samples would share a slot. With twice the slots, hosts with many contacts
-/// would take more cells.
+/// η: number of slots of a host, each of which determines one cell. This is twice the minimum number of samples of a
+/// host with θ peers. With half the slots, too many samples would share a slot. With twice the slots, hosts with many
+/// contacts would take too many cells.
 pub const SLOTS: u32 = 64;
 
-/// Least number of samples of a host with θ peers, if θ is large enough.
+/// Minimum number of samples of a host with θ peers, if θ is large enough.
 const SAMPLES: u32 = SLOTS / 2;
 
-/// Least threshold. Hosts with fewer peers hold too few cells to be distinguished from others.
+/// Minimum threshold. Hosts with fewer peers hold too few cells to be distinguished from other hosts.
 const LEAST_THRESHOLD: u32 = 8;
 
-/// Bits of a name with 2^18 cells and more, and of the fingerprint of an IPv6 host.
+/// Minimum number of bits of a name, and of the fingerprint of an IPv6 host. Names have this length with 2^18 cells or
+/// more.
 const LEAST_NAME_BITS: u32 = 20;
 
-/// Low bits of the number of a cell that vary between the cells of an IPv6 host. The bits above are its bank. Without
-/// banks, more hosts would share a fingerprint if there are more than 2^18 cells.
+/// Number of low bits in which the cell numbers of an IPv6 host differ. The bits above them are its bank. Without
+/// banks, more hosts would share a fingerprint in an array of more than 2^18 cells.
 const BANK_BITS: u32 = 18;
 
-/// Bits of a word below its name, which hold the peer or a symbol.
+/// Number of bits of a word below its name, which contain the peer or a symbol.
 pub(super) const PEER_BITS: u32 = 32;
 
 /// The sizes and keys of an array of cells.
@@ -44,13 +45,13 @@ pub struct CellsParams {
     pub(crate) threshold: u32,
     pub(crate) candidate_limit: u32,
     pub(crate) hash: HashFamily,
-    /// Key of hosts, to sample pairs. `opposite_key` is that of peers.
+    /// Key of the hash of hosts by which pairs are sampled. `opposite_key` is the key for peers.
     pub(crate) host_key: Key,
     pub(crate) opposite_key: Key,
-    /// Key of the bijection of hosts. `peer_key` is that of peers.
+    /// Key of the bijection of hosts. `peer_key` is the key for peers.
     pub(crate) owner_key: Key,
     pub(crate) peer_key: Key,
-    /// Key of names, to find their cells.
+    /// Key of the hash of names by which their cells are found.
     pub(crate) place_key: Key,
     /// Keys of the words of IPv6 addresses.
     pub(crate) id_keys: IdKeys,
@@ -84,18 +85,18 @@ impl CellsParams {
     }
 }
 
-/// Returns the number of bits of a name, which holds the slot and the rest of the host's image.
+/// Returns the number of bits of a name, which contains the slot and the low bits of the host's image.
 const fn name_bits(cell_bits: u32) -> u32 {
     let bits = ADDRESS_BITS - cell_bits + SLOTS.ilog2();
     if bits < LEAST_NAME_BITS { LEAST_NAME_BITS } else { bits }
 }
 
-/// Returns the number of bits of an age, which are the bits that the family, the name and the peer leave.
+/// Returns the number of bits of an age: the remaining bits after the family, the name and the peer.
 const fn age_bits(cell_bits: u32) -> u32 {
     u64::BITS - 1 - name_bits(cell_bits) - PEER_BITS
 }
 
-/// Returns the number of ages that words distinguish. The largest age is that of untouched cells.
+/// Returns the number of ages that words distinguish. The largest age means that a cell is untouched.
 const fn most_ages(cell_bits: u32) -> u32 {
     (1 << age_bits(cell_bits)) - 1
 }
@@ -124,15 +125,15 @@ impl ArrayParams for CellsParams {
 
 impl CellsParams {
     getters! {
-        /// Returns m. There are `2^m` cells.
+        /// Returns m, the binary logarithm of the number of cells.
         cell_bits,
-        /// Returns τ. One pair in `2^τ` is sampled.
+        /// Returns τ, where one pair in `2^τ` is sampled.
         lsb_threshold,
-        /// Returns the slices per epoch, the unit of ages.
+        /// Returns the number of slices per epoch. An epoch is the unit of ages.
         epoch_slices,
         /// Returns θ, in distinct peers.
         threshold,
-        /// Returns the largest number of candidates of a search.
+        /// Returns the maximum number of candidates of a search.
         candidate_limit,
     }
 
@@ -148,7 +149,7 @@ impl CellsParams {
         name_bits(self.cell_bits)
     }
 
-    /// Returns the number of bits of the number of a cell within its bank.
+    /// Returns the number of low bits of a cell number that select the cell within its bank.
     #[inline(always)]
     pub(super) const fn bank_bits(&self) -> u32 {
         if self.cell_bits < BANK_BITS { self.cell_bits } else { BANK_BITS }
@@ -165,13 +166,13 @@ impl CellsParams {
         u64::BITS - age_bits(self.cell_bits)
     }
 
-    /// Returns how much a word grows in one epoch.
+    /// Returns the amount by which a word grows in one epoch.
     #[must_use]
     pub const fn age_step(&self) -> u64 {
         1 << self.body_bits()
     }
 
-    /// Returns the number of ages that words distinguish: 2047 with 2^18 cells and more.
+    /// Returns the number of ages that words distinguish: 2047 with 2^18 cells or more.
     #[must_use]
     pub const fn most_ages(&self) -> u32 {
         most_ages(self.cell_bits)

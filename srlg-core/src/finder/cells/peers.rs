@@ -1,25 +1,26 @@
-//! Sample peers: some peers of a host, read from its cells.
+//! Sample peers: peers of a host that are read from its cells.
 //!
 //! The cell of each slot of a host shows the pair that was touched last, unless another host touched it later. A host
-//! therefore has at most η sample peers, and they are a sample of its *pairs*. A keyed hash samples a pair and selects
-//! its slot, independently of the structure of addresses. Of the sampled pairs of a slot, the one with the most recent
-//! contact is shown. If several have contacts in the same epoch, the one with the smallest hash is shown, in an order
-//! that differs from cell to cell. Pairs whose last contact was in the same epoch are therefore shown with equal
-//! probability, and pairs with a more recent contact with a higher one.
+//! therefore has at most η sample peers. A keyed hash samples *pairs* and selects their slots, independently of the
+//! structure of addresses. Of the sampled pairs in a slot, the pair with the most recent contact is shown. If several
+//! pairs had contacts in that epoch, the pair with the smallest hash is shown, in an order that differs from cell to
+//! cell. Pairs whose last contact was in the same epoch are therefore shown with equal probability. Pairs with a more
+//! recent contact are shown with higher probability.
 //!
-//! An IPv6 peer does not fit into a cell. It is replaced by an address with which the host cannot have touched that
-//! cell, so it is not shown. IPv6 hosts have no sample, because their cells spell their address.
+//! An IPv6 peer does not fit into a cell. The cell then contains an IPv4 address with which the host could not have
+//! touched this cell, so no peer is shown. IPv6 hosts have no sample peers, because their cells spell their own
+//! addresses.
 
 use super::params::{CellsParams, SLOTS};
 use super::word::Spot;
 use crate::pair::Address;
 
-/// A peer that a cell shows, with the age of the contact.
+/// A peer that a cell shows, with the age of the last contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Address of the peer.
     pub host: Address,
-    /// Age of the contact, in epochs.
+    /// Age of the last contact, in epochs.
     pub age: u32,
 }
 
@@ -30,8 +31,8 @@ impl CellsParams {
         core::array::from_fn(|slot| self.spot(host, slot as u32))
     }
 
-    /// Returns the peer of `host` that `word` shows. `word` is in the cell of `spot`, which is a spot of that host.
-    /// Returns `None` if another host or no host holds the cell, or if the peer is an IPv6 host.
+    /// Returns the peer of `host` that `word` shows. `spot` must be a spot of `host`, and `word` must be the word of
+    /// its cell. Returns `None` if another host or no host holds the cell, or if the peer is an IPv6 host.
     #[must_use]
     pub fn peer(&self, host: Address, spot: Spot, word: u64) -> Option<Peer> {
         let body = self.body(spot.place, word);

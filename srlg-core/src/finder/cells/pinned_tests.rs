@@ -1,4 +1,4 @@
-//! Pinned vectors. The expected values come from an independent Python implementation of the module's text (seed 0).
+//! Pinned vectors of cells for seed 0, from an independent Python implementation of the text of [`cells`](super).
 
 use super::chance::AgeHistogram;
 use super::tests::whole;
@@ -19,7 +19,7 @@ fn small() -> CellsParams {
 
 const PEER: u32 = 0x0808_0808;
 
-/// Hosts and slots, each with its cell, its name and the word of the peer at age 0.
+/// Tuples of a host, a slot, and the cell, name and word of a contact with the peer at age 0.
 type Words = [(u32, u32, u32, u32, u64); 6];
 
 const MURMUR: Words = [
@@ -119,7 +119,8 @@ fn bijections_equal_the_pinned_vectors() {
     }
 }
 
-// The Python implementation computes with 60 digits. Here, about 300 sums and products are each rounded to 2^-53.
+// The Python implementation computes with 60 digits. The implementation under test rounds about 300 sums and products
+// to 2^-53 each.
 #[test]
 fn chances_equal_the_pinned_vectors() {
     let close = |found: f64, expected: f64| {

@@ -1,13 +1,13 @@
-//! IPv6 hosts in cells: each cell of a host holds a value of one polynomial, and any four of them spell the address.
+//! IPv6 hosts in cells: each cell of a host contains one value of a polynomial, and any four cells spell the address.
 //!
 //! The four 32-bit words of an address are the coefficients of a polynomial of degree 3 over GF(2^32). The cell of slot
-//! j holds its value at j + 1, the *symbol*. Four values at different points determine the polynomial (Lagrange; here
-//! by Newton's divided differences). The slot is the low bits of the number of the cell, so different cells of a host
-//! have different points.
+//! j contains the value at j + 1, the *symbol*. Four values at different points determine the polynomial, here by
+//! Newton's divided differences. The slot is the low bits of the cell number, so different cells of a host have
+//! different points.
 //!
 //! A fingerprint of 20 bits or more groups the cells that may belong to one host. About 3 % of groups with equal
-//! fingerprints contain a cell of another host. Four cells that do not belong to one host spell an address with another
-//! fingerprint or other places. Other sets of four are then tried.
+//! fingerprints contain a cell of another host. If four cells do not belong to one host, they spell an address with
+//! another fingerprint or other places. The search then tries other sets of four.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::mix64;
@@ -17,14 +17,14 @@ use crate::pair::{Limbs, unmapped};
 /// Number of cells that spell an address.
 pub const SPELLING: usize = 4;
 
-/// Sets of four that are tried per cell of a group. This covers all sets of up to thirteen cells.
+/// Number of sets of four that are tried per cell of a group. In groups of up to 13 cells, this covers all sets.
 const TRIES_PER_CELL: u64 = 64;
 
-/// Largest number of cells of a group whose sets of four are tried: the most cells that four hosts have. Larger groups
-/// do not occur by chance, but forged words may form them.
+/// Maximum number of cells of a group whose sets of four are tried: the cells of four hosts. Larger groups do not occur
+/// by chance, but forged words may form them.
 const MOST_TRIED: usize = 4 * SLOTS as usize;
 
-/// Bits of a point, which is 1 to [`SLOTS`].
+/// Number of bits of a point, which is 1 to [`SLOTS`].
 const POINT_BITS: u32 = SLOTS.ilog2() + 1;
 
 /// Returns the product in GF(2^32) of `x` and a `point`. The polynomial of the field is x^32 + x^22 + x^2 + x + 1.
@@ -39,15 +39,15 @@ const fn times(x: u32, point: u32) -> u32 {
     product
 }
 
-/// Returns the product of any two elements. The steps are independent, which needs 64 bits. Only spelling on the CPU
-/// uses it.
+/// Returns the product of two elements of GF(2^32). The function uses 64-bit words, so that its steps are independent.
+/// Only spelling on the CPU uses it.
 const fn product(x: u32, y: u32) -> u32 {
     let (mut product, mut bit) = (0u64, 0);
     while bit < u32::BITS {
         product ^= (x as u64 & (y as u64 >> bit & 1).wrapping_neg()) << bit;
         bit += 1;
     }
-    // Bits above 32 are equal to their value times x^22 + x^2 + x + 1. Each round reduces their number by ten.
+    // The part above 32 bits is replaced by its product with x^22 + x^2 + x + 1. Each round shortens it by ten bits.
     let mut rounds = 4;
     while rounds > 0 {
         let high = product >> 32;
@@ -57,7 +57,7 @@ const fn product(x: u32, y: u32) -> u32 {
     product as u32
 }
 
-/// Returns the inverse of `x`, x^(2^32 - 2). `x` must not be 0.
+/// Returns the inverse of `x` in GF(2^32), which is x^(2^32 - 2). `x` must not be 0.
 const fn inverse(x: u32) -> u32 {
     let (mut power, mut square) = (1, x);
     let mut bit = 1;
@@ -86,7 +86,7 @@ fn symbol([a, b, c, d]: Limbs, slot: u32) -> u32 {
     at(at(at(d) ^ c) ^ b) ^ a
 }
 
-/// Returns the address that has `symbols` in `slots`, which are all different.
+/// Returns the address that has `symbols` in `slots`. All slots must differ.
 fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
     let mut differences = symbols;
     for level in 1..SPELLING {
@@ -107,7 +107,7 @@ fn spell(slots: [u32; SPELLING], symbols: [u32; SPELLING]) -> Limbs {
 }
 
 impl CellsParams {
-    /// Returns the cell and the word of a contact of an IPv6 `host` with that `id` in a slot, `age` epochs ago.
+    /// Returns the cell and the word for a contact of the IPv6 `host` with this `id` in `slot`, `age` epochs ago.
     #[inline(always)]
     pub(super) fn touch_of_id(&self, host: Limbs, id: HostId, slot: u32, age: u32) -> (u32, u64) {
         let spread = id.lo.wrapping_add(slot.wrapping_mul(0x9e37_79b1));
@@ -124,10 +124,10 @@ impl CellsParams {
         self.hash.of(id.hi, self.owner_key) >> (u32::BITS - self.name_bits())
     }
 
-    /// Calls `each` with every IPv6 host that `cells` spell, and with the number of its cells, which is at least
+    /// Calls `each` with every IPv6 host that `cells` spells and the number of its cells, which is at least
     /// [`SPELLING`].
     ///
-    /// `cells` are the numbers and words of cells with one fingerprint. They are reordered.
+    /// `cells` contains the numbers and words of cells with one fingerprint. The function reorders them.
     pub fn spell(&self, mut cells: &mut [(u32, u64)], mut each: impl FnMut(Limbs, u32)) {
         // Sorting makes the result independent of the order of the cells.
         cells.sort_unstable();
@@ -138,21 +138,21 @@ impl CellsParams {
         }
     }
 
-    /// Returns a host that four of `cells` spell and the number of its cells, which are moved to the front. At most
-    /// `tries` sets are tried, and `tries` is reduced by their number.
+    /// Returns a host that four of `cells` spell and the number of its cells, which are moved to the front. The
+    /// function tries at most `tries` sets of four, and subtracts the number of tried sets from `tries`.
     fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
         let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);
         let most = *tries;
         (0..fours.min(most)).find_map(|number| {
             *tries -= 1;
-            // If there are few sets, all are tried in order. Otherwise random ones are tried.
+            // If there are few sets, all sets are tried in order. If there are many, random sets are tried.
             let four = combination(if fours <= most { number } else { mix64(number) % fours });
             let host = self.try_four(four.map(|i| cells[i]))?;
             let id = self.id_keys.id(self.hash, host);
             let is_own = |&(place, word): &(u32, u64)| {
                 self.touch_of_id(host, id, place % SLOTS, self.age(word)) == (place, word)
             };
-            // For most wrong sets, the first cell already contradicts the address.
+            // For most incorrect sets, the first cell already contradicts the address.
             if !is_own(&cells[four[0]]) {
                 return None;
             }
@@ -169,7 +169,7 @@ impl CellsParams {
             return None;
         }
         let limbs = spell(slots, cells.map(|(place, word)| self.body(place, word) as u32));
-        // IPv4 hosts use cells of their own kind.
+        // IPv4 hosts use cells of another kind.
         unmapped(limbs).is_none().then_some(limbs)
     }
 }
@@ -178,8 +178,8 @@ fn choose(n: u64, k: u64) -> u64 {
     (0..k).fold(1, |ways, i| ways * n.saturating_sub(i) / (i + 1))
 }
 
-/// Returns combination number `rank` of four different numbers, ordered by the largest number first. The combinations
-/// of numbers below n are the first `choose(n, 4)`.
+/// Returns combination number `rank` of four different numbers. Combinations are ordered by their largest number, then
+/// by the next largest, and so on. The first `choose(n, 4)` combinations consist of numbers below n.
 fn combination(mut rank: u64) -> [usize; SPELLING] {
     core::array::from_fn(|i| {
         let k = (SPELLING - i) as u64;

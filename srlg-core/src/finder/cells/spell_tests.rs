@@ -1,4 +1,5 @@
-//! Spelling at scale: with a million hosts in nearly full arrays, hardly any host is lost, and no host is invented.
+//! Tests of spelling at scale: with a million hosts in nearly full arrays, hardly any host is lost, and no host is
+//! invented.
 
 use super::spell::SPELLING;
 use super::tests::{config, params, touch_of};
@@ -27,8 +28,8 @@ impl Full {
         Self { params, words: vec![u64::MAX; cells], holders: vec![[0; 4]; cells] }
     }
 
-    /// Touches the cells of `host` in these slots, and returns the number of free cells among them. If `is_last`, cells
-    /// of other hosts are kept.
+    /// Touches the cells of `host` in `slots` and returns the number of free cells among them. If `is_last` is true,
+    /// cells of other hosts are kept.
     fn touch(&mut self, host: Limbs, slots: impl Iterator<Item = u32>, is_last: bool) -> usize {
         let mut touched = 0;
         for slot in slots {
@@ -51,7 +52,7 @@ impl Full {
         held
     }
 
-    /// Returns the spelt hosts with the number of their cells, and the time that spelling took.
+    /// Returns the spelt hosts with the number of their cells, and the duration of spelling.
     fn spelt(&self) -> (HashMap<Limbs, u32>, Duration) {
         let mut cells: Vec<(Owner, u32, u64)> = (0..)
             .zip(&self.words)
@@ -79,8 +80,9 @@ fn slots(chance: u64, count: u64) -> impl Iterator<Item = u32> {
     (0..count as u32).map(move |it| first.wrapping_add(it.wrapping_mul(step)) % SLOTS)
 }
 
-/// Spells hosts in one array of 2^18 cells per round, in which `per_array` hosts of one structure touch 4 to 11 cells
-/// each. Returns the number of hosts that still hold at least four cells, and the number of these that are not spelt.
+/// Spells the hosts in one array of 2^18 cells per round, in which `per_array` hosts with one address structure touch 4
+/// to 11 cells each. Returns the number of hosts that still hold at least four cells, and how many of these are not
+/// spelt.
 fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     let mut sums = [0; 2];
     for round in 0..rounds {
@@ -102,9 +104,9 @@ fn spell_all(rounds: u64, per_array: u64) -> [usize; 2] {
     sums
 }
 
-// 60,000 hosts share 2^20 fingerprints, so a host shares its own with three or more others with a probability of
-// 0.057³/6 = 3e-5. If fewer hosts have few cells each, all sets of four are tried. If they have more cells, many sets
-// spell a host. The tolerance of a thousandth is thirty times the expected loss.
+// Among 60,000 hosts with 2^20 fingerprints, a host has the same fingerprint as three or more others with a probability
+// of 0.057³/6 = 3e-5. In smaller groups, all sets of four are tried if the hosts have few cells, and many sets spell a
+// host if they have more. The tolerance of a thousandth is thirty times the expected loss.
 #[test]
 fn hardly_one_of_a_million_hosts_is_lost_and_none_is_made_up() {
     for [rounds, per_array, least] in [[24, 20_000, 400_000], [24, 60_000, 600_000]] {
@@ -114,7 +116,7 @@ fn hardly_one_of_a_million_hosts_is_lost_and_none_is_made_up() {
     }
 }
 
-// Contacts cannot touch so many cells of one fingerprint, but forged bytes can.
+// Contacts cannot touch this many cells with one fingerprint, but forged bytes can contain them.
 #[test]
 fn a_group_of_all_cells_takes_no_long_time() {
     let params = params(config(18, 1024));
@@ -126,11 +128,12 @@ fn a_group_of_all_cells_takes_no_long_time() {
     assert!(cells.iter().all(|&(place, word)| params.owner(place, word) == owner));
     let start = Instant::now();
     params.spell(&mut cells, |host, _| panic!("{host:x?}"));
-    // Trying 16,384 sets of four takes a microsecond each on a busy machine. There are more than 10^20 sets.
+    // The search tries 16,384 sets of four, each in about a microsecond on a busy machine. Trying all of the more than
+    // 10^20 sets would not end.
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
-/// Returns an array of 2^`cell_bits` cells that is nearly full. Each host holds `each` cells.
+/// Returns a nearly full array of 2^`cell_bits` cells, in which each host holds `each` cells.
 fn full_of(cell_bits: u32, each: usize) -> Full {
     let mut full = Full::new(params(config(cell_bits, 1024)));
     let (mut used, cells) = (0, full.words.len());
@@ -150,8 +153,8 @@ fn full_of(cell_bits: u32, each: usize) -> Full {
     full
 }
 
-/// Prints the time of spelling if hosts with few cells each hold nearly all cells: `cargo test --release -p srlg-core
-/// times_of_spelling -- --ignored --nocapture`.
+/// Prints the duration of spelling if hosts with few cells each hold nearly all cells. To run it: `cargo
+/// test --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn times_of_spelling() {
@@ -165,7 +168,7 @@ fn times_of_spelling() {
     }
 }
 
-// Contacts cannot make such cells, but bytes from another node may.
+// Contacts cannot produce such cells, but bytes from another node may contain them.
 #[test]
 fn cells_that_spell_a_mapped_address_are_no_host() {
     let params = params(config(18, 1024));

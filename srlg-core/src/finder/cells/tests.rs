@@ -1,4 +1,4 @@
-//! The guarantees of cells, and the mistakes that their design avoids.
+//! Tests of the guarantees of cells, and of the mistakes that their design avoids.
 
 use super::chance::{ACCEPTED_MISS, AgeHistogram};
 use super::*;
@@ -54,7 +54,7 @@ pub(super) fn whole(params: &CellsParams, ages: u32) -> Span {
 }
 
 proptest! {
-    // A host that was never seen must not appear, and a cell must belong to the host that it names.
+    // A host without contacts must not be found, and a cell must belong to the host to which its word decodes.
     #[test]
     fn a_word_decodes_to_the_pair_that_it_was_made_of(
         cell_bits in 12u32..=24,
@@ -73,22 +73,22 @@ proptest! {
         prop_assert_eq!((params.age(word), params.host(owner)), (age, Some(inside)));
         prop_assert!(!owner.is_fingerprint());
         let spot = params.spot(inside, word::slot_of(pair_hash));
-        // A pair shows in a slot only if it was sampled there.
+        // A cell shows a pair only if the pair is sampled.
         let shown = params.is_sampled(pair_hash).then_some(Peer { host: opposite, age });
         prop_assert_eq!(params.peer(inside, spot, word), shown);
         let other = params.spot(inside ^ 1, word::slot_of(pair_hash));
         prop_assert!(other.place != place || params.peer(inside ^ 1, other, word).is_none());
     }
 
-    // Nodes age at different times, contacts come late, and ages exceed the largest one. The result must be that of one
-    // node that saw everything, bit for bit.
+    // In this test, nodes age at different times, contacts arrive late, and ages exceed the maximum. The merged cells
+    // must be bit-identical to the cells of one node with all contacts.
     #[test]
     fn merged_nodes_are_one_node(
         cell_bits in 12u32..=18,
         contacts in prop::collection::vec((0u32..4, 0u32..200, 0usize..3, 0u32..70, 0u32..40), 1..300),
         jump in prop_oneof![0u32..70, 2000u32..2100],
     ) {
-        // There are 31 ages with 2^12 cells, and 2047 with 2^18.
+        // Words distinguish 31 ages with 2^12 cells, and 2047 ages with 2^18 cells.
         let params = params(config(cell_bits, 8));
         let mut nodes: [Vec<Recorder64>; 4] = std::array::from_fn(|_| untouched(&params));
         let mut clocks = [0u32; 4];
@@ -125,8 +125,8 @@ fn batches_touch_what_single_pairs_touch() {
     assert!(words(&batch).iter().any(|&word| word != u64::MAX));
 }
 
-// Sampling uses the highest bits of the hash of a pair, and the slot uses others. If they shared bits, sampled pairs
-// would have few slots. The cell depends on yet other bits.
+// Sampling uses the highest bits of a pair's hash, and the slot uses lower bits. If they shared bits, sampled pairs
+// would have few slots. The cell depends on a different hash.
 #[test]
 fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
     let params = params(config(18, 1024));
@@ -142,8 +142,8 @@ fn sampled_pairs_are_one_in_2_to_the_tau_and_their_slots_and_cells_even() {
             }
         }
         // Binomial(2^18, 2^-5 / 64) has the mean 128 and the standard deviation 11.3. The tolerance is six deviations.
-        // The cells are those of 64 hosts in 64 slots, 4096 in all. A 64th of the array has 64 of them with a standard
-        // deviation of 8: 128 · (1 ± 6/8).
+        // The 64 hosts have 64 cells each, 4096 in all. A 64th of the array contains 64 of these cells with a standard
+        // deviation of 8, so the tolerance is 128 · (1 ± 6/8).
         assert!(slots.iter().all(|&n| n.abs_diff(128) < 6 * 12), "{hash:?} {slots:?}");
         assert!(cells.iter().all(|&n| n.abs_diff(128) < 6 * 20), "{hash:?} {cells:?}");
     }
@@ -161,7 +161,7 @@ fn a_host_has_64_cells_but_for_slots_that_meet() {
 }
 
 // Without the veil, the host with the smaller name would win all ties. With 2^12 cells and 4000 hosts, hosts share
-// cells. If both touch a cell in one epoch, either wins half of the ties.
+// cells. If two hosts touch a cell in one epoch, each should win half of the ties.
 #[test]
 fn ties_go_to_either_host() {
     let params = params(config(12, 8));
@@ -180,15 +180,15 @@ fn ties_go_to_either_host() {
     for (inside, place, word) in touches {
         wins.entry(inside).or_default()[usize::from(cells[place as usize].word() == word)] += 1;
     }
-    // About 62.5 touches meet in a cell, so each host wins 64/62.5 of them on average, a Poisson number. With a fixed
-    // order, a few hosts would win all of theirs.
+    // About 62.5 touches compete for a cell, so each host wins 64/62.5 ties on average. The number of wins is a Poisson
+    // number. With a fixed order, a few hosts would win all of their ties.
     let most = wins.values().map(|&[_, won]| won).max().unwrap();
     assert!(most <= 10, "{most}");
     assert_eq!(wins.values().map(|&[_, won]| won).sum::<u32>(), 4096);
 }
 
-// The whole word saturates, not only the age. A word that is older than all ages equals an untouched one, whether it
-// aged or came late.
+// The whole word saturates, not only the age. A word that is older than all ages must equal the word of an untouched
+// cell, whether it aged or arrived late.
 #[test]
 fn what_is_older_than_all_ages_is_untouched() {
     for cell_bits in [12, 15, 18, 24] {

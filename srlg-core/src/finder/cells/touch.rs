@@ -1,4 +1,4 @@
-//! Touching cells: one of the cells of a host, for one pair in 2^τ.
+//! The touching of cells: a sampled pair, one in 2^τ, touches one cell of its host.
 
 use super::CellArray;
 use super::params::CellsParams;
@@ -7,7 +7,7 @@ use crate::ids::{Batch, PairIds};
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
-/// The change by a sampled pair in an array of cells: a cell and its word.
+/// The change that a sampled pair makes in an array of cells: a cell and its word.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CellTouch {
     pub(super) place: u32,
@@ -15,9 +15,9 @@ pub struct CellTouch {
 }
 
 impl CellArray<'_, Recorder64> {
-    /// Calls `later` with the touch of each sampled pair of `pairs`, `age` epochs ago.
+    /// Calls `later` with the touch of each sampled pair of `pairs`, for contacts `age` epochs ago.
     ///
-    /// The test for sampled pairs is pure arithmetic and vectorises. Its results are unpredictable, so the sampled
+    /// The test whether a pair is sampled is pure arithmetic and vectorises. The result is unpredictable, so sampled
     /// pairs are listed without a branch.
     #[inline(always)]
     #[allow(
@@ -43,7 +43,7 @@ impl CellArray<'_, Recorder64> {
         });
     }
 
-    /// Applies `touches`. Other threads may do the same.
+    /// Applies `touches`. Other threads may touch cells at the same time.
     #[inline(always)]
     pub fn apply(self, touches: &[CellTouch]) {
         for touch in touches {
@@ -53,18 +53,18 @@ impl CellArray<'_, Recorder64> {
         }
     }
 
-    /// Touches the cell of `pair`, `age` epochs ago, if the pair is sampled.
+    /// Touches the cell of `pair` for a contact `age` epochs ago, if the pair is sampled.
     #[inline]
     pub fn touch(self, pair: &impl PairIds, age: u32) {
         touch_cells(self.params, self.recorders, pair, age);
     }
 }
 
-/// Touches the cell of `pair`, `age` epochs ago, in the `cells` of `params`, if the pair is sampled. Other threads may
-/// touch them too.
+/// Touches the cell of `pair` in the `cells` of `params` for a contact `age` epochs ago, if the pair is sampled. Other
+/// threads may touch cells at the same time.
 ///
 /// # Panics
-/// Panics if there are fewer `cells` than `params` define.
+/// Panics if `cells` has fewer elements than `params` defines.
 #[inline(always)]
 pub fn touch_cells(params: &CellsParams, cells: &[Recorder64], pair: &impl PairIds, age: u32) {
     let hash = params.pair_hash(pair);

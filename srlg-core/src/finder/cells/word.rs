@@ -1,14 +1,14 @@
-//! The words of cells: encoding a contact, and decoding it.
+//! The encoding and decoding of contacts as words of cells.
 
 use super::params::{CellsParams, PEER_BITS, SLOTS};
 use crate::hash::{by_family, mix64};
 use crate::ids::PairIds;
 use crate::pair::{ADDRESS_BITS, Address, BATCH};
 
-/// Low bits of a name that hold the slot.
+/// Number of low bits of a name that contain the slot.
 const SLOT_BITS: u32 = SLOTS.ilog2();
 
-/// The cell for a host's contacts in one slot, and the name that stands there for host and slot.
+/// The cell for a host's contacts in one slot, and the name that represents host and slot in that cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// Number of the cell.
@@ -16,38 +16,37 @@ pub struct Spot {
     pub(super) name: u32,
 }
 
-/// The host that holds a cell, in a form that is equal in all cells of a host. For an IPv4 host, it is the image under
-/// a bijection. For an IPv6 host, it is the fingerprint and the bank of its cells.
+/// The identity of the host that holds a cell, which is the same in all cells of a host. For an IPv4 host, the identity
+/// is the image of its address under a bijection. For an IPv6 host, it is the fingerprint and the bank of its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner(u64);
 
-/// Bit that marks an owner that is a fingerprint.
+/// Bit that is set if an owner is a fingerprint.
 const V6: u64 = 1 << 32;
 
 impl Owner {
-    /// Returns a uniform number for this owner, by which owners can be sorted in random order.
+    /// Returns a uniform hash of this owner, by which owners can be sorted in a random order.
     #[must_use]
     pub const fn order(self) -> u32 {
         // The image of an IPv4 host is already uniform, but a fingerprint has fewer bits.
         if self.is_fingerprint() { (mix64(self.0) >> 32) as u32 } else { self.0 as u32 }
     }
 
-    /// Returns the number of the counter, out of `2^bits`, for the cells of this owner. In a table of that size, it is
-    /// the first entry to try.
+    /// Returns the index of this owner, out of `2^bits`. In a table of that size, this is the first entry to try.
     #[inline(always)]
     #[must_use]
     pub const fn entry(self, bits: u32) -> usize {
         self.0 as usize & ((1 << bits) - 1)
     }
 
-    /// Returns a number of this owner that is never 0 and below 2^63.
+    /// Returns a number that identifies this owner, at least 1 and below 2^63.
     #[inline(always)]
     #[must_use]
     pub const fn key(self) -> u64 {
         self.0 + 1
     }
 
-    /// Returns the owner with this `key`, or `None` for 0.
+    /// Returns the owner with this `key`, or `None` if `key` is 0.
     #[inline(always)]
     #[must_use]
     pub const fn of_key(key: u64) -> Option<Self> {
@@ -63,7 +62,8 @@ impl Owner {
 }
 
 impl CellsParams {
-    /// Returns a hash of the pair, made of the hashes of both ends, which the tagged counter computes as well.
+    /// Returns a hash of `pair`, combined from the hashes of both ends. The tagged counter computes these hashes as
+    /// well.
     #[inline(always)]
     pub(super) fn pair_hash(&self, pair: &impl PairIds) -> u32 {
         self.hash_of_ids(pair.host().lo, pair.opposite())
@@ -74,20 +74,20 @@ impl CellsParams {
         join(self.hash.of(host, self.host_key), self.hash.of(opposite, self.opposite_key))
     }
 
-    /// Returns whether the pair of the IPv4 `host` and `peer` would touch a cell in `slot`.
+    /// Returns whether the pair of the IPv4 `host` and `peer` is sampled and touches a cell in `slot`.
     #[inline(always)]
     pub(super) fn shows(&self, host: Address, peer: Address, slot: u32) -> bool {
         let hash = self.hash_of_ids(host, peer);
         self.is_sampled(hash) && slot_of(hash) == slot
     }
 
-    /// Returns whether pairs with that hash are sampled, which its highest τ bits decide.
+    /// Returns whether pairs with the hash `pair_hash` are sampled. Its highest τ bits decide this.
     #[inline(always)]
     pub(super) const fn is_sampled(&self, pair_hash: u32) -> bool {
         pair_hash <= u32::MAX >> self.lsb_threshold
     }
 
-    /// Returns the spot of the contacts of `host` in `slot`.
+    /// Returns the spot for contacts of `host` in `slot`.
     #[inline(always)]
     #[must_use]
     pub fn spot(&self, host: Address, slot: u32) -> Spot {
@@ -97,7 +97,7 @@ impl CellsParams {
         Spot { place: image >> low_bits ^ self.shift(name), name }
     }
 
-    /// Returns the cell and the word of `pair` with the hash `pair_hash`, `age` epochs ago.
+    /// Returns the cell and the word for a contact of `pair`, `age` epochs ago. `pair_hash` is the hash of `pair`.
     #[inline(always)]
     pub(super) fn touch_of(&self, pair: &impl PairIds, pair_hash: u32, age: u32) -> (u32, u64) {
         let (host, slot) = (pair.host(), slot_of(pair_hash));
@@ -117,8 +117,8 @@ impl CellsParams {
         (spot.place, self.word(spot.place, body, age))
     }
 
-    /// Returns the word of `body` in that cell, `age` epochs ago. If the age does not fit, this is the largest word,
-    /// which ageing would also produce.
+    /// Returns the word of `body` in cell number `place`, for a contact `age` epochs ago. If the age does not fit, the
+    /// result is the largest word, which ageing would also produce.
     #[inline(always)]
     pub(super) fn word(&self, place: u32, body: u64, age: u32) -> u64 {
         let aged = u64::from(age).saturating_mul(self.age_step());
@@ -132,13 +132,13 @@ impl CellsParams {
         (word >> self.body_bits()) as u32
     }
 
-    /// Returns the body of the word of a cell, which is the part below the age.
+    /// Returns the body of `word` in cell number `place`, the part below the age.
     #[inline(always)]
     pub(super) const fn body(&self, place: u32, word: u64) -> u64 {
         (word & (self.age_step() - 1)) ^ self.veil(place)
     }
 
-    /// Returns the owner of cell number `place`, which contains `word`.
+    /// Returns the owner of cell number `place` if the cell contains `word`.
     #[inline(always)]
     #[must_use]
     pub fn owner(&self, place: u32, word: u64) -> Owner {
@@ -150,7 +150,7 @@ impl CellsParams {
         Owner(if self.is_v6(body) { V6 | u64::from(bank | name) } else { image.into() })
     }
 
-    /// Returns the owners of the cells from number `first` on, which contain `words`.
+    /// Returns the owners of the cells from number `first` on if these contain `words`.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -187,21 +187,21 @@ impl CellsParams {
         (body >> PEER_BITS) as u32 & ((1 << self.name_bits()) - 1)
     }
 
-    /// Returns whether `body` belongs to an IPv6 host, which its highest bit shows.
+    /// Returns whether `body` belongs to an IPv6 host. Its highest bit shows this.
     #[inline(always)]
     pub(super) const fn is_v6(&self, body: u64) -> bool {
         body >> (PEER_BITS + self.name_bits()) != 0
     }
 
-    /// Returns the bits below the age by which the words of a cell differ from their bodies. They make it depend on the
-    /// cell which of two hosts wins a tie.
+    /// Returns the veil of cell number `place`, with which bodies are xored. Because of the veil, the winner of a tie
+    /// between two hosts depends on the cell.
     #[inline(always)]
     const fn veil(&self, place: u32) -> u64 {
         let spread = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         spread >> (u64::BITS - self.body_bits())
     }
 
-    /// Returns the offset of a name, by which the cell of its host is moved.
+    /// Returns the hash of `name` that is xored with the high bits of the host's image to select the cell.
     #[inline(always)]
     fn shift(&self, name: u32) -> u32 {
         self.hash.of(name, self.place_key) >> (u32::BITS - self.cell_bits)
@@ -217,8 +217,8 @@ const fn join(host: u32, opposite: u32) -> u32 {
     t.wrapping_mul(0xc2b2_ae35)
 }
 
-/// Returns the slot of a sampled pair. Its bits of the hash are not used by sampling, because θ is at most 131,072 and
-/// τ at most 12.
+/// Returns the slot of a sampled pair. Sampling does not use the bits of the slot, because θ is at most 131,072 and τ
+/// at most 12.
 #[inline(always)]
 pub(super) const fn slot_of(pair_hash: u32) -> u32 {
     pair_hash >> 12 & (SLOTS - 1)

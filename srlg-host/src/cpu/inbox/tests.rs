@@ -1,4 +1,4 @@
-//! Tests that inboxes have the same effect on recorders as srlg-core without them.
+//! Tests that ingesting through inboxes changes the recorders exactly as srlg-core does without inboxes.
 
 use proptest::prelude::*;
 use srlg_core::counter::Lines;
@@ -38,8 +38,8 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<R::Word> {
     recorders.iter().map(ReadRecorder::word).collect()
 }
 
-/// A run of pairs: first number, number of distinct pairs, number of pairs, lateness, batch size, and whether they are
-/// IPv6.
+/// A run of pairs: first number, number of distinct pairs, number of pairs, lateness, batch size, and whether the pairs
+/// are IPv6.
 type Run = (u32, u32, usize, u32, usize, bool);
 
 fn pairs(&(start, differing, count, ..): &Run) -> Vec<IpPair> {
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-// Both ids are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
+// The ids of both pairs are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
 #[test]
 fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {

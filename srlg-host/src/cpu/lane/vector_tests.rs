@@ -17,10 +17,10 @@ fn words<R: Recorder>(recorders: &[R]) -> Vec<u64> {
     recorders.iter().map(|recorder| recorder.word().into()).collect()
 }
 
-/// Pairs, and the number of epochs by which they are late.
+/// Pairs, and their lateness in epochs.
 type Call = (Vec<(u32, u32)>, u32);
 
-/// Returns the recorders of both arrays after calls.
+/// Returns the recorders of both arrays after the calls.
 fn left<S: CpuScheme, P: LanePair>(
     level: Level<S, P>,
     pair: impl Fn(u32, u32) -> P,

@@ -1,4 +1,4 @@
-//! Tests that all vector levels give the same results for passes.
+//! Tests that passes give the same results at all vector levels.
 
 use proptest::prelude::*;
 use srlg_core::{
@@ -10,7 +10,7 @@ use super::*;
 use crate::vectors::{cut, on_all_levels};
 use srlg_core::counter::Accumulator;
 
-/// Returns words of which half are near 0, like those of a window.
+/// Returns words of which half are near 0, as words within a window are.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(prop_oneof![0u64..700, any::<u64>()], len)
 }
@@ -23,7 +23,7 @@ fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
 
 /// Asserts that recorders with `words`, converted to `R`, age by `step` in the same way on all levels.
 ///
-/// The numbers of words below `limit` must be equal, too.
+/// This includes the number of words below `limit`.
 fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {
     let words = cut::<R::Word>(words);
     on_all_levels!(age_by as level => {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use srlg_core::{Ip6Pair, IpPair};
 
-/// Neighbouring and extreme addresses of both families, and hosts that differ only in high bits. The last one has no
+/// Neighbouring and extreme addresses of both families, and hosts that differ only in high bits. The last host has no
 /// contacts.
 pub(super) const HOSTS: [IpAddr; 11] = [
     v4(0x0a00_0001),
@@ -28,7 +28,7 @@ const fn v6(host: u128) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(host))
 }
 
-/// A contact: an index into [`HOSTS`], or a larger one for a stranger, and a peer.
+/// A contact: an index into [`HOSTS`] (a larger index is a stranger) and a peer.
 pub(super) type Contact = (usize, u32);
 
 /// Returns the pair of a contact. Every second stranger and every fourth peer has an IPv6 address.
@@ -42,7 +42,7 @@ pub(super) fn pair(&(host, peer): &Contact) -> Ip6Pair {
     Ip6Pair::new(host, any(peer, peer % 4 == 3))
 }
 
-/// Returns the pair as an IPv4 pair, if it is one and the number of the peer is even.
+/// Returns the pair as an IPv4 pair if both addresses are IPv4 and the number of the peer is even.
 ///
 /// Thus some IPv4 pairs also occur in the longer form.
 pub(super) fn short(pair: &Ip6Pair) -> Option<IpPair> {

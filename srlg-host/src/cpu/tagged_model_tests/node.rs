@@ -1,6 +1,6 @@
 //! [`Node`]: a detector on the CPU and its model.
 //!
-//! Each method does the same to both, and asserts that their results are equal, bit for bit.
+//! Each method applies the same operation to both and asserts that their results are equal, bit for bit.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::state::Snapshot;
 use crate::state::Words;
 use crate::{Device, Error, SlidingDetector, SuperPoint};
 
-/// The bits of an estimate's numbers, which distinguish 0 from -0.
+/// The numbers of an estimate as bits, which distinguish 0 from -0.
 type Bits = (u64, u64, EstimateRange);
 
 fn bits(cardinality: f64, std_error: f64, range: EstimateRange) -> Bits {
@@ -30,7 +30,7 @@ fn modelled(estimate: TaggedEstimate) -> Bits {
 pub(super) struct Node {
     pub(super) detector: SlidingDetector,
     model: TaggedModel,
-    /// The super points of the last report and of merged states, which remain candidates.
+    /// The super points of the last report and of merged states, which stay candidates.
     reported: BTreeSet<IpAddr>,
     kept: Option<State>,
 }
@@ -45,7 +45,7 @@ impl Node {
         Self { detector, model, reported, kept: None }
     }
 
-    /// Ingests `contacts`, `late` slices late, on `threads` threads.
+    /// Ingests `contacts`, which are `late` slices late, on `threads` threads.
     pub(super) fn ingest(&mut self, contacts: &[Contact], late: u32, threads: usize) {
         let pairs: Vec<Ip6Pair> = contacts.iter().map(pair).collect();
         pairs.iter().for_each(|&pair| self.model.touch(pair, late));
@@ -84,7 +84,7 @@ impl Node {
         points.iter().map(|&(host, _)| host).collect()
     }
 
-    /// Returns the candidates of the backend, and those that no glimpse dismisses, in ascending order.
+    /// Returns the candidates of the backend, followed by those that no glimpse dismisses, each in ascending order.
     pub(super) fn search(&mut self) -> [Vec<IpAddr>; 2] {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
@@ -108,7 +108,7 @@ impl Node {
         self.model.advance_to(slice);
     }
 
-    /// Saves the state and replaces the saved one.
+    /// Saves the state, in place of the previously saved state.
     pub(super) fn keep(&mut self) {
         self.kept = Some(self.state());
     }
@@ -117,7 +117,7 @@ impl Node {
         (self.detector.snapshot().unwrap(), self.model.clone(), self.reported.clone())
     }
 
-    /// Merges the saved state of `other`, or its current state if none was saved. Advances to its slice first.
+    /// Advances to the slice of the saved state of `other` and merges it, or its current state if none was saved.
     pub(super) fn merge(&mut self, other: &Self) {
         let (snapshot, model, reported) = other.kept.clone().unwrap_or_else(|| other.state());
         self.skip_to(snapshot.slice().max(self.detector.slice()));
@@ -140,8 +140,8 @@ impl Node {
         }
     }
 
-    /// Returns the model with the touches of the last `slices` only, and the echoes of that time in the same lines.
-    /// Echoes look a window older.
+    /// Returns the model with only the touches of the last `slices`, and the echoes of that time in the same lines. An
+    /// echo appears one window older than its touch.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());

@@ -1,4 +1,4 @@
-//! Tests and timings of searches in full arrays whose hosts have few cells each.
+//! Tests and timings of searches in full arrays in which every host has few cells.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ fn threads_that_share_a_search_find_what_one_finds() {
     for is_v6 in [false, true] {
         let cells = full(all.finder().cells().unwrap(), 20, is_v6);
         let words: Vec<u64> = cells.iter().map(ReadRecorder::word).collect();
-        // A search object is also reused with fewer threads.
+        // The search object is also reused with fewer threads.
         let mut search = CellSearch::new(&all);
         let [one, four, three, again] = [1, 4, 3, 1].map(|threads| {
             let (mut hosts, health) = search.candidates(&words, all.span(0, 1), threads);
@@ -43,7 +43,7 @@ fn threads_that_share_a_search_find_what_one_finds() {
     }
 }
 
-/// Run with `cargo test --release -p srlg-host times_of_searches -- --ignored --nocapture`.
+/// Prints search times. Run with `cargo test --release -p srlg-host times_of_searches -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn times_of_searches_where_hosts_of_few_cells_hold_all() {

@@ -1,4 +1,4 @@
-//! Tests that all vector levels count and list the same cells.
+//! Tests that the same cells are counted and listed at all vector levels.
 
 use proptest::prelude::*;
 use srlg_core::finder::cells::CellArray;
@@ -7,7 +7,8 @@ use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, ReadRecorder, Recorder, Rec
 use super::*;
 use crate::vectors::on_all_levels;
 
-/// Returns the cells after `contacts` of `hosts` hosts. Each contact has an age, and every second host is an IPv6 host.
+/// Returns the cells after `contacts` of `hosts` hosts. Each contact has an age, and every second host has an IPv6
+/// address.
 fn cells(params: &CellsParams, hosts: u32, contacts: &[(u32, u32)]) -> Vec<u64> {
     let cells: Vec<Recorder64> =
         (0..params.recorders()).map(|_| Recorder64::new(Recorder64::UNTOUCHED)).collect();
@@ -30,7 +31,7 @@ proptest! {
         seed: u64,
         keyed: bool,
         cell_bits in 12u32..16,
-        // A single host is included, whose counter saturates.
+        // These numbers include a single host, whose counter saturates.
         hosts in prop_oneof![Just(1u32), 2u32..40, Just(u32::MAX)],
         contacts in prop::collection::vec((any::<u32>(), 0u32..9), 0..4000),
         ages in 1usize..9,

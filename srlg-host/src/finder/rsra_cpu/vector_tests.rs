@@ -1,4 +1,4 @@
-//! Tests that all vector levels compute the same masks and counts, and admit the same partners.
+//! Tests that masks, counts and admitted partners are the same at all vector levels.
 
 use proptest::prelude::*;
 use srlg_core::{ArrayParams, Config, HashFamily, RsraSizes};

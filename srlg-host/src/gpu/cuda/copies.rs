@@ -1,8 +1,8 @@
 //! [`Copies`]: synchronisation of the host and devices that use a piece of pinned memory.
 //!
 //! A copy continues after the call that started it. Events are therefore recorded after all copies of the memory, and
-//! all readers of the memory wait for these events. The lock is held for reading while the memory is read, and for
-//! writing while a copy is started. Thus no copy starts during a read.
+//! all readers of the memory wait for these events. A thread that reads the memory holds the lock for reading. A thread
+//! that starts a copy holds it for writing. Thus no copy starts during a read.
 //!
 //! Copies out of the memory do not wait for each other, because waiting for another stream costs a GPU about ten
 //! microseconds.
@@ -21,9 +21,9 @@ use crate::gpu::upload::BUFFERS;
 
 /// The copies to and from one piece of pinned memory.
 pub(super) struct Copies {
-    /// Events after all copies. `None` after a failure of the driver, when the state of the copies is unknown.
+    /// Events after all copies. `None` after a driver failure, which leaves the state of the copies unknown.
     events: RwLock<Option<CopyEvents>>,
-    /// Whether a thread has waited for the copies, so that the driver need not be asked again.
+    /// Whether a thread has already waited for the copies, so that the driver need not be queried again.
     are_done: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ impl CopyEvents {
         self.uploads.iter().chain([&self.download]).flatten()
     }
 
-    /// Waits for the copies of devices other than that of `stream`, and removes their events.
+    /// Waits for the copies of devices other than the device of `stream` and removes their events.
     fn finish_elsewhere(&mut self, stream: &CudaStream, are_done: bool) -> Result<(), Error> {
         for slot in self.uploads.iter_mut().chain([&mut self.download]) {
             let Some(event) = slot.take_if(|event| event.context() != stream.context()) else {
@@ -65,8 +65,8 @@ impl CopyEvents {
         Ok(())
     }
 
-    /// Starts a copy in `stream`. A copy to the memory waits for all others. A copy out of it waits for all copies to
-    /// it.
+    /// Starts a copy in `stream`. A copy to the memory waits for all other copies. A copy out of the memory waits for
+    /// all copies to it.
     fn start(
         &mut self,
         stream: &CudaStream,
@@ -83,7 +83,7 @@ impl CopyEvents {
             Direction::Upload => {
                 let slot = &mut uploads[*next];
                 *next = (*next + 1) % BUFFERS;
-                // Otherwise, the event would not come after the earlier copy.
+                // Without this wait, the new event might come before the end of the earlier copy.
                 slot.iter().try_for_each(|event| stream.wait(event))?;
                 slot
             }
@@ -111,7 +111,7 @@ impl Copies {
         copy: impl FnOnce() -> sys::CUresult,
     ) -> Result<(), Error> {
         let mut events = self.events.write().unwrap_or_else(PoisonError::into_inner);
-        // The events are put back only when they cover the new copy.
+        // The events are put back only once they cover the new copy.
         let mut started = events.take().ok_or(Error::PinnedLost)?;
         let are_done = self.are_done.swap(false, Ordering::Acquire);
         started.finish_elsewhere(stream, are_done)?;
@@ -120,12 +120,12 @@ impl Copies {
         Ok(())
     }
 
-    /// Calls `look` while there are no copies. `look` must not start one.
+    /// Calls `look` while no copies run. `look` must not start a copy.
     pub(super) fn none_while<T>(&self, look: impl FnOnce() -> T) -> Result<T, Error> {
         let events = self.events.read().unwrap_or_else(PoisonError::into_inner);
         let events = events.as_ref().ok_or(Error::PinnedLost)?;
-        // The lock orders this after all started copies. A thread that reads true sees their results through the thread
-        // that waited.
+        // The lock orders this load after all started copies. A thread that reads true sees the results of the copies
+        // through the thread that waited for them.
         if !self.are_done.load(Ordering::Acquire) {
             events.all().try_for_each(CudaEvent::synchronize).doing("finish a copy")?;
             self.are_done.store(true, Ordering::Release);
@@ -143,7 +143,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Waits for all copies and frees the memory. If their state is unknown, the memory is not freed.
+    /// Waits for all copies and frees the memory. If the state of the copies is unknown, the memory is not freed.
     pub(super) fn end(
         &mut self,
         context: &CudaContext,
@@ -157,7 +157,7 @@ impl Copies {
     }
 }
 
-/// Frees something of `context` after `wait` has succeeded, which waits for the work that uses it.
+/// Frees a resource of `context` once `wait` succeeds. `wait` waits for the work that uses the resource.
 pub(super) fn when_done(
     context: &CudaContext,
     wait: impl FnOnce() -> Result<(), DriverError>,
@@ -174,7 +174,7 @@ fn give_back(context: &CudaContext, free: impl FnOnce() -> Result<(), DriverErro
 
 /// Returns whether `work` succeeded. An error stays in `context` for the next call.
 fn leave_errors_in(context: &CudaContext, work: impl FnOnce() -> Result<(), DriverError>) -> bool {
-    // Otherwise, `work` would return an earlier error and do nothing.
+    // Without this call, `work` would return an earlier error and do nothing.
     let earlier = context.check_err();
     let worked = work();
     let has_worked = worked.is_ok();

@@ -1,10 +1,11 @@
 //! The CUDA driver, with all unsafe code of this crate.
 //!
 //! [`Code`], [`CudaMemory`] and [`CudaHostMemory`] own resources in the primary context of one device, which they keep
-//! open. Work in a queue continues after the call that started it. Each of them therefore waits for the device before
-//! it frees a resource. If waiting fails, the device is lost, and resources that it may still use are not freed.
+//! open. Work in a queue continues after the call that started it. Before one of these types frees a resource, it
+//! therefore waits for the device. If waiting fails, the device is lost, and resources that it may still use are not
+//! freed.
 //!
-//! Errors of a drop stay in the context until the next call reports them.
+//! Errors during a drop stay in the context until the next call reports them.
 #![allow(unsafe_code, reason = "the driver takes addresses and handles")]
 
 use std::collections::HashMap;
@@ -106,7 +107,7 @@ impl Drop for Code {
 pub(crate) struct CudaMemory {
     address: sys::CUdeviceptr,
     bytes: usize,
-    /// The context that gets the memory back. `None` if the memory is lent.
+    /// The context to which the memory is returned. `None` if the memory is lent.
     owner: Option<Arc<CudaContext>>,
 }
 
@@ -164,7 +165,7 @@ impl Part<'_, CudaMemory> {
     }
 }
 
-/// Memory of the host that the device copies to and from.
+/// Host memory that the device copies to and from.
 pub(crate) struct CudaHostMemory {
     context: Arc<CudaContext>,
     address: *mut u8,
@@ -253,7 +254,7 @@ impl Drop for CudaHostMemory {
     }
 }
 
-/// Description of lending pairs, for error messages.
+/// The operation of lending pairs, as error messages name it.
 const WAIT: &str = "wait for pairs on the device";
 
 /// Returns an error if kernels cannot load pairs of `words` words from `address`.
@@ -268,8 +269,8 @@ pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result
     }
 }
 
-/// Lends pairs to `scan`. Work that it starts in `queue` runs after all earlier work of the pairs' stream, and before
-/// all later work.
+/// Lends pairs to `scan`. Work that `scan` starts in `queue` runs after all earlier work of the pairs' stream and
+/// before all later work of that stream.
 pub(super) fn lend<T, const WORDS: usize>(
     pairs: &CudaView<'_, [u32; WORDS]>,
     queue: &CudaStream,
@@ -281,8 +282,8 @@ pub(super) fn lend<T, const WORDS: usize>(
     }
     // An earlier error in that context is not an error of the detector.
     theirs.check_err().map_err(lender)?;
-    // The context handle of a stream decides whether uses of memory are recorded, and the detector's handle does not
-    // record them. Therefore, the queue is wrapped as a stream of the other handle.
+    // Whether uses of memory are recorded depends on a stream's handle of the context, and the detector's handle does
+    // not record them. The queue is therefore wrapped as a stream of the other handle.
     // SAFETY: both handles have the same context, `queue` outlives this, and the order of work is described above.
     let queue = unsafe { theirs.wrap_borrowed_stream(queue.cu_stream()) };
     queue.join(stream).doing(WAIT)?;
@@ -296,7 +297,7 @@ pub(super) fn lend<T, const WORDS: usize>(
     scanned.and_then(|scanned| ordered.map(|()| scanned))
 }
 
-/// Lends pairs that have no stream. Waits for the device before, and for `queue` after.
+/// Lends pairs that have no stream. Waits for the device before the call of `scan`, and for `queue` after it.
 #[cfg(feature = "cust")]
 pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     pairs: &cust::memory::DeviceSlice<P>,
@@ -315,7 +316,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     };
     ask((&raw mut context).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT)?;
     ask((&raw mut ordinal).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?;
-    // Memory of a pool does not belong to a context.
+    // Pool memory does not belong to a context.
     let is_ours = context.is_null() || context == queue.context().cu_ctx();
     if !is_ours || ordinal as usize != queue.context().ordinal() {
         return Err(other_device(queue, ordinal as usize));
@@ -326,7 +327,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     queue.synchronize().doing(WAIT).and(scanned)
 }
 
-/// Returns the error that the context of a user's pairs had kept from earlier calls.
+/// Returns the error that the context of a user's pairs kept from earlier calls.
 fn lender(error: DriverError) -> Error {
     let (name, text) = words(error);
     Error::PairsContext { name, text }

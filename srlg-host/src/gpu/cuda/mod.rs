@@ -1,7 +1,8 @@
 //! [`Cuda`]: an NVIDIA GPU, used through its driver, which is loaded at run time.
 //!
-//! When the GPU is opened, the driver compiles the PTX of srlg-kernels for it. Everything is in the device's primary
-//! context, which users of CUDA's runtime, cudarc and cust share. Each call makes it the current context of its thread.
+//! When the GPU is opened, the driver compiles the PTX of srlg-kernels for it. All resources are in the device's
+//! primary context, which the CUDA runtime, cudarc and cust also use. Each call makes this context current on its
+//! thread.
 
 mod copies;
 mod driver;
@@ -32,13 +33,13 @@ const PTX: &CStr = match CStr::from_bytes_with_nul(
     Err(_) => panic!("the PTX contains a NUL"),
 };
 
-/// Lowest compute capability that the PTX supports.
+/// Minimum compute capability that the PTX supports.
 const CAPABILITY: (i32, i32) = (7, 0);
 
-/// Driver functions that are called. cudarc panics when it calls a missing one.
+/// CUDA driver functions that must exist, because cudarc panics when it calls a missing function.
 ///
-/// The last function is not called. It was introduced with CUDA 11.2, like an attribute that cudarc reads from every
-/// device.
+/// The last function is never called. Its presence shows that the driver supports CUDA 11.2, which introduced an
+/// attribute that cudarc reads from every device.
 #[rustfmt::skip]
 const FUNCTIONS: &[&str] = &[
     "cuGetErrorName", "cuGetErrorString", "cuInit", "cuDeviceGet", "cuDeviceGetAttribute",
@@ -193,9 +194,9 @@ impl Gpu for Cuda {
     }
 }
 
-/// A result of the driver.
+/// A result of the CUDA driver.
 trait DriverResult<T> {
-    /// Adds a description of the call to an error.
+    /// Converts an error and adds the operation `doing` to it.
     fn doing(self, doing: &'static str) -> Result<T, Error>;
 }
 
@@ -208,7 +209,7 @@ impl<T> DriverResult<T> for Result<T, DriverError> {
     }
 }
 
-/// Returns the reason why the driver rejects the kernels: its age, a missing compiler, or something else.
+/// Returns the error of a driver that rejects the kernels. The driver may be too old or lack a compiler.
 fn refusal(error: DriverError) -> Error {
     let (name, text) = words(error);
     match error.0 {
@@ -226,7 +227,7 @@ fn is_full(error: DriverError) -> bool {
 /// Returns the name of `error` and the driver's description.
 fn words(error: DriverError) -> (String, String) {
     let owned = |text: &CStr| text.to_string_lossy().into_owned();
-    // A driver that failed to start may not have a description either.
+    // A driver that failed to start may not have descriptions of errors either.
     let name = error.error_name().map_or_else(|_| format!("error {}", error.0 as u32), owned);
     (name, error.error_string().map_or_else(|_| "the driver gives no reason".into(), owned))
 }

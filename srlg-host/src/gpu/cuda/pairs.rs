@@ -6,28 +6,29 @@ use crate::ingest::pairs::Family;
 
 /// Pairs in the memory of a CUDA device.
 ///
-/// Each pair is `[inside, opposite]`, where each host has one word, or four for an [`Ip6Pair`](crate::ingest::Ip6Pair).
+/// Each pair is `[inside, opposite]`. Each host takes one word, or four words in an
+/// [`Ip6Pair`](crate::ingest::Ip6Pair).
 ///
-/// - `CudaSlice` and `CudaView` of cudarc, of `[u32; 2]` or `[u32; 8]`, are used without a copy. Their stream and the
-///   detector wait for each other on the device. If cudarc records events, which is its default, the detector also
-///   waits for earlier writes of other streams.
-/// - `DeviceSlice` and `DeviceBuffer` of cust, of `IpPair` or `Ip6Pair`, need the feature `cust`. They have no stream,
-///   so the call waits for all work of the device before and after.
+/// - Pairs of cudarc (`CudaSlice` and `CudaView` of `[u32; 2]` or `[u32; 8]`) are used without a copy. Their stream and
+///   the detector wait for each other on the device. If cudarc records events, which is its default, the detector also
+///   waits for earlier writes in other streams.
+/// - Pairs of cust (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust`. They have no
+///   stream, so the call waits for all work of the device before and after it uses them.
 ///
 /// All pairs must be in the primary context of the detector's device, in which cudarc and cust allocate by default.
 /// This trait is sealed and cannot be implemented outside this crate.
 ///
-/// The types are those of cudarc 0.19, re-exported as `srlg::gpu::cudarc`. A crate with its own dependency on cudarc
+/// The types belong to cudarc 0.19, re-exported as `srlg::gpu::cudarc`. A crate with its own dependency on cudarc
 /// should not select a CUDA version, because cudarc cannot be built for two versions.
 pub trait DevicePairs: Sealed {}
 
 /// The supertrait that seals [`DevicePairs`].
 pub trait Sealed {
-    /// Returns the pairs as a type of their crate.
+    /// Returns the pairs as a type of cudarc or cust.
     fn view(&self) -> PairsView<'_>;
 }
 
-/// Pairs in the memory of a device, as a type of one of the supported crates.
+/// Pairs in the memory of a device, as a type of cudarc or cust.
 #[derive(Debug)]
 pub enum PairsView<'a> {
     /// IPv4 pairs in a type of cudarc.

@@ -18,7 +18,7 @@ fn declared() -> BTreeMap<String, Vec<(usize, usize)>> {
         .collect()
 }
 
-/// Returns the alignment and size of parameters, which are 8 and 312 for `.param .align 8 .b8 scan_param_0[312]`.
+/// Returns the alignment and size of each parameter, for example 8 and 312 for `.param .align 8 .b8 scan_param_0[312]`.
 fn sizes(entry: &str) -> Vec<(usize, usize)> {
     let parameters = entry.split_once(')').unwrap().0.split(".param ").skip(1);
     let size = |parameter: &str| {
@@ -40,7 +40,7 @@ fn the_ptx_has_every_entry_point_with_the_arguments_that_a_launch_passes() {
     assert_eq!(passed, declared());
 }
 
-// The addresses are within memory that is aligned to 256 bytes, like that of the driver.
+// The addresses are within memory that is aligned to 256 bytes, as the driver's memory is.
 #[test]
 fn pairs_that_a_thread_cannot_load_at_once_are_refused() {
     for (at, words, bytes) in [(0x104, 2, 8), (0x108, 8, 16), (0x10c, 8, 16)] {
@@ -53,7 +53,7 @@ fn pairs_that_a_thread_cannot_load_at_once_are_refused() {
     }
 }
 
-// On any machine, this must not panic.
+// Opening the device must not panic on any machine.
 #[test]
 fn opening_a_device_that_no_machine_has_says_so() {
     let error = Cuda::open(u32::MAX).err().expect("no machine has so many devices");
@@ -68,11 +68,11 @@ fn opening_a_device_that_no_machine_has_says_so() {
     }
 }
 
-/// Variable that is set for the process whose device is to fail.
+/// Environment variable that is set for the process whose device is to fail.
 const FAILS: &str = "SRLG_TEST_DEVICE_FAILS";
 
-// A kernel that reads beyond its recorders traps, which destroys everything that its process has on the device. The
-// test therefore runs in a separate process. Only this test passes such a place to a kernel.
+// A kernel that reads beyond its recorders traps, and the process loses everything that it has on the device. The test
+// therefore runs in a separate process. Only this test passes such a position to a kernel.
 #[test]
 fn device_that_traps_is_lost_says_so_and_lets_the_process_end() {
     if std::env::var_os(FAILS).is_some() {
@@ -119,7 +119,7 @@ fn let_it_trap() {
     }
     drop(lost);
     drop(other);
-    // The driver decides whether the process gets an error or can use the device again.
+    // It depends on the driver whether the process gets an error or can use the device again.
     match SlidingDetector::new(Config::default(), Device::Cuda(0)) {
         Ok(_) => println!("a new detector works in the same process"),
         Err(Error::Driver { doing, name, .. }) => println!("no new detector: {doing}, {name}"),

@@ -1,4 +1,4 @@
-//! Tests of batches that a device reads where pairs were collected.
+//! Tests of batches that a device reads directly from the memory in which the pairs were collected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn fill(batch: &mut PairBatch, numbers: std::ops::Range<u32>) {
     batch.extend(numbers.map(pair));
 }
 
-/// Returns counts of the operations of the simulated device.
+/// Returns the simulated device's numbers of uploads, copied bytes and reads of host memory.
 fn counted(gpu: &SimulatedGpu) -> [u32; 3] {
     ["upload", "bytes", "look"].map(|operation| gpu.count(operation))
 }
@@ -40,8 +40,8 @@ fn pairs_go_to_the_device_from_where_they_were_pushed() {
     let before = counted(&gpu);
     batch.ingest(&detector).unwrap();
     let after = counted(&gpu);
-    // There are 60 IPv4 pairs and 30 others, which take three upload buffers of 416 bytes. No memory of the host was
-    // read, so no pairs were copied on the host.
+    // There are 60 IPv4 pairs and 30 other pairs, which take three upload buffers of 416 bytes. The device's host
+    // memory was not read, so no pairs were copied on the host.
     let bytes = 60 * size_of::<IpPair>() + 30 * size_of::<Ip6Pair>();
     assert_eq!(after[0] - before[0], 2 + 3);
     assert_eq!(after[1] - before[1], bytes as u32);
@@ -58,7 +58,7 @@ fn pairs_go_to_the_device_from_where_they_were_pushed() {
 fn a_batch_that_is_filled_while_the_device_reads_it_loses_nothing() {
     for order in 0..12 {
         let (mut gpu, mut cpu) = (on(&SimulatedGpu::new(order), small()).unwrap(), cpu(small()));
-        // There are more IPv4 pairs than the batch has room for. The rest goes to ordinary memory.
+        // There are more IPv4 pairs than the batch has room for. The remaining pairs go to ordinary memory.
         let (mut batch, mut plain) = (gpu.pair_batch(50).unwrap(), PairBatch::new());
         for round in 0..6 {
             let numbers = round * 100..round * 100 + 90 + 10 * (round % 3);
@@ -99,7 +99,7 @@ fn feeds_take_batches_of_a_device() {
         batch.feed(&mut gpu_feed).unwrap();
         plain.feed(&mut cpu_feed).unwrap();
     }
-    // The cases are no pairs, IPv4 pairs only, and a slice that is not running yet.
+    // The cases are an empty batch, IPv4 pairs only, and a slice that is not running yet.
     for (numbers, ahead) in [(0..0, 0), (1..3, 0), (1..3, 1)] {
         fill(&mut batch, numbers.clone());
         fill(&mut plain, numbers);
@@ -120,7 +120,7 @@ fn no_pair_is_lost_in_silence_when_the_device_fails() {
     gpu.fail(Operation::Look, 0);
     batch.extend((50..60).map(pair));
     assert_eq!(batch.len(), 60);
-    // An error of a push is returned once, and all pairs remain.
+    // A push error is returned once, and all pairs remain.
     gpu.fail(Operation::Look, u32::MAX);
     assert!(matches!(batch.ingest(&detector), Err(Error::Driver { .. })));
     assert_eq!(batch.v4().unwrap().len() + batch.v6().unwrap().len(), 60);

@@ -1,4 +1,4 @@
-//! Tests that a detector on a simulated GPU equals one on the CPU, bit for bit, in every slice.
+//! Tests that a detector on a simulated GPU equals a detector on the CPU, bit for bit, in every slice.
 
 mod events;
 
@@ -93,8 +93,8 @@ fn a_detector_of_the_paper_s_scheme_takes_no_pair_of_ipv6_but_none_at_all() {
     assert!(refused.iter().all(|it| matches!(it, Err(Error::Ip6InPaper))), "{refused:?}");
 }
 
-// An upload buffer of 416 bytes has room for 13 pairs of any two hosts or 52 IPv4 pairs. It is sent when the other type
-// arrives.
+// An upload buffer of 416 bytes has room for 13 pairs of any two hosts or 52 IPv4 pairs. It is sent when a pair of the
+// other type arrives.
 #[test]
 fn types_of_pairs_that_change_within_an_upload_buffer_equal_one_on_the_cpu() {
     for order in 0..12 {
@@ -161,8 +161,8 @@ fn pairs_on_the_device_count_in_the_slice_that_closes_next() {
     }
 }
 
-// The list is longer than the pinned memory and is copied in several runs. A pair touches a recorder in each of five
-// rows, so there are about 15,000 recorders. Their numbers take 60,000 bytes, and 30,720 bytes are copied together.
+// The list is longer than the pinned memory and is copied in several pieces. A pair touches a recorder in each of five
+// rows, so there are about 15,000 recorders. Their numbers take 60,000 bytes, and a single copy transfers 30,720 bytes.
 // Beyond 20,479 recorders, no list would be used.
 #[test]
 fn delta_of_more_recorders_than_one_copy_takes_is_that_of_the_cpu() {
@@ -176,7 +176,7 @@ fn delta_of_more_recorders_than_one_copy_takes_is_that_of_the_cpu() {
     assert!(tested.delta(1).unwrap() == delta);
 }
 
-// Lists of the simulated device have room for 20,479 16-bit recorders, and 122,880 bytes are merged together.
+// Lists on the simulated device have room for 20,479 16-bit recorders, and 122,880 bytes are merged at a time.
 #[test]
 fn deltas_and_snapshots_that_the_device_has_no_room_for_are_whole() {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 2000, tags: 64 };
@@ -186,7 +186,7 @@ fn deltas_and_snapshots_that_the_device_has_no_room_for_are_whole() {
         detector.ingest(&contacts(60, 1000)).unwrap();
     }
     let (delta, snapshot) = (gpu.delta(1).unwrap(), cpu.snapshot().unwrap());
-    // All 4,096 cells may be among them.
+    // The delta may contain all 4,096 cells.
     assert!(delta.recorders() > 20_479 + 4096, "{}", delta.recorders());
     assert_eq!(delta, cpu.delta(1).unwrap());
     let mut merged = on(&SimulatedGpu::new(7), config).unwrap();
@@ -194,9 +194,9 @@ fn deltas_and_snapshots_that_the_device_has_no_room_for_are_whole() {
     assert!(merged.snapshot().unwrap() == snapshot);
 }
 
-/// Returns the bytes copied by a close that finds three super points, like the one before.
+/// Returns the number of bytes copied by a close that finds three super points, as the previous close did.
 ///
-/// The `regions` are counted in addition.
+/// The copies for `regions` are included.
 fn bytes_of_close(config: &Config, regions: usize) -> usize {
     let params = config.validate().unwrap();
     let (span, count) = (Span::whole(config.window, 1), size_of::<u32>());
@@ -204,27 +204,27 @@ fn bytes_of_close(config: &Config, regions: usize) -> usize {
         return 0;
     }
     let bins = Grouping::of_ages(span).bin_words() * count;
-    // The first trip has cells by age for both families, and the sums of the row.
+    // The first trip transfers the cells by age for both families, and the sums of the row.
     let first = 2 * span.finder_ages as usize * count + SUMS * count;
     // The second trip starts with keys and ids of kept hosts. It returns two more listed hosts and records than the
-    // last close, but at most four records. A listed host has a key and a count of cells. A record has bins, 64 cells
-    // and a number. Four other counts precede the records.
+    // last close had, but at most four records. A listed host has a key and a count of cells. A record has bins, 64
+    // cells and a number. Four other counts precede the records.
     let kept = 3 * size_of::<KeptHost>();
     let listed = 5 * (size_of::<u64>() + count);
     let records = (4 * (bins + 64 * size_of::<u64>() + count)).next_multiple_of(8);
     let second = kept + listed + records + 4 * count;
-    // A count, ids and numbers are sent for each region of giants.
+    // For each region of giants (hosts with very many peers), a count, ids and numbers are sent.
     first + second + regions * (8 + 3 * (size_of::<HostId>() + count + bins))
 }
 
-// Trips with cells are: ages and row weights, everything else, and each region of giants. Trips of the paper's scheme
-// are: counts with hosts, row weights, and tallies.
+// With cells, there is one trip for ages and row weights, one for everything else, and one for each region of giants.
+// In the paper's scheme, there is one trip for counts with hosts, one for row weights, and one for tallies.
 #[test]
 fn closing_a_slice_takes_two_trips_to_the_device_and_one_per_region_of_giants_and_no_memory() {
     let scheme = Scheme::Tagged { cell_bits: 12, lines: 3000, tags: 64 };
     let wide = Config { threshold: 512, scheme, linear_width: 1024, ..small() };
     let narrow = Config { threshold: 512, ..small() };
-    // Giants leave few of the 512 or 1,024 fine positions, so one or two coarse regions are also examined.
+    // Giants leave few of the 512 or 1,024 fine positions. One or two coarse regions are therefore also examined.
     let closes =
         [(wide, 700, 0, 2), (narrow, 700, 2, 4), (wide, 2500, 3, 5), (small_paper(), 700, 0, 3)];
     for (config, peers, regions, trips) in closes {
@@ -250,8 +250,9 @@ fn closing_a_slice_takes_two_trips_to_the_device_and_one_per_region_of_giants_an
     }
 }
 
-// The simulated device can list twelve hosts and examine four fine regions at the same time. This test has more of
-// both, in both families. Hosts appear and disappear, and some are giants, at the same time and in consecutive slices.
+// The simulated device can list twelve hosts and examine four fine regions at the same time. This test exceeds both
+// numbers, in both families. Hosts appear and disappear. Some of them need all of their regions, at the same time and
+// in consecutive slices.
 #[test]
 fn more_candidates_than_the_device_has_room_for_equal_those_on_the_cpu() {
     for (order, linear_width) in [(1, 512), (2, 1024), (3, 512), (4, 2048)] {

@@ -1,4 +1,5 @@
-//! Tests of a device that refuses memory or fails: errors have types, no pair is lost silently, and no memory leaks.
+//! Tests of a device that refuses memory or fails. Errors must be typed, and no pair and no memory may be lost
+//! silently.
 
 use super::simulated::{Operation, SimulatedGpu};
 use super::{contacts, on, small};

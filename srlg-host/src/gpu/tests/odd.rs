@@ -1,6 +1,6 @@
-//! Tests of arrays with an odd number of recorders, and of various numbers of cells.
+//! Tests of arrays with an odd number of recorders and of various numbers of cells.
 //!
-//! An odd array ends within a 32-bit word, and kernels swap whole words.
+//! An odd array ends in the middle of a 32-bit word, and kernels swap whole words.
 
 use srlg_core::{Config, FINDER, HashFamily, Ip6Pair, IpPair, Scheme};
 
@@ -33,15 +33,16 @@ fn cells_of_any_number_are_touched_merged_and_applied_alike() {
     }
 }
 
-/// Asserts that late touches on a GPU equal those on a CPU, and that another GPU can merge them as a snapshot or a
-/// delta.
+/// Asserts that late touches on a GPU equal the same touches on a CPU.
+///
+/// Also asserts that another GPU can merge them, as a snapshot or as a delta.
 fn assert_recorders_travel(config: Config) {
     let gpu = |order| on(&SimulatedGpu::new(order), config).unwrap();
     let (mut tested, mut one) = (gpu(1), cpu(config));
     for detector in [&tested, &one] {
         detector.ingest_late(&contacts(1, 2000), 1).unwrap();
         if detector.params().finder().cells().is_some() {
-            // With more than 2^18 cells, these are in one bank.
+            // With more than 2^18 cells, the cells of these pairs are in one bank.
             let v6 = |pair: &IpPair| Ip6Pair { inside: [0x2001_0db8, 0, 0, 1], ..(*pair).into() };
             detector.ingest_late(&contacts(1, 500).iter().map(v6).collect::<Vec<_>>(), 1).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Tests of searches that exceed limits, and of those whose results need several copies.
+//! Tests of searches that exceed limits, and of searches whose results need several copies.
 
 use proptest::prelude::*;
 use srlg_core::{Config, HashFamily, Ip6Pair, IpPair, Scheme};
@@ -7,7 +7,7 @@ use super::simulated::SimulatedGpu;
 use super::{cpu, on, small, small_paper};
 use crate::finder::Overload;
 
-/// Returns pairs of `host` with `peers` peers. Every third host is an IPv6 host.
+/// Returns pairs of `host` with `peers` peers. Every third host has an IPv6 address.
 fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
     let number = host.wrapping_mul(0x9e37_79b1);
     (0..peers).map(move |peer| {
@@ -21,8 +21,8 @@ fn peers_of(host: u32, peers: u32) -> impl Iterator<Item = Ip6Pair> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    // The simulated device copies 2,048 cells together. There are shorter and longer lists, with more candidates than
-    // the limit and than fit into one question. Thresholds above about 200 use glimpses.
+    // The simulated device copies 2,048 cells at a time. The random lists are shorter or longer, with more candidates
+    // than the limit and more than fit into one question. Thresholds above about 200 use glimpses.
     #[test]
     fn full_cells_are_searched_as_on_the_cpu(
         slices in prop::collection::vec(
@@ -52,8 +52,8 @@ proptest! {
     }
 }
 
-// A third of the 4,096 columns of two rows is hot. Each pair of columns yields 256 addresses, more than the limit
-// accepts. The test of the kernel's body shows that the device does not search them in advance either.
+// A third of the 4,096 columns of two rows is hot. Each pair of columns yields 256 addresses, which exceeds the limit.
+// The test of the kernel's body shows that the device does not search them in advance either.
 #[test]
 fn search_that_the_limits_refuse_ends_as_on_the_cpu() {
     let config = Config { linear_width: 512, threshold: 8, ..small_paper() };

@@ -1,7 +1,7 @@
 //! Tests of several devices in one process, each with a detector and a part of the traffic.
 //!
-//! The first device merges the deltas of the others and must equal a detector on the CPU. A failing device must not
-//! affect the others.
+//! The first device merges the deltas of the others, and must equal a detector on the CPU. The failure of a device must
+//! not affect the others.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
 
-/// New peers of each of four hosts per slice. Three devices see 80 / 3 of them each, and 107 in a window.
+/// Number of new peers of each of four hosts per slice. Three devices see 80 / 3 of them each, and 107 in a window.
 const PEERS: u32 = 80;
 
 /// Returns the part of `slice` that device `number` of `count` sees: some peers of each host.
@@ -25,14 +25,14 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// Creates simulated devices, each with its own world and detector.
+/// Creates simulated devices, each with a separate world and detector.
 fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
     let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();
     (gpus, detectors)
 }
 
-/// Feeds all detectors at the same time, with two threads each. Returns the result of each.
+/// Feeds all detectors at the same time, with two threads each. Returns one result per detector.
 fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -83,7 +83,7 @@ const FAILS: u64 = 2;
 
 /// Runs three devices, the second of which fails in `operation` number `after` of slice [`FAILS`].
 ///
-/// Returns whether it failed.
+/// Returns whether the device failed.
 fn second_fails(operation: Operation, after: u32) -> bool {
     let (gpus, mut detectors) = devices(3, small());
     let mut reference = cpu(small());
@@ -106,7 +106,7 @@ fn second_fails(operation: Operation, after: u32) -> bool {
     assert!(matches!(lost.ingest(&part(FAILS, 1, 3)), Err(Error::DeviceLost)));
     assert!(matches!(lost.delta(1), Err(Error::DeviceLost)));
     assert!(matches!(lost.close_slice(), Err(Error::DeviceLost)));
-    // The other devices saw their parts, and take over all the traffic afterwards.
+    // The other devices saw their parts and handle all traffic afterwards.
     reference.ingest(&part(FAILS, 0, 3)).unwrap();
     reference.ingest(&part(FAILS, 2, 3)).unwrap();
     let kept = [gpus[0].memories(), gpus[2].memories()];
@@ -136,7 +136,8 @@ fn device_that_fails_is_lost_and_the_others_go_on_with_equal_bits() {
     }
 }
 
-// The other devices still have what the first one merged. A delta of the whole window, not of one slice, contains it.
+// The other devices still have the deltas that the first device merged. A delta of the whole window contains them, but
+// a delta of one slice does not.
 #[test]
 fn another_device_tells_what_the_rest_saw_after_the_first_was_lost() {
     let (gpus, mut detectors) = devices(3, small());

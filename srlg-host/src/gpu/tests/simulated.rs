@@ -1,8 +1,9 @@
 //! [`SimulatedGpu`]: a simulated GPU.
 //!
-//! It runs the kernels of srlg-kernels on the host, in orders that a GPU might choose. Work stays in its queue until a
-//! thread waits for a result. Queues take turns at random, and the threads of a launch run shuffled and at the same
-//! time. Work that fails to wait for other work therefore sometimes runs too early and gives a wrong result.
+//! The simulated GPU runs the kernels of srlg-kernels on the host, in orders that a GPU might choose. Work stays in its
+//! queue until a thread waits for a result. Queues take turns at random. The threads of a launch run at the same time,
+//! in shuffled order. Work that fails to wait for other work therefore sometimes runs too early and returns an
+//! incorrect result.
 
 mod launch;
 mod world;
@@ -23,7 +24,7 @@ use crate::gpu::device::{Gpu, HostMemory, Memory, On, Part};
 pub(super) use world::Operation;
 use world::{Work, World};
 
-/// A simulated GPU. Clones refer to the same one.
+/// A simulated GPU. All clones refer to the same simulated device.
 #[derive(Clone)]
 pub(super) struct SimulatedGpu(Arc<Mutex<World>>);
 
@@ -33,7 +34,7 @@ pub(super) struct Bytes {
     bytes: usize,
 }
 
-/// Memory of the host, which pending copies share.
+/// Host memory, which pending copies share.
 pub(super) struct Pages {
     world: SimulatedGpu,
     id: usize,
@@ -46,15 +47,15 @@ impl SimulatedGpu {
         Self(Arc::new(Mutex::new(World::new(seed))))
     }
 
-    /// Makes one operation of this kind fail, after `after` more successful ones.
+    /// Makes one operation of this kind fail, after `after` more successful operations.
     pub(super) fn fail(&self, operation: Operation, after: u32) {
         self.world().fault = Some((operation, after));
     }
 
-    /// Returns the number of calls of an operation or bytes copied.
+    /// Returns how often an operation was called, or the number of bytes copied.
     ///
-    /// The name is [`Kernel::NAME`] for launches, "allocate" or "pin" for memory, "trip" for copies that were waited
-    /// for, or "bytes".
+    /// The name is [`Kernel::NAME`] for launches, "allocate" or "pin" for memory, "trip" for copies that a thread
+    /// waited for, or "bytes" for the bytes copied.
     pub(super) fn count(&self, operation: &str) -> u32 {
         self.world().operations.get(operation).copied().unwrap_or(0)
     }
@@ -67,7 +68,7 @@ impl SimulatedGpu {
         self.0.lock().unwrap()
     }
 
-    /// Creates a memory of `words` words and returns its number.
+    /// Creates device memory of `words` words and returns its number.
     fn memory(&self, words: usize) -> usize {
         let mut world = self.world();
         let id = world.id();
@@ -79,7 +80,7 @@ impl SimulatedGpu {
         self.world().queue(queue).push_back(Work::Do(Box::new(work)));
     }
 
-    /// Queues `copy` between a memory of the host and a part of one of the device.
+    /// Queues `copy` between host memory and a part of device memory.
     fn copy(
         &self,
         queue: usize,
@@ -108,7 +109,7 @@ impl Gpu for SimulatedGpu {
     type Mark = usize;
 
     fn processors(&self) -> u32 {
-        1 // Launches are small, so that every thread must process several items.
+        1 // With small launches, every thread must process several items.
     }
 
     fn allocate(&self, bytes: usize) -> Result<Bytes, Error> {

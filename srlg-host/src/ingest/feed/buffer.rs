@@ -36,8 +36,8 @@ impl FeedBuffer {
         Ok(Self { v4, v6, capacity, next })
     }
 
-    /// Appends as many of `pairs` as there is room for, unless they cannot be ingested. Returns their position and
-    /// number.
+    /// Appends as many of `pairs` as there is room for, unless they cannot be ingested. Returns the position of their
+    /// slice and the number of appended pairs.
     pub(super) fn keep<P: Pair>(
         &mut self,
         running: &RunningSlice,
@@ -53,7 +53,7 @@ impl FeedBuffer {
         (arrival, kept)
     }
 
-    /// Ingests the last `most` pairs of each type. If that fails, they stay in the buffer.
+    /// Ingests the last `most` pairs of each type. If an error occurs, the pairs stay in the buffer.
     pub(super) fn hand_in(
         &mut self,
         backend: &dyn Backend,

@@ -1,16 +1,16 @@
 //! [`FewPairs`]: waiting IPv4 pairs from short calls of one feed.
 //!
-//! They wait until there are enough for one call of the backend.
+//! The pairs wait until there are enough of them for one call of the backend.
 //!
-//! Only the feed appends, without a lock. The thread that holds the lock of `taken` takes out all pairs and ingests
-//! them in the running slice. That thread is the feed if the room is full, a closer before it takes the shares back, or
-//! a thread that reads the recorders.
+//! Only the feed appends pairs, without a lock. A thread that holds the lock of `taken` takes out all pairs and ingests
+//! them in the running slice. This thread is the feed if the room is full, a closer that is about to take the shares
+//! back, or a thread that reads the recorders.
 //!
 //! A waiting pair does not belong to a slice yet. A close takes out the pairs of all calls that returned before it
-//! started. Pairs of other calls belong to the slice that is running when they are taken out.
+//! started. All other pairs belong to the slice that is running when they are taken out.
 //!
-//! Pairs are numbered in order of arrival, and pair number n is in place `n % ROOM`. The feed reuses a place only after
-//! it has read, under the lock, that the pair was taken out.
+//! Pairs are numbered in order of arrival, and pair number n is stored at place `n % ROOM`. The feed reuses a place
+//! only after it has read, under the lock, that the earlier pair was taken out.
 
 use std::sync::Mutex;
 use std::sync::atomic::{
@@ -31,7 +31,7 @@ const ROOM: usize = BATCH;
 pub(super) struct FewPairs {
     /// Number of the next pair.
     next: AtomicU64,
-    /// Pairs with lower numbers have been taken out.
+    /// Number of pairs that have been taken out. They have the lowest numbers.
     taken: Mutex<u64>,
     places: [AtomicU64; ROOM],
 }
@@ -50,7 +50,7 @@ impl FewPairs {
         Self { next: AtomicU64::new(0), taken: Mutex::new(0), places }
     }
 
-    /// Appends `pairs` if there is room for all of them before `end`. Returns false otherwise. Called by the feed only.
+    /// Appends `pairs` and returns true if there is room for all of them before `end`. Only the feed may call this.
     #[inline]
     pub(super) fn append(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
         let first = self.next.load(Relaxed);
@@ -65,12 +65,14 @@ impl FewPairs {
         has_room
     }
 
-    /// Passes all pairs to `ingest` and takes them out if it succeeds.
+    /// Passes all pairs to `ingest` and takes them out if `ingest` succeeds.
     pub(super) fn take<E>(&self, ingest: impl FnOnce(&[IpPair]) -> Result<(), E>) -> Result<(), E> {
         self.take_from(&mut lock(&self.taken), ingest)
     }
 
-    /// Does the same as [`take`](Self::take) unless another thread does, and updates `end`. Called by the feed only.
+    /// Works like [`take`](Self::take) unless another thread is taking pairs. Updates `end`.
+    ///
+    /// Only the feed may call this.
     pub(super) fn try_take<E>(
         &self,
         end: &mut FewEnd,
@@ -100,7 +102,7 @@ impl FewPairs {
         Ok(())
     }
 
-    /// Returns whether the pairs of all calls that returned before have been ingested.
+    /// Returns whether the pairs of all earlier calls have been ingested.
     pub(super) fn is_empty(&self) -> bool {
         *lock(&self.taken) == self.next.load(Acquire)
     }

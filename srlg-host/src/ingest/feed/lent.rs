@@ -1,6 +1,6 @@
-//! [`LentBackend`]: a backend that threads share, and that one thread at a time can use exclusively.
+//! [`LentBackend`]: a backend that threads share and that one thread at a time can use exclusively.
 //!
-//! The protocol is described in [`feed`](super).
+//! The module [`feed`](super) describes the protocol.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering::Acquire, fence};
@@ -25,7 +25,7 @@ pub(crate) struct LentBackend {
 }
 
 impl LentBackend {
-    /// Creates the lent backend of a detector with `params`. Slice 0 is running.
+    /// Creates the lent backend of a detector with `params`, with slice 0 running.
     pub(crate) fn new(backend: Box<dyn Backend>, params: Params) -> Self {
         let running = Arc::new(RunningSlice::new(params));
         Self { backend: Arc::from(backend), slots: Mutex::default(), running }
@@ -36,7 +36,7 @@ impl LentBackend {
         self.running.slice()
     }
 
-    /// Returns the backend for operations that any number of threads may do at the same time.
+    /// Returns the backend for operations that any number of threads may perform at the same time.
     #[inline]
     pub(crate) fn shared(&self) -> &dyn Backend {
         &*self.backend
@@ -48,8 +48,8 @@ impl LentBackend {
         Ok(self.shared())
     }
 
-    /// Ingests buffered pairs and waiting pairs of short calls. Pairs buffered later are ingested while `next` is
-    /// running.
+    /// Ingests buffered pairs and waiting pairs of short calls. Pairs that are buffered later will be ingested while
+    /// `next` is running.
     fn settle(&self, next: u64) -> Result<(), Error> {
         let slots = lock(&self.slots);
         slots.iter().try_for_each(|slot| slot.settle(self.shared(), &self.running, next))
@@ -72,7 +72,8 @@ impl LentBackend {
 
     /// Returns the backend for exclusive use until the slice `next` is running.
     ///
-    /// Meanwhile, feeds buffer pairs for that slice. If another slice runs instead, the pairs belong to that one.
+    /// Meanwhile, feeds buffer pairs for that slice. If another slice runs instead, the pairs belong to the other
+    /// slice.
     pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveBackend<'_>, Error> {
         let start = Instant::now();
         self.settle(next)?;
@@ -95,10 +96,10 @@ impl LentBackend {
     }
 }
 
-/// Returns whether the slot has a feed, or pairs of a feed that was dropped.
+/// Returns whether the slot has a feed, or pairs from a dropped feed.
 fn is_needed(slot: &Arc<FeedSlot>) -> bool {
     let has_feed = Arc::strong_count(slot) > 1;
-    // If the count shows that the feed was dropped, the pairs that it left are visible.
+    // If the count shows that the feed was dropped, this fence makes its remaining pairs visible.
     fence(Acquire);
     has_feed || slot.has_pairs()
 }
@@ -112,15 +113,15 @@ impl Drop for LentBackend {
 
 /// Exclusive access to a backend.
 ///
-/// When it is dropped, it lends the backend to all feeds again. If a panic drops it while it is busy, it ends the
-/// feeds, so that no feed waits forever.
+/// When this guard is dropped, it lends the backend to all feeds again. If a panic drops it while it is busy, it ends
+/// the feeds, so that no feed waits forever.
 pub(crate) struct ExclusiveBackend<'a> {
     backend: &'a mut Arc<dyn Backend>,
     slots: &'a [Arc<FeedSlot>],
     running: &'a RunningSlice,
-    /// Time spent on ingesting buffered pairs and on getting the backend back from all feeds.
+    /// Time spent on ingesting buffered pairs and on taking the backend back from all feeds.
     pub(crate) delays: StageTimes,
-    /// Whether recorders may be between two slices. This is false while the caller's code runs.
+    /// Whether the recorders may be in a state between two slices. This is false while the caller's code runs.
     pub(crate) is_busy: bool,
     was_panicking: bool,
 }
@@ -130,7 +131,7 @@ impl ExclusiveBackend<'_> {
         self.running.slice()
     }
 
-    /// Sets the running slice to `slice`, to which the recorders have been aged.
+    /// Sets the running slice to `slice`. The recorders must already have been aged to this slice.
     pub(crate) fn set_slice(&mut self, slice: u64) {
         self.running.set(slice);
     }
@@ -152,7 +153,7 @@ impl DerefMut for ExclusiveBackend<'_> {
 
 impl Drop for ExclusiveBackend<'_> {
     fn drop(&mut self) {
-        // An earlier panic of the closing thread does not concern this close.
+        // An earlier panic of the closing thread does not affect this close.
         let has_panicked = std::thread::panicking() && !self.was_panicking;
         self.slots.iter().for_each(|slot| match self.is_busy && has_panicked {
             true => slot.change(FeedState::Ended),

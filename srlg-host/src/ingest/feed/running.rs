@@ -1,8 +1,7 @@
-//! [`RunningSlice`]: the running slice, which a detector shares with its feeds, and [`Arrival`], the position of pairs
-//! relative to it.
+//! [`RunningSlice`], which a detector shares with its feeds, and [`Arrival`], the position of pairs relative to it.
 //!
-//! The running slice changes only while a close has the backend. A thread with a share of the backend thus reads the
-//! slice of its recorders.
+//! The running slice changes only while a close has the backend. A thread with a share of the backend therefore reads
+//! the number of the slice that the recorders are in.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,9 +16,9 @@ pub(super) enum Time {
     Slice(u64),
 }
 
-/// The position of a slice for pairs that were given to a [`Feed`](crate::ingest::Feed) with a slice number.
+/// The position of the slice of pairs that were passed to a [`Feed`](crate::ingest::Feed) with a slice number.
 ///
-/// It is relative to the running slice or, while a slice is being closed, to the next one.
+/// The position is relative to the running slice or, while a slice is being closed, to the following slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "pairs that are `TooLate` or in the `Future` were not ingested"]
 #[non_exhaustive]
@@ -31,16 +30,16 @@ pub enum Arrival {
         /// Number of slices before the running one, at least 1.
         slices: u32,
     },
-    /// A slice that has left the window. The pairs were not ingested, because no later report would count them. Drop
-    /// and count them.
+    /// A slice that has left the window. The pairs were not ingested, because no later report would count them. The
+    /// caller should drop and count them.
     TooLate,
-    /// A slice after the running one. The pairs were not ingested. Keep them until their slice is running, then ingest
-    /// them again.
+    /// A slice after the running slice. The pairs were not ingested. The caller should keep them until their slice is
+    /// running and then ingest them again.
     Future,
 }
 
 impl Arrival {
-    /// Returns the position of `slice` if `running` is running and the window has `window` slices.
+    /// Returns the position of `slice` while `running` is running, for a window of `window` slices.
     fn of(slice: u64, running: u64, window: u32) -> Self {
         match running.checked_sub(slice) {
             None => Self::Future,
@@ -84,7 +83,7 @@ impl RunningSlice {
         &self.params
     }
 
-    /// Returns the position of pairs of `time` while `running` is running.
+    /// Returns the position of pairs of `time` while the slice `running` is running.
     pub(super) fn arrival(&self, time: Time, running: u64) -> Arrival {
         match time {
             Time::Running => Arrival::Running,
@@ -92,7 +91,7 @@ impl RunningSlice {
         }
     }
 
-    /// Returns the age of contacts of `time`. It is 0 for a slice that is not running yet.
+    /// Returns the age of contacts of `time`. The age is 0 for a slice that is not running yet.
     pub(super) fn ages(&self, time: Time) -> Ages {
         match time {
             Time::Running => Ages::default(),

@@ -20,9 +20,9 @@ const POLL: Duration = Duration::from_micros(200);
 /// The state that a feed shares with the [`LentBackend`](super::lent::LentBackend), aligned to cache lines.
 #[repr(align(128))]
 pub(super) struct FeedSlot {
-    /// Whether the closer wants the share back. This is a hint; `share` decides.
+    /// Whether the closer wants the share back. This is only a hint, and `share` has the actual state.
     wanted: AtomicBool,
-    /// Whether the detector was dropped. This is also a hint.
+    /// Whether the detector was dropped. This is also only a hint.
     ended: AtomicBool,
     share: Mutex<Share>,
     /// Signalled when a waiting feed has had its turn.
@@ -61,16 +61,16 @@ impl FeedSlot {
         }
     }
 
-    /// Stores the IPv4 `pairs` of a short call if there is room before `end`. Returns false otherwise. Called by the
-    /// feed only.
+    /// Stores the IPv4 `pairs` of a short call and returns true if there is room before `end`. Only the feed may call
+    /// this.
     #[inline]
     pub(super) fn append_few(&self, pairs: &[IpPair], end: &FewEnd) -> bool {
         !self.ended.load(Relaxed) && self.few.append(pairs, end)
     }
 
-    /// Ingests the waiting pairs of short calls in the running slice, unless another thread does.
+    /// Ingests the waiting pairs of short calls in the running slice, unless another thread is ingesting them.
     ///
-    /// Updates `end`. Called by the feed only.
+    /// Updates `end`. Only the feed may call this.
     pub(super) fn ingest_few(&self, backend: &dyn Backend, end: &mut FewEnd) -> Result<(), Error> {
         self.few.try_take(end, |pairs| scan(backend, pairs))
     }
@@ -102,36 +102,36 @@ impl FeedSlot {
         lock(&self.share)
     }
 
-    /// Returns the share for the feed, unless it is wanted, taken back, or locked by the closer.
+    /// Returns the share to the feed, unless the share is wanted, taken back, or locked by the closer.
     #[inline]
     pub(super) fn enter(&self) -> Option<MutexGuard<'_, Share>> {
         let share = if self.is_wanted() { None } else { try_lock(&self.share) };
         share.filter(|share| !matches!(share.state, FeedState::Closed))
     }
 
-    /// Returns the pairs that arrived during a close.
+    /// Locks and returns the pairs that arrived during a close.
     pub(super) fn buffer(&self) -> MutexGuard<'_, FeedBuffer> {
         lock(&self.buffer)
     }
 
-    /// Returns the buffered pairs, unless another thread is ingesting them.
+    /// Locks and returns the buffered pairs, unless another thread is ingesting them.
     pub(super) fn try_buffer(&self) -> Option<MutexGuard<'_, FeedBuffer>> {
         try_lock(&self.buffer)
     }
 
-    /// Waits until the slot is open or has ended, and then has its turn even if another close has started.
+    /// Waits until the slot is open or has ended. The feed then has its turn, even if another close has started.
     ///
-    /// Called by the feed only.
+    /// Only the feed may call this.
     pub(super) fn wait(&self) -> MutexGuard<'_, Share> {
         let mut share = self.share();
         if self.is_wanted() && matches!(share.state, FeedState::Open(_)) {
-            share.state = FeedState::Closed; // The closer then does not need to take it.
+            share.state = FeedState::Closed; // The closer then need not take the share.
         }
         share.is_awaited = true;
         while matches!(share.state, FeedState::Closed) {
             drop(share);
-            // The closer sends no signal. If there are fewer cores than threads, a woken feed would occupy the core of
-            // the closer for milliseconds before the close returns.
+            // The closer sends no signal. With fewer cores than threads, a woken feed would occupy the core of the
+            // closer for milliseconds before the close returns.
             thread::sleep(POLL);
             share = self.share();
         }
@@ -140,15 +140,15 @@ impl FeedSlot {
         share
     }
 
-    /// Requests the share. Called by the closer only.
+    /// Requests the share. Only the closer may call this.
     pub(super) fn want(&self) {
         self.wanted.store(true, Relaxed);
     }
 
-    /// Takes the share back after the current call, and after the turn of a feed that has been waiting since an earlier
-    /// close.
+    /// Takes the share back after the current call. If a feed has been waiting since an earlier close, it has its turn
+    /// first.
     ///
-    /// Called by the closer only.
+    /// Only the closer may call this.
     pub(super) fn take_back(&self) {
         let is_due =
             |share: &mut Share| share.is_awaited && matches!(share.state, FeedState::Open(_));
@@ -156,12 +156,12 @@ impl FeedSlot {
         share.unwrap_or_else(PoisonError::into_inner).state = FeedState::Closed;
     }
 
-    /// Sets the `state` that the feed sees from now on.
+    /// Sets the `state` that the feed sees.
     pub(super) fn change(&self, state: FeedState) {
         let mut share = self.share();
         self.ended.store(matches!(state, FeedState::Ended), Relaxed);
         share.state = state;
-        // The lock is still held, so that a waiting feed does not mistake this close for another.
+        // The lock is still held here, so that a waiting feed does not mistake this close for another close.
         self.wanted.store(false, Relaxed);
     }
 }
@@ -170,7 +170,7 @@ fn scan(backend: &dyn Backend, pairs: &[IpPair]) -> Result<(), Error> {
     backend.scan(Pairs::Plain(PairSlice::V4(pairs)), Ages::default())
 }
 
-/// Locks `mutex`. Its data are consistent whenever the lock is free, even after a panic.
+/// Locks `mutex`. Its data is consistent whenever the lock is free, even after a panic.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

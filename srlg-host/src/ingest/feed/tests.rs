@@ -37,9 +37,9 @@ fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
     assert_eq!(fed.close_slice().unwrap(), plain.close_slice().unwrap());
 }
 
-/// Returns a detector, an equal one without feeds, and a feed that has buffered `peers` pairs of host 1.
+/// Returns a detector, an equal detector without feeds, and a feed that has buffered `peers` pairs of host 1.
 ///
-/// The other detector has ingested these pairs.
+/// The second detector has ingested these pairs.
 fn kept(peers: u32) -> (SlidingDetector, SlidingDetector, Feed) {
     let (mut fed, plain) = (detector(), detector());
     let mut feed = fed.feed(peers as usize).unwrap();
@@ -116,7 +116,7 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// A close leaves buffered pairs to the feed, which ingests some of them with each call.
+// A close leaves buffered pairs to the feed, which ingests some of them in each call.
 #[test]
 fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     let (mut fed, mut plain, mut feed) = kept(10_000);
@@ -131,7 +131,7 @@ fn a_feed_hands_in_what_it_kept_and_no_call_takes_long() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// If the feed locked the share, this test would hang.
+// This test would hang if the feed locked the share.
 #[test]
 fn a_feed_whose_share_is_wanted_leaves_the_lock_to_the_closer() {
     let (mut fed, mut plain) = (detector(), detector());
@@ -184,7 +184,7 @@ fn a_feed_that_waits_has_its_turn_before_the_next_close() {
     }
 }
 
-// No slice closes, so order does not matter and no pair may be lost.
+// No slice closes, so order does not matter. No pair may be lost.
 #[test]
 fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
     let (mut fed, mut plain) = (detector(), detector());
@@ -212,7 +212,7 @@ fn no_pair_is_lost_between_feeds_and_closes_that_never_pause() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// Pairs that arrive meanwhile belong to the slice that is running at the end.
+// Pairs that arrive during the call belong to the slice that is running at its end.
 #[test]
 fn pairs_that_come_while_time_moves_on_are_of_the_slice_that_runs_then() {
     let mut fed = detector();
@@ -235,7 +235,7 @@ fn feeds_end_when_a_close_panics() {
     assert!(matches!(feed.ingest(&pairs(1, 500)), Err(Error::DetectorDropped)));
 }
 
-// The window is consistent while the caller's code runs, between two slices and next to a `Closing`.
+// The window is consistent while the caller's code runs, both between two slices and while a `Closing` exists.
 #[test]
 fn feeds_outlive_a_panic_of_the_callers_code_during_a_close() {
     let mut fed = detector();
@@ -289,7 +289,7 @@ fn too_large_a_capacity_is_an_error() {
     assert!(matches!(detector().feed(usize::MAX), Err(Error::FeedMemory { .. })));
 }
 
-// Time outside the stages means that the system gave the core to another process, which does not happen in every close.
+// Time outside the stages means that the system gave the core to another process. This does not happen in every close.
 #[test]
 fn stages_of_a_close_make_up_all_of_it() {
     let is_all = || {

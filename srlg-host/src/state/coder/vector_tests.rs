@@ -1,4 +1,4 @@
-//! Tests that all vector levels write the same planes.
+//! Tests that the same planes are written at all vector levels.
 
 use proptest::prelude::*;
 

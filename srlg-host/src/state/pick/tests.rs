@@ -1,18 +1,18 @@
-//! Tests that the picked recorders are those that are individually recent, on all vector levels.
+//! Tests that exactly the recent recorders are picked, at all vector levels.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::vectors::{cut, on_all_levels};
 
-/// Returns the words of an array. Most are untouched, and many lines have only words that look like echoes.
+/// Returns the words of an array. Most words are untouched, and many lines have only words that look like echoes.
 fn words() -> impl Strategy<Value = Vec<u64>> {
     let stale = || prop_oneof![6 => Just(u64::MAX), 1 => 1000u64..1020];
     let any = prop_oneof![20 => stale(), 1 => 0u64..20, 1 => any::<u64>()];
     let line = |word: BoxedStrategy<u64>| prop::collection::vec(word, LINE as usize);
     let line = prop_oneof![line(stale().boxed()), line(any.boxed())];
     let lines = prop::collection::vec(line, 0..280);
-    // An array without echoes may end within a line.
+    // An array without echoes may end in the middle of a line.
     (lines, 0..LINE as usize).prop_map(|(lines, cut)| {
         let words = lines.concat();
         words[..words.len().saturating_sub(cut)].to_vec()

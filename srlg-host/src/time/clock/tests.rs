@@ -44,7 +44,7 @@ fn the_system_clock_guards_the_first_timestamp_too() {
     let minute = Duration::from_secs(60);
     let now = system_time();
     let mut clock = clock().with_skew(minute);
-    // One timestamp is an hour ahead, which is more than the duration of this test.
+    // The timestamp is an hour ahead, which is longer than this test takes.
     assert_eq!(clock.place(now + 3_600_000 * MS), Placement::Future);
     let slice = now / (500 * MS);
     assert_eq!(clock.place(now), Placement::Start { slice });
@@ -61,7 +61,7 @@ fn the_bound_for_timestamps_moves_with_the_system_clock() {
     let before = system_time();
     assert!(matches!(clock.place(before), Placement::Start { .. }));
     std::thread::sleep(Duration::from_millis(2));
-    // The time is beyond the limit computed for the first timestamp, but not beyond the system clock.
+    // The time is beyond the limit computed for the first timestamp, but not ahead of the system clock.
     let after = system_time();
     assert!(after > before && !matches!(clock.place(after), Placement::Future));
 }
@@ -133,7 +133,7 @@ fn with_a_grace_every_record_that_is_late_by_no_more_finds_its_slice_running() {
                     assert!(Some(slice) > running);
                     true
                 }
-                // Before the first record, nothing was known about these slices.
+                // Before the first record, the clock knew nothing about these slices.
                 Placement::Late { .. } | Placement::TooLate if running == Some(40) => false,
                 other => panic!("{other:?}"),
             });

@@ -10,13 +10,13 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A sink that records the peers of each slice, both before and after the slice closes.
+/// A sink that logs the peers of each slice, both before and after the slice closes.
 #[derive(Debug, Default)]
 struct SinkLog {
     running: Option<u64>,
     /// Slice and peer of each pair.
     ingested: Vec<(u64, u32)>,
-    /// Closed slices and their peers at that time.
+    /// Closed slices, each with its peers at the time of the close.
     ended: Vec<(u64, Vec<u32>)>,
     batches: usize,
 }
@@ -113,7 +113,8 @@ fn pairs_are_handed_on_before_there_are_very_many() {
 }
 
 proptest! {
-    /// Each pair is in the slice of its time once, and each slice contains at its close the pairs that had arrived.
+    /// Each pair is in the slice of its time exactly once. When a slice closes, it contains all pairs that arrived
+    /// before.
     #[test]
     fn every_pair_is_in_its_slice_and_in_the_first_report_if_the_grace_allows(
         times in prop::collection::vec(0u64..40, 1..60),

@@ -9,7 +9,7 @@ use crate::packet::Skip;
 /// Number of decimal digits of the nanoseconds in a second.
 const SECOND: usize = 9;
 
-/// One direction of a conversation, or both.
+/// One or both directions of a conversation.
 pub(super) struct Row {
     pub(super) first: Result<Contact, Skip>,
     pub(super) second: Option<Result<Contact, Skip>>,
@@ -35,7 +35,7 @@ pub(super) struct Conversation {
 }
 
 impl Row {
-    /// Returns the row of a flow in one direction.
+    /// Returns a row with one direction.
     pub(super) fn one(contact: Contact, packets: Option<u64>, octets: Option<u64>) -> Self {
         Self { first: with_counts(contact, packets, octets), second: None }
     }
@@ -73,7 +73,7 @@ fn with_counts(
     Ok(Contact { packets, octets, ..contact })
 }
 
-/// Returns the IP protocol number for `name`, which is a name used in logs or a number.
+/// Returns the IP protocol number for `name`, which is either a number or a protocol name as logs write it.
 pub(crate) fn protocol(name: &str) -> Option<u8> {
     Some(match name.to_ascii_lowercase().as_str() {
         "icmp" => 1,
@@ -88,7 +88,7 @@ pub(crate) fn protocol(name: &str) -> Option<u8> {
     })
 }
 
-/// Parses a time into nanoseconds since 1970. `field` is seconds since 1970, or an ISO 8601 date and time with an
+/// Parses a time into nanoseconds since 1970. `field` contains seconds since 1970, or an ISO 8601 date and time with an
 /// offset.
 pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     match decimal_ns(field, SECOND) {
@@ -100,7 +100,7 @@ pub(crate) fn time_ns(field: &str) -> Result<u64, Skip> {
     }
 }
 
-/// Returns the time `duration` after `start_ns`; `duration` is in seconds and may be absent.
+/// Returns `start_ns` plus `duration`, which is in seconds and may be absent.
 pub(super) fn after(start_ns: u64, duration: Option<&str>) -> Result<u64, Skip> {
     let Some(duration) = duration else { return Ok(start_ns) };
     let duration = decimal_ns(duration, SECOND).map_err(|_| Skip::BadTime)?;

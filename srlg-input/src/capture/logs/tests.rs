@@ -13,7 +13,8 @@ fn read(log: &str) -> (Format, Vec<Contact>, PacketCounts) {
     (reader.format(), contacts, reader.counts().clone())
 }
 
-/// Hosts as `source destination`, packets and octets, protocol, flags, port, and whether the source initiated.
+/// Summary of a contact: hosts as `source destination`, packets and octets, protocol, flags, port, and whether the
+/// source initiated it.
 type Summary = (String, [u64; 2], Option<u8>, Option<u8>, Option<u16>, Option<bool>);
 
 fn summary(contact: &Contact) -> Summary {
@@ -152,7 +153,7 @@ fn long_rows_are_bad_rows_and_the_next_is_read() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2_000))]
 
-    // Whatever a row contains, it is parsed or counted, and the rows after it are parsed.
+    // Whatever a row contains, it is parsed or counted. The rows after it are always parsed.
     #[test]
     fn damaged_rows_are_counted(
         which in 0_usize..3,
@@ -168,7 +169,7 @@ proptest::proptest! {
             let place = place % bad.len();
             bad[place] = byte;
         }
-        // A line that starts like this may be a header.
+        // Lines with these starts may be headers.
         if !head.is_empty() && (bad[0] == b'#' || bad.windows(7).any(|word| word == b"srcaddr")) {
             bad[0] = b'x';
         }

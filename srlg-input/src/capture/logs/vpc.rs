@@ -1,4 +1,5 @@
-//! AWS VPC flow logs: fields separated by spaces, in the order of the first line or of version 2.
+//! AWS VPC flow logs. Fields are separated by spaces. The first line gives the order of the fields; without such a
+//! line, the order is as in version 2.
 
 use std::num::NonZeroU8;
 
@@ -8,7 +9,7 @@ use super::row::{Row, number, protocol, time_ns};
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
-/// Fields of version 2, for logs without field names in the first line.
+/// Fields of version 2, used for logs without field names in the first line.
 pub(super) const VERSION_2: &str = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status";
 
 const NAMES: [&str; 9] =
@@ -16,7 +17,7 @@ const NAMES: [&str; 9] =
 
 /// A decoder of the lines of a flow log.
 pub(super) struct Vpc {
-    /// Position of each of [`NAMES`] in a line.
+    /// Position in a line of each field in [`NAMES`].
     places: [Option<usize>; NAMES.len()],
 }
 
@@ -37,7 +38,7 @@ impl Vpc {
     }
 
     pub(super) fn row(&mut self, line: &str) -> Option<Result<Row, Skip>> {
-        // Concatenated log files have a header line each.
+        // If log files were concatenated, each has its own header line.
         if is_head(line) {
             *self = Self::of(line);
             return None;
@@ -65,7 +66,7 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     contact.tcp_flags = number(flags)?.and_then(NonZeroU8::new);
     let has_port = !matches!(contact.protocol, Some(1 | 58));
     contact.destination_port = number(port)?.filter(|_| has_port);
-    // The log reports a SYN and a SYN with an ACK, but no other ACK.
+    // In these logs, an ACK is reported only together with a SYN.
     contact.initiated = match contact.tcp_flags.map(|flags| flags.get() & 0x12) {
         Some(0x02) => Some(true),
         Some(0x12) => Some(false),

@@ -1,6 +1,6 @@
-//! Zeek's conn.log, as JSON or as fields between separators that its header names.
+//! Zeek's conn.log, as JSON or as separated fields. The header of the log names the separator.
 //!
-//! Fields are found by name: the names of Zeek, and those that renaming often gives them.
+//! Fields are found by name. Zeek's own names and common renamed forms are accepted.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ const NAMES: [&[&str]; 13] = [
 pub(super) struct Zeek {
     separator: char,
     unset: String,
-    /// Position of each of [`NAMES`] in a line, once the header is read.
+    /// Position in a line of each field in [`NAMES`], once the header has been read.
     places: Option<[Option<usize>; NAMES.len()]>,
 }
 
@@ -52,7 +52,7 @@ impl Zeek {
         Some(row(places.map(field)))
     }
 
-    /// Reads a header line: `separator \x09`, or fields between separators.
+    /// Parses a header line: `separator \x09`, or fields between separators.
     fn take_head(&mut self, head: &str) {
         if let Some(separator) = head.strip_prefix("separator ") {
             let byte = separator.strip_prefix("\\x").map(|hex| u8::from_str_radix(hex, 16));
@@ -92,7 +92,7 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     let hosts = [hosts[0]?, hosts[1]?];
     let last_ns = after(time_ns(start.ok_or(Skip::NoTime)?)?, duration)?;
     let protocol = protocol_number.or(name).and_then(protocol);
-    // ICMP has type and code in these fields.
+    // For ICMP, these fields contain the type and the code.
     let has_ports = !matches!(protocol, Some(1 | 58));
     let port = |field| number(field).map(|port: Option<u16>| port.filter(|_| has_ports));
     let flags = |is_orig| history.filter(|_| protocol == Some(6)).map(|text| flags(text, is_orig));
@@ -113,13 +113,14 @@ fn row(fields: [Option<&str>; NAMES.len()]) -> Result<Row, Skip> {
     Ok(Conversation { last_ns, hosts, protocol, sent }.into())
 }
 
-/// Returns the TCP flags in `history`, where capital letters belong to the originator and small ones to the responder.
+/// Returns the TCP flags in `history`. Upper-case letters belong to the originator, lower-case letters to the
+/// responder.
 fn flags(history: &str, is_originator: bool) -> u8 {
     let letters = history.bytes().filter(|byte| byte.is_ascii_uppercase() == is_originator);
     let flags = letters.map(|letter| match letter.to_ascii_uppercase() {
         b'S' => 0x02,
         b'H' => 0x12,
-        // Data follow a handshake.
+        // Data is sent only after a handshake, so its packets have an ACK.
         b'A' | b'D' => 0x10,
         b'F' => 0x11,
         b'R' => 0x04,

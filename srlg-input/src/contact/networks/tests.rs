@@ -1,4 +1,4 @@
-//! Tests of longest matches against a linear search, and of networks in text form.
+//! Tests that compare longest matches with a linear search, and tests of networks in text form.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{BadNetwork, Networks, parse_network};
 
-/// Returns the value of the last of the longest networks that contain `host`.
+/// Returns the value of the longest network that contains `host`, and of the last one if several are equal.
 fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
     let holding = networks.iter().filter(|(network, _)| network.contains(&host));
     holding.max_by_key(|(network, _)| network.prefix_len()).map(|(_, value)| value)
@@ -82,7 +82,7 @@ proptest! {
 
 #[test]
 fn many_networks_in_one_corner_and_one_far_away_are_told_apart() {
-    // There are enough networks for the smallest buckets, and they are so close that most share a bucket.
+    // These networks are numerous enough for the smallest buckets, and so close together that most share a bucket.
     let mut networks: Vec<IpNet> =
         vec!["fd00::/8".parse().unwrap(), "255.0.0.0/8".parse().unwrap()];
     for number in 0..1_500_u32 {

@@ -18,7 +18,7 @@ fn contact(source: IpAddr, destination: IpAddr, port: Port) -> Contact {
     contact
 }
 
-/// Returns the names of the only pair of a contact from 192.0.2.1 or 2001:db8::1 to a port of another host.
+/// Returns the names of the host and the peer in the only pair of a contact from `source` to `port` of `destination`.
 fn names(options: &ViewOptions, source: &str, destination: &str, port: &str) -> [String; 2] {
     let [source, destination] = [source, destination].map(|text| text.parse().unwrap());
     let contact = contact(source, destination, port.parse().unwrap());
@@ -71,7 +71,7 @@ fn contacts_without_a_port_are_left_out_of_views_of_ports_alone() {
     let of_addresses =
         View::new(&view(HostKey::Address, PeerKey::Address, Role::Destination)).unwrap();
     assert_eq!((of_addresses.pairs(&icmp).count(), of_addresses.lacks_port(&icmp)), (1, false));
-    // The view would not count this contact anyway, so it lacks nothing.
+    // The view would not count this contact in any case, so its missing port does not matter.
     let elsewhere = ViewOptions { inside: vec!["10.0.0.0/8".parse().unwrap()], ..options };
     assert!(!View::new(&elsewhere).unwrap().lacks_port(&icmp));
 }
@@ -122,7 +122,7 @@ proptest! {
         let name = packing.name(packed);
         prop_assert_eq!(name.port(), Some(port));
         prop_assert_eq!(name.to_string().parse::<Name>(), Ok(name));
-        // A packed service is an IPv6 address, and stays the same in a batch of pairs.
+        // A packed service is an IPv6 address, and conversion to `IpAddr` and back does not change it.
         prop_assert_eq!(packed.as_v4(), None);
         prop_assert_eq!(Host::from(IpAddr::from(packed)), packed);
     }
@@ -141,7 +141,7 @@ proptest! {
 fn services_of_both_families_differ() {
     let packing = Packing { key: PeerKey::AddressPort, prefix4: 32, prefix6: 64 };
     let ports = [(6, 1), (6, 0x101), (17, 1)].map(|(protocol, number)| Port { protocol, number });
-    // The upper 64 bits of a packed IPv4 address are those of these networks.
+    // Packed IPv4 addresses have the same upper 64 bits as these networks.
     let addresses = [Host::v4(0), Host::v4(1), Host::v6(1 << 64), Host::v6(0)];
     let packed: BTreeSet<Host> = addresses
         .iter()

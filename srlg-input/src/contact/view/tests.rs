@@ -1,4 +1,4 @@
-//! Tests of the pairs of single contacts and of floods.
+//! Tests of the pairs of single contacts and of floods of contacts.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;

@@ -18,7 +18,7 @@ fn good(time_ns: u64) -> Last {
     Last { time_ns, is_future: false, is_reversed: false }
 }
 
-/// Returns the last packet's time for a record with only that time.
+/// Returns the time of the last packet of a record that states only this time.
 fn last(clock: Clock, told: RecordTime) -> Last {
     clock.last(None, Some(told), None)
 }
@@ -90,6 +90,6 @@ fn skew_is_the_least_difference_of_one_to_two_minutes() {
     assert_eq!(take(1_059, 8), 7);
     assert_eq!(take(1_060, 8), 7, "of the minute before");
     assert_eq!(take(1_120, 9), 8);
-    assert_eq!(take(1_400, 20), 20, "what is long ago is forgotten");
+    assert_eq!(take(1_400, 20), 20, "older minutes do not count");
     assert_eq!(take(900, -4), -4, "the clock here was set back");
 }

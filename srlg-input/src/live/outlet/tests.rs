@@ -5,7 +5,7 @@ use crate::contact::Host;
 use crate::input::{Event, Next};
 use crate::live::Live;
 
-/// A sink that reports what it accepted, and waits until it may return.
+/// A sink that reports the contacts that it accepted and then waits until the test lets it return.
 struct Gate {
     taken: Sender<Contact>,
     may_return: Receiver<Result<(), SinkError>>,
@@ -82,7 +82,7 @@ fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
     for _ in 0..20 {
         let tick = gated.tick();
         assert!(last_ns <= tick);
-        // Everything read before the tick has been accepted.
+        // Every contact that was read before the tick must have been accepted.
         for contact in gated.taken.try_iter() {
             assert!(contact.time_ns >= last_ns, "read before a tick, and taken after it");
         }
@@ -90,7 +90,7 @@ fn the_clock_waits_for_a_block_in_hand_and_its_contacts_are_not_of_later() {
         last_ns = tick;
         thread::sleep(Duration::from_millis(1));
         if ticks.len() == 10 {
-            // The block was being delivered all the time.
+            // A block was being delivered during all these ticks, so they must not advance.
             assert!(ticks[9] - ticks[3] < 1_000_000, "{ticks:?}");
             assert!(now_ns() - last_ns >= 20_000_000);
         }

@@ -46,7 +46,7 @@ fn push(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// A flow of goflow2 with irrelevant fields.
+/// Returns a flow as goflow2 writes it, including fields that are not used.
 fn goflow2() -> Message {
     Message::default()
         .varint(1, 4)
@@ -104,7 +104,8 @@ fn the_length_in_front_makes_no_difference() {
     let mut reader = reader();
     let bare = read(&mut reader, &goflow2().0, NOW);
     assert_eq!(read(&mut reader, &goflow2().with_length(), NOW), bare);
-    // Its first byte, the tag of the source, equals the number of bytes after it.
+    // The first byte of this message is the tag of the source. It also equals the number of bytes after it, so it could
+    // be a length prefix.
     let mut message = Message::default().bytes(6, &[192, 0, 2, 1]).bytes(7, &[198, 51, 100, 7]);
     let filler = 50 - (message.0.len() - 1) - 2;
     message = message.bytes(12, &vec![0; filler]);
@@ -168,7 +169,7 @@ fn times_are_those_of_the_receipt_unless_ends_are_trusted() {
     }
 }
 
-/// A flow of goflow2 in JSON with irrelevant fields.
+/// A flow as goflow2 writes it in JSON, including fields that are not used.
 const GOFLOW2_JSON: &str = r#"{"type":"NETFLOW_V9","time_received_ns":1699999997000000000,"sequence_num":7,"sampling_rate":1000,"sampler_address":"203.0.113.1","time_flow_start_ns":1699999990000000000,"time_flow_end_ns":1699999991000000000,"bytes":4096,"packets":3,"src_addr":"192.0.2.1","dst_addr":"198.51.100.7","etype":"IPv4","proto":"TCP","src_port":40000,"dst_port":443,"in_if":1,"out_if":0,"src_mac":"00:00:00:00:00:00","tcp_flags":2,"next_hop":"","as_path":[]}"#;
 
 fn json_reader() -> FlowReader {
@@ -238,7 +239,7 @@ fn a_line_of_json_that_is_no_contact_is_counted() {
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","packets":-1}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":-1.5}"#, Reason::Malformed),
         (r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":"now"}"#, Reason::Malformed),
-        // Milliseconds are not a plausible time in nanoseconds.
+        // A time in milliseconds is not plausible as nanoseconds.
         (
             r#"{"source":"192.0.2.1","destination":"192.0.2.2","time":1700000000000}"#,
             Reason::Malformed,

@@ -13,7 +13,7 @@ fn hosts(link_type: u16, frame: &[u8]) -> Hosts {
 
 const IPV4: [u8; 20] = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 
-/// The numbers of an IP version in link layers, and a packet.
+/// An IP version: its type numbers in link layers, and a packet.
 struct Family {
     ether_type: [u8; 2],
     ppp: [u8; 2],
@@ -99,7 +99,7 @@ fn what_is_announced_as_the_other_family_is_a_bad_header() {
     let [ipv4, ipv6] = families();
     for (announced, mut packet) in [(&ipv4, ipv6.packet.clone()), (&ipv6, ipv4.packet.clone())] {
         packet.resize(40, 0);
-        // MPLS and RAW are skipped, because they do not announce a version.
+        // MPLS and RAW are left out, because they do not announce a version.
         for (link_type, prefix) in prefixes(announced) {
             let names = prefix.is_empty() || prefix.ends_with(&[0x01, 64]);
             if names && link_type != announced.link_type {
@@ -147,7 +147,7 @@ fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
     }
 }
 
-/// Returns the hosts of the IPv4 packet after changes to single bytes.
+/// Returns the hosts of the IPv4 packet after these `changes` to single bytes.
 fn ipv4_with(changes: &[(usize, u8)]) -> Hosts {
     let mut packet = IPV4;
     changes.iter().for_each(|&(at, byte)| packet[at] = byte);

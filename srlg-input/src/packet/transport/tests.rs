@@ -84,9 +84,9 @@ fn later_fragments_have_a_protocol_alone() {
 #[test]
 fn extension_headers_are_walked_and_cut_ones_tell_nothing() {
     let chain: Vec<u8> = [
-        [60, 0, 1, 4, 0, 0, 0, 0].as_slice(), // hop by hop, then destination options
-        &[51, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // of 16 bytes, then authentication
-        &[6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // of 12 bytes, then TCP
+        [60, 0, 1, 4, 0, 0, 0, 0].as_slice(), // hop-by-hop options
+        &[51, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // destination options
+        &[6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], // authentication header
         &TCP_HEADER,
     ]
     .concat();

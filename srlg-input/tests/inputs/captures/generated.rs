@@ -1,4 +1,5 @@
-//! Tests that compare complete, truncated and changed frames of etherparse with its own parsing.
+//! Tests that generate frames with etherparse, complete, truncated or changed, and compare the reader's result with the
+//! parsing of etherparse.
 
 use etherparse::{
     IpFragOffset, IpNumber, Ipv6Extensions, Ipv6FlowLabel, Ipv6FragmentHeader, Ipv6Header,
@@ -11,7 +12,7 @@ use srlg_input::contact::Contact;
 use crate::captures::oracle;
 use crate::reader::build::{self, MICROSECONDS};
 
-/// Returns the reader's result for a pcap with one record.
+/// Returns the reader's result for a pcap file with one record.
 fn read(link_type: i32, frame: &[u8]) -> Result<Contact, &'static str> {
     let mut file = build::pcap(false, MICROSECONDS, link_type as u32);
     file.record(1, 0, frame);
@@ -38,7 +39,7 @@ fn ipv6(next: IpNumber, payload: u16) -> Ipv6Header {
     }
 }
 
-/// Returns IPv4 and IPv6 packets with the possible headers before the payload.
+/// Returns IPv4 and IPv6 packets with all supported headers before the payload.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     let mut add = |write: &dyn Fn(&mut Vec<u8>)| {
@@ -59,7 +60,7 @@ fn packets() -> Vec<Vec<u8>> {
         ipv6(IpNumber::UDP, 11).write(packet).unwrap();
         packet.extend(udp);
     });
-    // These are a jumbogram and one whose payload was truncated.
+    // The first is a jumbogram, and the second is a packet whose payload was truncated.
     for payload in [0, 1_400] {
         add(&|packet| {
             ipv6(IpNumber::UDP, payload).write(packet).unwrap();
@@ -91,7 +92,7 @@ fn packets() -> Vec<Vec<u8>> {
         ipv6(IpNumber::IPV6_HEADER_HOP_BY_HOP, 16).write(packet).unwrap();
         packet.extend([0, 0, 0, 0, 0, 0, 0, 0, 17, 255, 0, 0, 0, 0, 0, 0]);
     });
-    // These are 6in4 and 4in6.
+    // The tunnels are 6in4 and 4in6.
     add(&|packet| {
         packet.extend([0x45, 0, 0, 71, 0, 0, 0, 0, 64, 41, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
         ipv6(IpNumber::UDP, 11).write(packet).unwrap();
@@ -104,7 +105,7 @@ fn packets() -> Vec<Vec<u8>> {
     packets
 }
 
-/// Returns every packet after every link header, and complete frames from etherparse.
+/// Returns every packet behind every link header, and complete frames from etherparse.
 fn all() -> Vec<(i32, Vec<u8>)> {
     let mut all = Vec::new();
     for packet in packets() {
@@ -150,7 +151,7 @@ fn every_generated_frame_is_the_contact_that_etherparse_finds_at_every_length() 
     }
 }
 
-/// Generates bytes that are significant at the places that the reader examines.
+/// Generates bytes that have a meaning at the offsets that the reader examines.
 fn telling() -> impl Strategy<Value = u8> {
     prop_oneof![
         any::<u8>(),

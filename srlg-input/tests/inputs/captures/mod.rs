@@ -15,7 +15,7 @@ use srlg_input::contact::Contact;
 
 use crate::folder;
 
-/// File, packets, contacts, and skips by name.
+/// Name of a file, numbers of packets and contacts, and number of skipped packets by reason.
 type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
 
 fn drain(reader: &mut Reader) -> Vec<Contact> {
@@ -58,7 +58,8 @@ fn every_capture_reads_like_the_oracle_and_no_payload_but_of_ipfix_is_a_file() {
     }
 }
 
-/// Returns whether an IPFIX payload is a valid IPFIX file. One of them has three messages, the others have one.
+/// Asserts that an IPFIX payload is read as a valid IPFIX file. One of the payloads has three messages, and the others
+/// have one.
 fn is_whole_messages(name: &str, file: &[u8]) {
     let mut reader = Reader::new(std::io::Cursor::new(file.to_vec())).unwrap();
     let mut read = Vec::new();
@@ -159,7 +160,7 @@ fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
     assert_eq!(sources.into_values().max(), Some(61), "sources of the busiest group");
 }
 
-/// Returns the number of directed IPv4 and IPv6 pairs among `contacts`.
+/// Returns the numbers of directed pairs in `contacts`: IPv4, then IPv6.
 fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
     let contacts: Vec<_> = contacts.copied().collect();
     (pairs(&contacts, IpAddr::is_ipv4).len(), pairs(&contacts, IpAddr::is_ipv6).len())
@@ -167,7 +168,7 @@ fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
 
 fn read_log(name: &str) -> Option<(Vec<Contact>, PacketCounts)> {
     let text = fs::read_to_string(folder("flows/logs")?.join(name)).unwrap();
-    // These logs are test baselines in which all times were made equal.
+    // These logs are baselines of Zeek's own tests, in which all times were replaced by a fixed text.
     let text = text.replace("XXXXXXXXXX.XXXXXX", "1500000000.000000");
     let mut reader = Reader::new(std::io::Cursor::new(text)).unwrap();
     let contacts = drain(&mut reader);
@@ -177,8 +178,8 @@ fn read_log(name: &str) -> Option<(Vec<Contact>, PacketCounts)> {
 
 #[test]
 fn conversations_of_zeek_are_found_under_every_name_of_their_fields() {
-    // The columns are rows, pairs of originators and responders, and pairs of both directions. In the Teredo log, one
-    // IPv4 pair does not count because its originator sent nothing.
+    // The columns are the number of rows, the pairs of originator and responder, and the pairs in both directions. In
+    // the Teredo log, one IPv4 pair does not count because its originator sent nothing.
     for (name, rows, began, all) in [
         ("zeek_conn_mac.log", 1_333, (1, 0), (1, 0)),
         ("zeek_conn_fabric.log", 64, (15, 15), (15, 15)),

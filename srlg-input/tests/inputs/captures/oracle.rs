@@ -1,7 +1,7 @@
-//! An independent reader of capture files: pcap-parser walks the records, and etherparse parses the frames.
+//! An independent reader of capture files, in which pcap-parser reads the records and etherparse parses the frames.
 //!
-//! It turns a whole file into headers or the name of a skip reason for each packet. It supports only the content of the
-//! test files, and panics otherwise.
+//! For each packet of a file, the reader returns its headers or the name of a skip reason. It supports only the content
+//! of the test files, and panics on other content.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU64};
@@ -86,14 +86,14 @@ fn read_pcapng(file: &[u8]) -> (Vec<Packet>, bool) {
 
 pub(crate) type Walked = Result<Outer, &'static str>;
 
-/// The result of parsing a frame.
+/// The outermost headers of a frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Outer {
     source: IpAddr,
     destination: IpAddr,
     /// Length of the packet, if the header states it.
     octets: Option<NonZeroU64>,
-    /// Destination port and TCP flags, if etherparse finds the header complete.
+    /// Destination port and TCP flags, if etherparse finds a complete transport header.
     transport: Option<(u16, Option<u8>)>,
 }
 
@@ -102,7 +102,7 @@ impl Outer {
         Contact::new(time_ns, self.source.into(), self.destination.into())
     }
 
-    /// Returns whether `contact` has the transport data that etherparse finds.
+    /// Returns whether `contact` has the length and transport data that etherparse finds.
     pub(crate) fn agrees(self, contact: &Contact) -> bool {
         if contact.octets != self.octets {
             return false;
@@ -130,8 +130,8 @@ fn transport(packet: &[u8]) -> Option<(u16, Option<u8>)> {
     }
 }
 
-/// Returns the outermost IP header of a `frame` of a link type. Formats that etherparse does not support (MPLS, PPP,
-/// cooked frames of version 2) are parsed here from their specifications.
+/// Returns the outermost IP header of a `frame` with link type `link`. Formats that etherparse does not support (MPLS,
+/// PPP, cooked frames of version 2) are parsed here according to their specifications.
 pub(crate) fn walk(link: i32, frame: &[u8]) -> Walked {
     match link {
         0 | 108 => match split(frame, 4)? {
@@ -225,7 +225,8 @@ fn ipv4(packet: &[u8]) -> Walked {
             let octets = NonZeroU64::new(header.total_len().into());
             Ok(Outer { source, destination, octets, transport: transport(packet) })
         }
-        // etherparse needs all options, whose content does not matter to the reader.
+        // etherparse requires complete options. The reader ignores their content, so missing options are replaced by
+        // zeros.
         Err(Ipv4Error::Len(error)) if error.len >= 20 => {
             ipv4(&[packet, &vec![0; error.required_len - error.len]].concat())
         }
@@ -236,7 +237,7 @@ fn ipv4(packet: &[u8]) -> Walked {
 
 fn ipv6(packet: &[u8]) -> Walked {
     match LaxIpv6Slice::from_slice(packet) {
-        // Errors of extension headers are returned next to the slice.
+        // Errors in extension headers are returned together with the slice and do not matter here.
         Ok((slice, _)) => {
             let header = slice.header();
             let [source, destination] =

@@ -66,7 +66,7 @@ fn several_captures_are_one_export_in_their_order() {
     let (pairs, status) = read([&known, &records]);
     assert_eq!(pairs, (0..3).map(pair).collect::<Vec<_>>());
     let [exporter] = &status.exporters[..] else { panic!("{status}") };
-    // Data that arrive before their template wait for it, as here with the files in reverse order.
+    // Data that arrives before its template waits for it. Here the files are in reverse order.
     let (pairs, status) = read([&records, &known]);
     assert_eq!(pairs.len(), 3);
     insta::assert_snapshot!(format!("{exporter}\n{}", status.exporters[0]));
@@ -184,6 +184,6 @@ fn a_pipe_that_never_pauses_can_be_left() {
     assert!(!Come::of(&mut input, |come| come.pairs.len() > 100).pairs.is_empty());
     input.stop().stop();
     Come::to_end(&mut input);
-    // There is no reader any more, so the writer ends.
+    // The reader is gone, so the writer ends.
     assert!(writer.wait().is_ok());
 }

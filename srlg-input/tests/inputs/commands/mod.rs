@@ -1,4 +1,4 @@
-//! Tests of files and sockets as inputs: the contacts and their order, and the counters and warnings.
+//! Tests of files and sockets as inputs: contacts and their order, counters and warnings.
 
 mod files;
 mod sockets;
@@ -14,7 +14,7 @@ use crate::reader::build::{self, MICROSECONDS, datagram};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Opens an input with command line options.
+/// Opens an input with command-line options.
 fn open(args: &[&str]) -> Result<Input, Box<dyn Error>> {
     #[derive(clap::Parser)]
     struct Command {
@@ -31,7 +31,7 @@ fn refused(args: &[&str]) -> InputError {
     *open(args).unwrap_err().downcast().unwrap()
 }
 
-/// The events of an input until `is_done` is true or the input ends.
+/// The contacts and other events that an input yielded.
 #[derive(Default)]
 struct Come {
     /// Source and destination of each contact.
@@ -63,23 +63,23 @@ impl Come {
     }
 }
 
-/// Returns the template of all records here: source, destination and packets.
+/// Returns a datagram with the template of all records in these tests: source, destination and packets.
 fn template(number: u32) -> Vec<u8> {
     v9(number, 7, &[template9(256, &[(8, 4), (12, 4), (2, 4)])])
 }
 
-/// Returns a datagram with records from these host numbers to 10.0.0.1.
+/// Returns a datagram with records whose sources have the numbers `hosts`, and whose destination is 10.0.0.1.
 fn data(number: u32, hosts: std::ops::Range<u32>) -> Vec<u8> {
     let record = |host: u32| [0x0b00_0000 + host, 0x0a00_0001, 1].map(u32::to_be_bytes).concat();
     v9(number, 7, &[set(256, &hosts.flat_map(record).collect::<Vec<u8>>())])
 }
 
-/// Returns the pair of such a record.
+/// Returns the pair in the record of source number `host`.
 fn pair(host: u32) -> (String, String) {
     (Ipv4Addr::from_bits(0x0b00_0000 + host).to_string(), "10.0.0.1".to_owned())
 }
 
-/// Returns a pcap of raw IP packets with these payloads from 192.0.2.1.
+/// Returns a pcap file of raw IP packets from 192.0.2.1 with these payloads.
 fn capture(payloads: &[Vec<u8>]) -> Vec<u8> {
     let mut file = build::pcap(false, MICROSECONDS, 101);
     for payload in payloads {

@@ -28,7 +28,7 @@ fn listens_at(input: &mut Input) -> SocketAddr {
     address(&come).unwrap()
 }
 
-/// Returns the sum of the first number of each line.
+/// Returns the sum of the first numbers of all lines.
 fn counted(log: &[String]) -> u64 {
     log.iter().filter_map(|line| line.split(' ').find_map(|word| word.parse::<u64>().ok())).sum()
 }
@@ -85,7 +85,7 @@ fn nobody_else_is_read() {
     if log.is_empty() {
         log = Come::of(&mut input, |come| !come.log.is_empty()).log;
     }
-    // On a busy machine, some are refused after the first line, and logged at the end.
+    // On a busy machine, some datagrams are refused after the first line was logged. They are logged at the end.
     input.stop().stop();
     log.extend(Come::to_end(&mut input).log);
     assert!(log.iter().all(|line| line.ends_with(" 127.0.0.1")), "{log:?}");
@@ -140,7 +140,7 @@ fn what_the_kernel_drops_is_counted_to_the_datagram() {
     let exporter = exporter();
     exporter.send_to(&template(0), to).unwrap();
     wait_for(&mut input, 1);
-    // Meanwhile contacts are not taken, so the belt fills up, and then the buffer of the kernel.
+    // While contacts are not taken, the belt fills up, and then the buffer of the kernel.
     let sent = 20_000;
     for number in 1..sent {
         exporter.send_to(&data(number, 0..28), to).unwrap();
@@ -190,7 +190,7 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
         input.stop().stop();
         assert!(Come::to_end(&mut input).log.is_empty());
     }
-    // A damaged file only loses its templates.
+    // If the file is damaged, only its templates are lost.
     let bytes = std::fs::read(&path).unwrap();
     let mut other_version = bytes.clone();
     other_version[4 + 7] += 1;
@@ -200,7 +200,7 @@ fn templates_are_known_after_a_restart_with_another_number_of_threads() {
         Come::of(&mut input, |come| come.log.len() >= 2).log[0].clone()
     });
     insta::assert_snapshot!(told.join("\n").replace(folder.path().to_str().unwrap(), "TMP"));
-    // A file of another program stays unchanged.
+    // A file of another program is not changed.
     for text in ["{}", "a text of several words\n"] {
         std::fs::write(&path, text).unwrap();
         let error = refused(&[&["--listen", "127.0.0.1:0"], &kept[..]].concat());

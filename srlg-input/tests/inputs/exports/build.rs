@@ -2,20 +2,21 @@
 
 use std::net::IpAddr;
 
-/// Export time of all exports in seconds, unless a test changes it.
+/// Export time of all exports, in seconds since 1970, unless a test changes it.
 pub(crate) const EXPORT_S: u32 = 1_700_000_000;
 pub(crate) const SECOND: u64 = 1_000_000_000;
-/// Time of receipt.
+/// Time of receipt, in nanoseconds since 1970.
 pub(crate) const RECEIVED_NS: u64 = EXPORT_S as u64 * SECOND;
 /// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 1_000_000;
 
-/// A field of a template, as number and length. If the first bit of the number is set, it is a reverse element.
+/// A field of a template: its number and its length. If the highest bit of the number is set, the field is a reverse
+/// element.
 pub(crate) type Field = (u16, u16);
 
 pub(crate) const REVERSE: u16 = 0x8000;
 
-/// IPv4 addresses, octets and packets, which are enough for a contact.
+/// Fields that are sufficient for a contact: IPv4 addresses, octets and packets.
 pub(crate) const PLAIN: [Field; 4] = [(8, 4), (12, 4), (1, 4), (2, 4)];
 
 fn words(words: &[u16]) -> Vec<u8> {
@@ -37,23 +38,23 @@ fn fields(fields: &[Field], has_enterprises: bool) -> Vec<u8> {
     fields.iter().flat_map(field).collect()
 }
 
-/// Returns a NetFlow v9 set that defines `id`.
+/// Returns a NetFlow v9 set that defines template `id`.
 pub(crate) fn template9(id: u16, of: &[Field]) -> Vec<u8> {
     set(0, &[words(&[id, of.len() as u16]), fields(of, false)].concat())
 }
 
-/// Returns an IPFIX set that defines `id`.
+/// Returns an IPFIX set that defines template `id`.
 pub(crate) fn template10(id: u16, of: &[Field]) -> Vec<u8> {
     set(2, &[words(&[id, of.len() as u16]), fields(of, true)].concat())
 }
 
-/// Returns a NetFlow v9 set that defines options `id` for the whole exporter.
+/// Returns a NetFlow v9 set that defines options template `id`, whose scope is the whole exporter.
 pub(crate) fn options9(id: u16, of: &[Field]) -> Vec<u8> {
     let head = words(&[id, 4, of.len() as u16 * 4, 1, 4]);
     set(1, &[head, fields(of, false)].concat())
 }
 
-/// Returns an IPFIX set that defines options `id`, whose first field is the scope.
+/// Returns an IPFIX set that defines options template `id`, whose first field is the scope.
 pub(crate) fn options10(id: u16, of: &[Field]) -> Vec<u8> {
     set(3, &[words(&[id, of.len() as u16, 1]), fields(of, true)].concat())
 }
@@ -89,7 +90,7 @@ pub(crate) fn ipfix(number: u32, domain: u32, sets: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// Returns a record of [`PLAIN`].
+/// Returns a record with the fields [`PLAIN`].
 pub(crate) fn plain(source: &str, destination: &str, octets: u32, packets: u32) -> Vec<u8> {
     let counts = [octets.to_be_bytes(), packets.to_be_bytes()].concat();
     [address(source), address(destination), counts].concat()
@@ -104,13 +105,13 @@ pub(crate) fn address(text: &str) -> Vec<u8> {
 
 /// Returns a NetFlow v5 record with source, destination, packets, octets, and first and last uptime.
 pub(crate) fn record5(hosts: [&str; 2], counts: [u32; 2], uptime_ms: [u32; 2]) -> Vec<u8> {
-    // There is no next hop, and the interfaces are 7 and 8.
+    // The next hop is missing, and the interfaces are 7 and 8.
     let between = vec![0, 0, 0, 0, 0, 7, 0, 8];
     let mut bytes = [address(hosts[0]), address(hosts[1]), between].concat();
     for word in [counts[0], counts[1], uptime_ms[0], uptime_ms[1]] {
         bytes.extend(word.to_be_bytes());
     }
-    // These are ports, padding, flags, protocol and unused fields.
+    // Ports, padding, flags, protocol and unused fields.
     bytes.extend([0x30, 0x39, 0, 80, 0, 0x12, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes
 }

@@ -1,5 +1,5 @@
-//! Tests that compare captures of other projects and of real exporters with the pairs that other decoders find in them.
-//! IPFIX files (RFC 5655) are compared with captures of the same messages.
+//! Tests with captures from other projects and from real exporters. The pairs are compared with the results of other
+//! decoders. IPFIX files (RFC 5655) are compared with captures of the same messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use crate::exports::{
     Datagram, Pair, counted, datagrams, datagrams_of, decode, decoder, folder, pairs,
 };
 
-/// Exports in several files, in the order of sending.
+/// Exports that consist of several files, in the order of sending.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "akvorado_multiplesamplingrates",
@@ -40,11 +40,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("akvorado_icmp", &["akvorado_icmp-template", "akvorado_icmp-data"]),
 ];
 
-/// Malformed exports from which nothing can be decoded.
+/// Malformed exports that do not contain any decodable pair.
 const WITHOUT_PAIRS: [&str; 3] =
     ["exatel_malformed-OT", "exatel_malformed_1", "exatel_malformed_2"];
 
-/// Exports of the same 7,055 pairs or of samples of them. The numbers of pairs are those of other decoders.
+/// Exports of the same 7,055 pairs or of samples of these pairs. Other decoders find the same numbers of pairs.
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",
@@ -65,7 +65,7 @@ fn truth(flows: &Path, name: &str) -> BTreeSet<Pair> {
     text.lines().map(pair).collect()
 }
 
-/// Returns the datagrams of an export in one or several files.
+/// Returns the datagrams of an export that consists of one or several files.
 fn export(flows: &Path, files: &[&str]) -> Vec<Datagram> {
     files.iter().flat_map(|file| datagrams(&flows.join(format!("{file}.pcap")))).collect()
 }
@@ -114,8 +114,8 @@ fn every_capture_gives_exactly_the_pairs_that_are_in_it() {
 #[test]
 fn records_are_those_that_other_decoders_count() {
     let Some(flows) = folder("flows") else { return };
-    // The numbers are flows and samples, then options. In graylog_netflow9 they include those that arrived before their
-    // template.
+    // The first number counts flows and samples, and the second one options. In graylog_netflow9, records that arrived
+    // before their template are included.
     for (files, flows_in_it, options) in [
         (&["akvorado_mpls"][..], 2, 1),
         (&["akvorado_nat"], 9, 0),
@@ -164,10 +164,10 @@ fn sampling_is_what_each_export_tells() {
         (&["akvorado_sflow_sflow-ipv4-data"], &[256]),
         (&["graylog_netflow5"], &[100]),
         (&["pmacct102_v9_cisco_sampling"], &[]),
-        // Its options record states random sampling of 1 in 256 (elements 304, 309 and 310), and element 305 has the
-        // value 1.
+        // The options record states random sampling of 1 in 256 (elements 304, 309 and 310), although element 305 has
+        // the value 1.
         (&["pmacct104_ipfix_ipv6_sampling_option"], &[256]),
-        // 192.168.100.10 states 1 in 12, but the flows come from 192.168.100.1.
+        // The rate of 1 in 12 comes from 192.168.100.10, but the flows come from 192.168.100.1.
         (&["scapy_netflowv9"], &[]),
         (&["tcpdump_sflow_expanded"], &[1000]),
         (GROUPS[0].1, multiple),
@@ -177,7 +177,7 @@ fn sampling_is_what_each_export_tells() {
         (&["softflowd_synack_v9_sampled10"], &[10]),
         (&["pmacctd_synack_sflow_1in4"], &[4]),
     ] {
-        // Options that follow the flows are known the second time.
+        // If options follow the flows, they are known when the export is decoded a second time.
         let (mut decoder, _) = decoded(&flows, files);
         let contacts = decode(&mut decoder, &export(&flows, files));
         let found =
@@ -222,8 +222,8 @@ fn messages(file: Vec<u8>) -> Vec<Datagram> {
     messages
 }
 
-/// Returns the contacts without their exporter, which a file does not name. The exporter's clock is trusted, because a
-/// file does not contain the times of receipt for a correction.
+/// Returns the contacts without their exporter, because a file does not name it. The exporter's clock is trusted,
+/// because a file does not contain times of receipt for a correction.
 fn trusted(datagrams: &[Datagram]) -> Vec<Contact> {
     let options = DecoderOptions { timestamps: Timestamps::Trusted, ..DecoderOptions::default() };
     let mut contacts = decode(&mut Decoder::new(options).unwrap(), datagrams);

@@ -10,7 +10,7 @@ use crate::exports::build::{
 };
 use crate::exports::{contacts, counted, decoder};
 
-/// Returns the decoder and the contacts of an IPFIX record with `fields`.
+/// Decodes an IPFIX record with `fields`. Returns the decoder and the contacts.
 fn of(options: DecoderOptions, fields: &[Field], record: &[Vec<u8>]) -> (Decoder, Vec<Contact>) {
     let mut decoder = Decoder::new(options).unwrap();
     let sets = [template10(256, fields), set(256, &record.concat())];
@@ -23,7 +23,7 @@ fn hosts(contacts: &[Contact]) -> Vec<String> {
     contacts.iter().map(|it| format!("{} {}", it.source, it.destination)).collect()
 }
 
-/// Returns the packets and octets of `contact`.
+/// Returns the numbers of packets and octets of `contact`.
 fn counts(contact: &Contact) -> [u64; 2] {
     [contact.packets, contact.octets].map(|count| count.map_or(0, NonZeroU64::get))
 }
@@ -143,7 +143,8 @@ fn a_record_may_hold_the_packet_itself() {
     }
 }
 
-/// Returns the hosts of a biflow with these forward and reverse packets, and whether they initiated it.
+/// Returns the contacts of a biflow with these numbers of forward and reverse packets. For each contact, returns the
+/// hosts, whether the source initiated it, and the number of packets.
 fn biflow(packets: [u32; 2], direction: Option<u8>) -> Vec<(String, Option<bool>, Option<u64>)> {
     let fields = [(8, 4), (12, 4), (2, 4), (2 | REVERSE, 4), (239, 1)];
     let mut record = ["192.0.2.1", "192.0.2.2"].map(address).to_vec();
@@ -181,20 +182,20 @@ fn octets_count_where_packets_are_not_told() {
         let record = [&["192.0.2.1", "192.0.2.2"].map(address)[..], &counts].concat();
         hosts_of(&fields, &record).len()
     };
-    // The values are those of the initiator and the responder, first as octets and then as packets.
+    // The values are counts for the initiator and the responder, first octets and then packets.
     for (octets, expected) in [([7, 0], 1), ([0, 7], 1), ([7, 7], 2), ([0, 0], 0)] {
         assert_eq!(of(&[(231, 4), (232, 4)], &octets), expected);
         assert_eq!(of(&[(298, 4), (299, 4)], &octets), expected);
     }
-    assert_eq!(of(&[(231, 4), (298, 4), (299, 4)], &[7, 0, 1]), 1, "no packets, whatever octets");
+    assert_eq!(of(&[(231, 4), (298, 4), (299, 4)], &[7, 0, 1]), 1, "octets alone do not count");
     assert_eq!(of(&[(2, 4)], &[0]), 0);
     assert_eq!(of(&[(2, 4), (1, 4)], &[0, 0]), 0);
     assert_eq!(of(&[(2, 4), (1, 4)], &[0, 60]), 1);
-    assert_eq!(of(&[(1, 4)], &[0]), 1, "a uniflow that does not tell of packets");
-    assert_eq!(of(&[(2, 4), (86, 4)], &[0, 9]), 1, "none of late, but some in all");
+    assert_eq!(of(&[(1, 4)], &[0]), 1, "a uniflow without a packet count");
+    assert_eq!(of(&[(2, 4), (86, 4)], &[0, 9]), 1, "no recent packets, but a total");
 }
 
-// Open vSwitch sends both counts. With totals, a flow of an hour would be counted as a whole every minute.
+// Open vSwitch sends both counts. If totals were used, the whole of an hour-long flow would be counted every minute.
 #[test]
 fn totals_count_only_where_a_record_has_no_other_counts() {
     let of = |fields: &[Field], numbers: &[u32]| -> Vec<[u64; 2]> {

@@ -1,4 +1,4 @@
-//! Tests of protocols without templates: sFlow, NetFlow v5 and v7.
+//! Tests of protocols without templates: sFlow, NetFlow v5 and NetFlow v7.
 
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
 
@@ -11,12 +11,12 @@ fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
 }
 
-/// Returns `content` with its `format` and its length.
+/// Returns `content`, preceded by its `format` and its length.
 fn framed(format: u32, content: &[u8]) -> Vec<u8> {
     [&words(&[format, content.len() as u32])[..], content].concat()
 }
 
-/// Returns a datagram of `agent`.
+/// Returns a datagram that `agent` sends.
 fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     let agent = address(agent);
     let family = if agent.len() == 4 { 1 } else { 2 };
@@ -24,7 +24,7 @@ fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     [head.concat(), samples.concat()].concat()
 }
 
-/// Returns a flow sample with the rate `rate` and these records.
+/// Returns a flow sample with the sampling rate `rate` and these records.
 fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     sample_from(1, rate, records)
 }
@@ -45,7 +45,7 @@ fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> V
     framed(3, &[head, records.concat()].concat())
 }
 
-/// Returns the first bytes of a packet with a header protocol.
+/// Returns a record with the first bytes of a packet and its header protocol.
 fn raw(protocol: u32, packet: &[u8]) -> Vec<u8> {
     let padding = vec![0; packet.len().next_multiple_of(4) - packet.len()];
     let head = words(&[protocol, 1_500, 4, packet.len() as u32]);
@@ -101,7 +101,7 @@ fn an_interface_is_an_index_of_snmp() {
         (7, Some(7)),
         (0x3fff_fffe, Some(0x3fff_fffe)),
         (0x3fff_ffff, None),
-        // These are a reason for a discard, and a number of interfaces.
+        // The first value is a reason for a discard, and the second one is a number of interfaces.
         (0x4000_0007, None),
         (0x8000_0007, None),
     ];
@@ -200,5 +200,5 @@ fn flows_of_v5_without_packets_or_hosts_are_counted() {
     let short = v5(3, 0, &records);
     assert_eq!(contacts(&mut decoder, RECEIVED_NS, &short[..short.len() - 1]), []);
     assert_eq!(counted(&decoder, [Reason::Malformed]), [1]);
-    assert_eq!(decoder.counts().records, 3, "none of a datagram that lies");
+    assert_eq!(decoder.counts().records, 3, "none from a short datagram");
 }

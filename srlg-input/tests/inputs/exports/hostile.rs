@@ -1,4 +1,5 @@
-//! Tests of the memory limits of a decoder, and of damaged exports, which must cause no panic and no invented contact.
+//! Tests of the memory limits of a decoder, and of damaged exports, which must not cause a panic or an invented
+//! contact.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,13 +21,13 @@ fn the_least_recent_sources_go() {
     let flow = v9(1, 0, &[set(256, &plain("192.0.2.1", "192.0.2.2", 60, 1))]);
     for number in 0..100_000 {
         decoder.decode(source(number), RECEIVED_NS, &message, |_| panic!("no flow"));
-        // This exporter stays recent.
+        // This exporter sends regularly, so it stays recent.
         decoder.decode(source(0), RECEIVED_NS, &flow, |_| {});
     }
     assert_eq!(decoder.counts().contacts, 100_000);
     assert_eq!(decoder.exporters().count(), 1_024);
     assert_eq!(decoder.templates().into_values().collect::<Vec<_>>(), [1; 1_024]);
-    // Each exporter and each source counts.
+    // Each dropped exporter and each dropped source is counted.
     assert_eq!(counted(&decoder, [Reason::SourceGone]), [2 * (100_000 - 1_024)]);
     assert!(decoder.exporter(source(98_975)).is_none());
     assert!(decoder.exporter(source(98_977)).is_some());
@@ -44,12 +45,12 @@ fn domains_of_one_exporter_are_bounded_too() {
     assert_eq!(counts.of(Reason::SourceGone), 5_000 - 256, "its own");
 }
 
-/// The sender of forged exports knows the permitted addresses.
+/// The sender of these forged exports knows the permitted addresses.
 #[test]
 fn forged_exporters_put_out_none_that_sent_records() {
     let (real, flow) = (source(1), set(256, &plain("192.0.2.1", "192.0.2.2", 60, 1)));
     let large: Vec<Field> = vec![(1, 4); 1_000];
-    // These are the first address, and the steps of the address and the domain.
+    // The numbers are the first address, the step of the address, and the step of the domain.
     for (name, [first, address, domain], sets) in [
         ("bare heads", [2, 1, 0], vec![]),
         ("bare heads of the exporter itself", [1, 0, 1], vec![]),
@@ -127,7 +128,7 @@ fn the_least_recent_templates_of_a_source_go() {
 fn templates_of_all_sources_together_are_bounded() {
     let options = DecoderOptions { template_bytes: 1 << 16, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(options).unwrap();
-    // 500 relevant fields take more than 4,000 bytes.
+    // A template with 500 fields that are used takes more than 4,000 bytes.
     let fields: Vec<Field> = vec![(1, 4); 500];
     for number in 0..100 {
         let message = v9(0, 0, &[template9(256, &fields)]);
@@ -169,7 +170,7 @@ fn options_out_of_range_are_refused() {
     assert_eq!(Decoder::new(options).unwrap_err(), expected);
 }
 
-/// Returns the payloads of all captures and bare files, at most 20 of each file.
+/// Returns the payloads of all captures and payload files, at most 20 from each file.
 fn payloads() -> Vec<Vec<u8>> {
     let Some(flows) = folder("flows") else { return Vec::new() };
     let mut all = Vec::new();
@@ -214,8 +215,8 @@ impl Numbers {
     }
 }
 
-/// Returns the payload with changes to a few bytes or 16-bit words. Some are also truncated or continued with another
-/// payload.
+/// Returns the payload with changes to a few bytes or 16-bit words. Some payloads are also truncated, or continued with
+/// another payload.
 fn mutated(payload: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let mut payload = payload.to_vec();
     for _ in 0..=numbers.below(6) {
@@ -235,7 +236,7 @@ fn mutated(payload: &[u8], other: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     payload
 }
 
-/// Decodes mutated payloads until `is_over`.
+/// Decodes mutated payloads until `is_over` returns true.
 fn mutate(seed: u64, mut is_over: impl FnMut(u64) -> bool) {
     let payloads = payloads();
     if payloads.is_empty() {
@@ -259,7 +260,7 @@ fn payloads_may_be_changed_anywhere() {
     (0..4).for_each(|seed| mutate(seed, |count| count == 50_000));
 }
 
-/// Decodes new payloads for `SRLG_FUZZ_MINUTES`, 1 by default.
+/// Decodes newly mutated payloads for `SRLG_FUZZ_MINUTES` minutes (by default 1).
 #[test]
 #[ignore = "takes minutes"]
 fn payloads_may_be_changed_for_minutes() {

@@ -1,4 +1,4 @@
-//! Tests of the decoder with exports of other tools, generated exports and damaged exports.
+//! Tests of the decoder with exports from other tools, generated exports and damaged exports.
 
 pub(crate) mod build;
 mod captures;
@@ -21,7 +21,7 @@ use srlg_input::flow::{Decoder, DecoderOptions, Reason};
 
 use crate::folder;
 
-/// The source and the destination.
+/// Source and destination of a contact.
 type Pair = (IpAddr, IpAddr);
 
 /// A datagram of a capture.
@@ -52,7 +52,7 @@ fn exporter() -> SocketAddr {
     "192.0.2.1:2055".parse().unwrap()
 }
 
-/// Returns the contacts of a payload that [`exporter`] sent and that arrived at `received_ns`.
+/// Returns the contacts of a payload that [`exporter`] sent. The payload arrived at `received_ns`.
 fn contacts(decoder: &mut Decoder, received_ns: u64, payload: &[u8]) -> Vec<Contact> {
     let mut contacts = Vec::new();
     decoder.decode(exporter(), received_ns, payload, |contact| contacts.push(contact));

@@ -1,4 +1,4 @@
-//! Tests with bare payloads of exporters from many vendors, where template files precede data files.
+//! Tests with payload files from exporters of many vendors. Files with templates come before files with data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use srlg_input::flow::Reason;
 use crate::exports::build::RECEIVED_NS;
 use crate::exports::{contacts, decoder, folder};
 
-/// Name, suffixes of the file names, and numbers of flows, options and contacts.
+/// An export: its name, the suffixes of its file names, and the numbers of flows, options and contacts.
 type Export = (&'static str, &'static [&'static str], u64, u64, usize);
 
-/// Files in order, those with templates first.
+/// Exports and their files. Files with templates come first.
 ///
-/// The files come from logstash-codec-netflow, whose numbers of records apply where it states them. Some records are
-/// not contacts: Barracuda flows without packets and octets, nProbe flows between zero addresses, reverse directions of
-/// multicasts, and one Ixia direction.
+/// The files come from logstash-codec-netflow. If that project states the number of records, the same number is
+/// expected here. Some records are not contacts: Barracuda flows without packets and octets, nProbe flows between zero
+/// addresses, reverse directions of multicasts, and one Ixia direction.
 const EXPORTS: &[Export] = &[
     ("ipfix_test_barracuda", &["_tpl", "_data256"], 8, 0, 8),
     ("ipfix_test_barracuda_extended_uniflow", &["_tpl256", "_data256"], 2, 0, 0),
@@ -46,7 +46,7 @@ const EXPORTS: &[Export] = &[
     ("netflow9_test_ubnt_edgerouter", &["_tpl", "_data1024", "_data1025"], 16, 0, 16),
 ];
 
-/// Files in the folder of captures, with numbers of flows, options and contacts.
+/// Exports in the folder of captures, with the numbers of flows, options and contacts.
 const ELSEWHERE: &[Export] = &[
     ("payload_netflow5", &[""], 2, 0, 2),
     ("payload_netflow5_test_invalid01", &[""], 0, 0, 0),

@@ -22,7 +22,7 @@ fn flow(number: u32, domain: u32, fields: &[Field], values: &[u8]) -> Vec<u8> {
     v9(number, domain, &[template9(256, &[&PLAIN[..], fields].concat()), set(256, &record)])
 }
 
-/// Returns a v9 options record about a sampler or about the whole domain.
+/// Returns a v9 options record with the rate of a sampler or of the whole domain.
 fn option(number: u32, domain: u32, sampler: Option<u8>, rate: u8) -> Vec<u8> {
     match sampler {
         Some(sampler) => {
@@ -43,15 +43,15 @@ fn the_nearest_rate_counts() {
     let mut decode = |payload: &[u8]| contacts(&mut decoder, RECEIVED_NS, payload);
     let plain = flow(0, 1, &[], &[]);
     let sampled = flow(0, 1, &[(48, 1)], &[5]);
-    assert_eq!(rate(&decode(&plain)), Some(7), "that of the configuration");
+    assert_eq!(rate(&decode(&plain)), Some(7), "the configured rate");
     assert_eq!(decode(&option(0, 1, None, 10)), []);
-    assert_eq!(rate(&decode(&plain)), Some(10), "that of the domain");
+    assert_eq!(rate(&decode(&plain)), Some(10), "the rate of the domain");
     assert_eq!(rate(&decode(&sampled)), Some(10));
     assert_eq!(rate(&decode(&flow(0, 2, &[(48, 1)], &[5]))), Some(7), "of another domain");
     decode(&option(0, 2, Some(5), 20));
-    assert_eq!(rate(&decode(&sampled)), Some(20), "that of the sampler, in another domain");
+    assert_eq!(rate(&decode(&sampled)), Some(20), "the rate of the sampler, from another domain");
     decode(&option(0, 1, Some(5), 30));
-    assert_eq!(rate(&decode(&sampled)), Some(30), "that of the sampler in its domain");
+    assert_eq!(rate(&decode(&sampled)), Some(30), "the rate of the sampler in its domain");
     assert_eq!(rate(&decode(&flow(0, 2, &[(48, 1)], &[5]))), Some(20));
     assert_eq!(rate(&decode(&flow(0, 1, &[(48, 1), (34, 4)], &[5, 0, 0, 0, 40]))), Some(40));
     assert_eq!(rate(&decode(&flow(0, 1, &[(48, 1), (34, 4)], &[5, 0, 0, 0, 0]))), Some(30));
@@ -73,7 +73,7 @@ fn options_of_one_exporter_are_not_those_of_another() {
         decoder
             .decode(address.parse().unwrap(), RECEIVED_NS, &payload, |it| rates.push(it.sampling));
     }
-    assert_eq!(rates, [None, NonZeroU32::new(10)], "of whatever port");
+    assert_eq!(rates, [None, NonZeroU32::new(10)], "the port does not matter");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_rate_of_zero_is_unknown() {
     }
 }
 
-/// Returns the losses after these datagrams.
+/// Returns the losses after these payloads have been decoded.
 fn losses(payloads: &[Vec<u8>]) -> Losses {
     let mut decoder = decoder();
     payloads.iter().for_each(|it| _ = contacts(&mut decoder, RECEIVED_NS, it));
@@ -119,20 +119,24 @@ fn each_protocol_counts_in_its_unit() {
     let of9 = |number, domain| flow(number, domain, &[], &[]);
     assert_eq!(losses(&[of9(10, 0), of9(11, 0)]), lost(0), "datagrams");
     assert_eq!(losses(&[of9(10, 0), of9(13, 0)]), lost(2));
-    assert_eq!(losses(&[of9(10, 0), of9(90, 1), of9(11, 0), of9(91, 1)]), lost(0), "of a domain");
+    assert_eq!(
+        losses(&[of9(10, 0), of9(90, 1), of9(11, 0), of9(91, 1)]),
+        lost(0),
+        "one per domain"
+    );
     let records = plain("192.0.2.1", "192.0.2.2", 60, 1).repeat(3);
     let of10 = |number, id| ipfix(number, 0, &[template10(256, &PLAIN), set(id, &records)]);
     assert_eq!(losses(&[of10(10, 256), of10(13, 256)]), lost(0), "records");
     assert_eq!(losses(&[of10(10, 256), of10(20, 256)]), lost(7));
     assert_eq!(losses(&[of10(10, 256), of10(13, 257), of10(99, 256)]), lost(0), "not known");
-    // The number of records is unknown if a set cannot be decoded, or not to its end.
+    // The number of records is unknown if a set cannot be decoded completely.
     let bytes =
         |number, bytes: &[u8]| ipfix(number, 0, &[template10(256, &PLAIN), set(256, bytes)]);
     let next = bytes(99, &records);
     assert_eq!(losses(&[bytes(10, &[1; 15]), next.clone()]), lost(0), "undecodable");
     let text = template10(257, &[(8, 4), (12, 4), (82, 65_535)]);
     let cut = set(257, &[[9; 8].as_slice(), &[0], &[9; 8], &[200]].concat());
-    assert_eq!(losses(&[ipfix(10, 0, &[text, cut]), next]), lost(0), "a length that lies");
+    assert_eq!(losses(&[ipfix(10, 0, &[text, cut]), next]), lost(0), "a field length is wrong");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests of templates: their arrival, their scope, their removal, and saved state.
+//! Tests of templates: arrival, scope, removal and saved state.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -21,7 +21,7 @@ fn data_wait_for_their_template() {
     let early = v9(0, 0, &[data(256), data(257)]);
     assert_eq!(contacts(&mut decoder, RECEIVED_NS, &early), []);
     let other = v9(1, 1, &[template9(256, &PLAIN)]);
-    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &other), [], "that of another domain");
+    assert_eq!(contacts(&mut decoder, RECEIVED_NS, &other), [], "a template of another domain");
     let late_ns = RECEIVED_NS + 30 * SECOND;
     let template = v9_at(UPTIME_MS + 30_000, EXPORT_S + 30, 1, 0, &[template9(256, &PLAIN)]);
     let found = contacts(&mut decoder, late_ns, &template);
@@ -84,7 +84,7 @@ fn withdrawn_templates_are_gone() {
     assert_eq!(found(&[template10(256, &PLAIN), data(256)]), 1);
     assert_eq!(found(&[set(2, &[1, 0, 0, 0]), data(256)]), 0);
     assert_eq!(found(&[template10(256, &PLAIN), template10(257, &PLAIN)]), 1, "which waited");
-    assert_eq!(found(&[set(3, &[0, 3, 0, 0]), data(256)]), 1, "those of options");
+    assert_eq!(found(&[set(3, &[0, 3, 0, 0]), data(256)]), 1, "only options are withdrawn");
     assert_eq!(found(&[set(2, &[0, 2, 0, 0]), data(256), data(257)]), 0);
 }
 
@@ -151,7 +151,7 @@ fn a_damaged_set_does_not_spoil_those_before_it() {
     assert_eq!(counted(&decoder, [Reason::Malformed]), [2]);
 }
 
-/// Returns a decoder with two templates and a rate for each version.
+/// Returns a decoder that knows two templates and a sampling rate for each version.
 fn known() -> Decoder {
     let mut decoder = decoder();
     let option = [0, 0, 0, 0, 0, 0, 0, 10];

@@ -63,7 +63,7 @@ fn directions_of_a_biflow_may_have_times_of_their_own() {
     };
     let [early, late] = [40, 10].map(|before| u64::from(EXPORT_S) - before);
     assert_eq!(of(early, early, late), [early, late]);
-    assert_eq!(of(late, 0, 0), [late, late], "that of the record");
+    assert_eq!(of(late, 0, 0), [late, late], "the time in the record is used");
     assert_eq!(of(late, early, 0), [late, early]);
 }
 
@@ -96,8 +96,8 @@ fn what_is_odd_about_times_is_counted() {
     assert_eq!(counted(&decoder, [Reason::Future, Reason::Reversed]), [1, 1]);
 }
 
-/// Returns the decoder and the contacts of flows that ended a second before their exports. The exports arrive `after_s`
-/// seconds after their time.
+/// Decodes flows that ended a second before their exports. Each export arrives `after_s` seconds after its export time.
+/// Returns the decoder and the contacts.
 fn skewed(timestamps: Timestamps, after_s: &[i64]) -> (Decoder, Vec<Contact>) {
     let options = DecoderOptions { timestamps, ..DecoderOptions::default() };
     let mut decoder = Decoder::new(options).unwrap();
@@ -123,7 +123,7 @@ fn clocks_of_exporters_are_corrected() {
     assert_eq!(last(corrected, &[4]), (0, 4));
     assert_eq!(last(corrected, &[60]), (60, 60));
     assert_eq!(last(corrected, &[-60]), (-60, -60));
-    assert_eq!(last(corrected, &[10, 8, 30]), (8, 8), "what waited least tells");
+    assert_eq!(last(corrected, &[10, 8, 30]), (8, 8), "the smallest delay sets the skew");
     let days = 42 * 86_400;
     assert_eq!(last(corrected, &[days]), (days + 1, 0), "the time of receipt");
     assert_eq!(last(corrected, &[-days]), (1 - days, 0));
@@ -133,7 +133,7 @@ fn clocks_of_exporters_are_corrected() {
     assert_eq!(last(Timestamps::Received, &[2]), (3, 2));
 }
 
-/// A decoder with one exporter, whose flows end a second before their export.
+/// A decoder with one exporter, whose flows end a second before they are exported.
 struct Heard {
     decoder: Decoder,
     now_ns: u64,
@@ -144,7 +144,7 @@ impl Heard {
         Self { decoder: decoder(), now_ns: RECEIVED_NS }
     }
 
-    /// Returns the contacts of a datagram with an export time `ahead_s` seconds from now.
+    /// Returns the contacts of a datagram whose export time is `ahead_s` seconds in the future.
     fn hear(&mut self, ahead_s: i64, records: usize) -> Vec<Contact> {
         let record = record5(HOSTS, [1, 60], [UPTIME_MS - 2_000, UPTIME_MS - 1_000]);
         let mut payload = v5(0, 0, &vec![record; records]);
@@ -153,7 +153,7 @@ impl Heard {
         contacts(&mut self.decoder, self.now_ns, &payload)
     }
 
-    /// Receives `datagrams` datagrams, 100 per second, and checks the times of their contacts.
+    /// Decodes `datagrams` datagrams, 100 per second, and checks the times of their contacts.
     fn hear_all(&mut self, ahead_s: i64, datagrams: u64) {
         for number in 0..datagrams {
             let contacts = self.hear(ahead_s, 1);
@@ -175,7 +175,7 @@ fn wrong_times_of_export_do_not_move_the_clock_of_their_exporter() {
         let mut heard = Heard::new();
         heard.hear(wrong_s, 1);
         heard.hear_all(0, 500);
-        // These are a single datagram, a burst, and a long run of headers without records.
+        // The cases are a single datagram, a burst, and a long run of headers without records.
         for (times, records) in [(1, 1), (40, 1), (1_000, 0)] {
             (0..times).for_each(|_| drop(heard.hear(wrong_s, records)));
             heard.hear_all(0, 300);
@@ -221,7 +221,7 @@ fn garbage_moves_no_clock() {
     };
     for number in 0..50_000 {
         let mut payload: Vec<u8> = (0..random() % 400).map(|_| random() as u8).collect();
-        // These are headers of every version, and of no version.
+        // Starts of headers for every version, and an empty one.
         let versions = [&[0, 5][..], &[0, 7], &[0, 9], &[0, 10], &[0, 0, 0, 5], &[]];
         let version = versions[number % versions.len()];
         payload.splice(..version.len().min(payload.len()), version.iter().copied());

@@ -1,6 +1,6 @@
-//! A builder of capture files, written from the format specifications.
+//! A builder of capture files, written according to the specifications of the formats.
 
-/// Integer fields of a file, in its byte order.
+/// The bytes of a file, to which fields are added in its byte order.
 pub(crate) struct Fields {
     pub(crate) big_endian: bool,
     pub(crate) bytes: Vec<u8>,
@@ -33,12 +33,13 @@ pub(crate) fn ipv4(host: u8) -> Vec<u8> {
     [&head[..], &[10, 0, 0, host], &[10, 1, 0, 1], &[1, 2, 3]].concat()
 }
 
-/// Returns the same packet in an Ethernet frame of 37 bytes.
+/// Returns the packet [`ipv4`] in an Ethernet frame of 37 bytes.
 pub(crate) fn frame(host: u8) -> Vec<u8> {
     [&[2; 12][..], &[0x08, 0x00], &ipv4(host)].concat()
 }
 
-/// Returns an IPv4 packet of `protocol` from 10.0.0.1 port 7 to 10.1.0.1 port 9, with a fragment field and `payload`.
+/// Returns an IPv4 packet of `protocol` from 10.0.0.1 port 7 to 10.1.0.1 port 9 with this `fragment` field and
+/// `payload`.
 pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u8> {
     let length = (28 + payload.len()) as u16;
     let [high, low] = length.to_be_bytes();
@@ -51,7 +52,7 @@ pub(crate) fn datagram(protocol: u8, fragment: [u8; 2], payload: &[u8]) -> Vec<u
 pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
 pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
 
-/// Returns a pcap file with only its header.
+/// Returns a pcap file that contains only the file header.
 pub(crate) fn pcap(big_endian: bool, magic: u32, link_type: u32) -> Fields {
     let mut file = Fields::new(big_endian);
     file.u32(magic).u16(2).u16(4).u32(0).u32(0).u32(65_535).u32(link_type);
@@ -72,7 +73,7 @@ impl Fields {
         self.u32(kind).u32(length).raw(body).raw(&[0; 3][..padded - body.len()]).u32(length)
     }
 
-    /// Adds a section header with its own byte order.
+    /// Adds the header of a section with the given byte order.
     pub(crate) fn section(&mut self, big_endian: bool) -> &mut Self {
         self.big_endian = big_endian;
         let mut body = Fields::new(big_endian);
@@ -80,7 +81,7 @@ impl Fields {
         self.block(0x0a0d_0d0a, &body.bytes)
     }
 
-    /// Adds an interface with the bytes of its options.
+    /// Adds an interface description block with `options`, which are already encoded.
     pub(crate) fn interface(&mut self, link_type: u16, options: &[u8]) -> &mut Self {
         let mut body = Fields::new(self.big_endian);
         body.u16(link_type).u16(0).u32(0).raw(options);
@@ -108,7 +109,7 @@ impl Fields {
     }
 }
 
-/// Returns a message of an IPFIX file around `sets`.
+/// Returns a message of an IPFIX file that contains `sets`.
 pub(crate) fn ipfix(export_s: u32, sets: &[u8]) -> Vec<u8> {
     let mut message = Fields::new(true);
     message.u16(10).u16(sets.len() as u16 + 16).u32(export_s).u32(1).u32(9).raw(sets);

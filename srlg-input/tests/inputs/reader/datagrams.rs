@@ -50,7 +50,7 @@ fn a_contact_list_has_no_datagrams() {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Reads to the end, and returns the times and bytes of the messages and how reading ended.
+/// Reads to the end. Returns the times and bytes of the messages, and the truncation if there is one.
 fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) {
     let mut reader = Reader::new(Cursor::new(bytes.into())).expect("an IPFIX file");
     assert_eq!(reader.format(), Format::IpfixFile);
@@ -67,7 +67,7 @@ fn read(bytes: impl Into<Vec<u8>>) -> (Vec<(u64, Vec<u8>)>, Option<Truncation>) 
     (messages, reader.truncation().cloned())
 }
 
-/// Returns a message with one data set, or without sets if there is no content.
+/// Returns a message with one data set, or without sets if `content` is empty.
 fn message(export_s: u32, content: &[u8]) -> Vec<u8> {
     if content.is_empty() {
         return build::ipfix(export_s, &[]);
@@ -161,7 +161,7 @@ fn a_header_that_lies_ends_the_file() {
 
 #[test]
 fn content_whose_first_set_cannot_be_is_no_ipfix_file() {
-    // The values are the length of the message, and the ID and the length of the set.
+    // The parameters are the length of the message, and the ID and the length of the set.
     let of = |length: u16, id: u16, set: u16| {
         let [length, id, set] = [length, id, set].map(u16::to_be_bytes);
         [&[0, 10], &length[..], &[0; 12], &id, &set, &[0; 100]].concat()

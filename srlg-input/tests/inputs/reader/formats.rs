@@ -52,7 +52,7 @@ fn link_types_reach_the_frames_of_both_formats() {
 fn pcapng_interfaces_have_their_own_link_type_and_clock() {
     for big_endian in [false, true] {
         let mut offset = Fields::new(big_endian);
-        // The options are if_tsresol with 2^-1, if_tsoffset with 10 s, and the end of options.
+        // The options are `if_tsresol` with 2^-1, `if_tsoffset` with 10 s, and the end of the options.
         offset.u16(9).u16(1).raw(&[0x81, 0, 0, 0]).u16(14).u16(8);
         let ten = if big_endian { 10_i64.to_be_bytes() } else { 10_i64.to_le_bytes() };
         offset.raw(&ten).u32(0);
@@ -195,7 +195,7 @@ fn rows_that_do_not_parse_are_counted_and_passed_over() {
 
 #[test]
 fn a_line_of_any_length_is_one_bad_row() {
-    // The lengths are around the limit of a line and around the size of the buffer.
+    // These lengths are close to the maximum length of a line and to the size of the buffer.
     for length in [1_023, 1_024, 1_025, 1_026, 524_288, 524_289, 2_000_000] {
         let long = "7".repeat(length);
         let outcome = read(format!("{HEADER}{ROW}\n{long}\n{ROW}\n{long}"));

@@ -1,5 +1,5 @@
-//! Tests of invalid framing, where reading ends at the affected record with a cause. Reading ends without a panic for
-//! any bytes.
+//! Tests of invalid framing. Reading ends at the affected record and states the cause. For arbitrary bytes, reading
+//! ends without a panic.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn an_absurd_captured_length_ends_a_pcap() {
     }
 }
 
-/// Returns the cause with which reading ends after a section, an interface and the output of `write`.
+/// Returns the cause for which reading ends early in a file with a section, an interface and the output of `write`.
 fn pcapng_ending_in(write: impl FnOnce(&mut Fields) -> &mut Fields) -> Option<Cause> {
     let mut file = Fields::new(false);
     file.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
@@ -68,7 +68,7 @@ fn sections_of_unknown_order_or_version_end_a_pcapng() {
     }
 }
 
-/// A source that fails permanently after its bytes, with the error kind that inflaters use for damage.
+/// A source that fails after its bytes at every read, with the error kind that inflaters use for damage.
 struct Failing(io::Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -96,7 +96,7 @@ fn a_failing_source_is_an_error_after_the_whole_packets() {
     }
 }
 
-/// A source that returns one piece per read, fails after the last one, and counts the reads.
+/// A source that returns one piece per read, fails after the last one and counts the reads.
 struct Pieces(Vec<Vec<u8>>, Arc<AtomicUsize>);
 
 impl Read for Pieces {
@@ -111,7 +111,8 @@ impl Read for Pieces {
     }
 }
 
-/// Returns a packet and a block or line that is skipped in parts and whose second half is missing.
+/// Returns two files. Each file has a packet, followed by a block or line whose second half is missing. The block or
+/// line is so long that it is skipped in parts.
 fn passed_over_in_parts() -> [Vec<u8>; 2] {
     let mut pcapng = Fields::new(false);
     pcapng.section(false).interface(1, &[]).packet(0, 1, &build::frame(1)).block(5, &[0; 400]);
@@ -158,12 +159,12 @@ fn datagrams_may_follow_contacts() {
     rest.record(2, 0, &build::frame(2));
     let mut reader = Reader::new(Pieces(vec![file.bytes, rest.bytes], Arc::default())).unwrap();
     assert_eq!(reader.next_contacts().unwrap().map(<[_]>::len), Some(1));
-    // It contains no complete datagram, and the source fails after it.
+    // The source does not contain a complete datagram and fails at its end.
     assert!(matches!(reader.next_datagram(), Err(CaptureError::Read(_))));
     assert_eq!(reader.counts().packets, 2);
 }
 
-/// A source that returns one byte at a time and is interrupted before each.
+/// A source that returns one byte at a time and is interrupted before each byte.
 struct Halting(io::Cursor<Vec<u8>>, bool);
 
 impl Read for Halting {
@@ -225,7 +226,7 @@ fn records_that_come_in_pieces_are_whole_and_hold_none_back() {
     }
 }
 
-/// Reads the messages of an IPFIX file, each at least as long as its header.
+/// Reads the messages of an IPFIX file and checks their lengths and counters.
 fn read_messages(mut reader: Reader, longest: Option<u64>) {
     let (mut messages, mut bytes) = (0, 0);
     while let Some(message) = reader.next_datagram().expect("memory does not fail") {
@@ -238,7 +239,7 @@ fn read_messages(mut reader: Reader, longest: Option<u64>) {
     assert!(reader.truncation().is_none_or(|truncation| truncation.offset == bytes));
 }
 
-/// Reads `bytes` if they are a capture; `drain` checks the counters.
+/// Reads `bytes` if they are a capture, and checks the counters.
 fn read_any(bytes: Vec<u8>) {
     let length = bytes.len() as u64;
     let packed = bytes.starts_with(&[0x1f, 0x8b]);
@@ -273,7 +274,7 @@ fn valid_files() -> [Vec<u8>; 5] {
     [pcap.bytes, pcapng.bytes, csv, packed, ipfix]
 }
 
-/// Generates starts of files that a reader recognises as a known format.
+/// Generates starts of files whose format a reader recognises.
 fn prefixes() -> impl Strategy<Value = Vec<u8>> {
     let mut section = Fields::new(false);
     section.section(false).interface(1, &[]);

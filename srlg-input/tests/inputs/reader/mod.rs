@@ -38,7 +38,7 @@ fn drain(mut reader: Reader) -> Outcome {
     Outcome { format: reader.format(), contacts, counts, truncation }
 }
 
-/// Returns the contact of frame number `host` of [`build`].
+/// Returns the contact of the frame that [`build`] creates for `host`.
 fn contact(time_ns: u64, host: u8) -> Contact {
     let mut contact = listed(time_ns, host);
     (contact.packets, contact.protocol) = (NonZeroU64::new(1), Some(17));
@@ -46,7 +46,7 @@ fn contact(time_ns: u64, host: u8) -> Contact {
     contact
 }
 
-/// Returns the same contact as a row of a contact list.
+/// Returns the same contact as a row of a contact list describes it, with fewer details.
 fn listed(time_ns: u64, host: u8) -> Contact {
     Contact::new(time_ns, [10, 0, 0, host].into(), [10, 1, 0, 1].into())
 }

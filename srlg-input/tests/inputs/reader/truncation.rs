@@ -1,6 +1,6 @@
-//! Tests of files that end inside a record. At every offset, the complete packets are delivered, and the truncation
-//! names the first byte of the truncated record. Other tests cover gzip around any format, complete, truncated and
-//! damaged.
+//! Tests of files that end inside a record. Wherever a file ends, all complete packets are delivered, and the
+//! truncation states the offset of the incomplete record. Other tests cover gzip files: complete, truncated and damaged
+//! ones.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use srlg_input::contact::Contact;
 use crate::reader::build::{self, Fields, MICROSECONDS};
 use crate::reader::{contact, drain, listed, read};
 
-/// A file and its records, each with its offset and with its contact if it has one.
+/// A file and its records. Each record has an offset and may have a contact.
 struct Recorded {
     file: Fields,
     records: Vec<(usize, Option<Contact>)>,
@@ -22,7 +22,8 @@ impl Recorded {
         write(&mut self.file);
     }
 
-    /// Returns the expected result for the first `length` bytes.
+    /// Returns the expected contacts and the expected offset of the truncation, if the file is cut after `length`
+    /// bytes.
     fn expected(&self, length: usize) -> (Vec<Contact>, Option<u64>) {
         let ends = self.records.iter().skip(1).map(|(start, _)| *start);
         let ends: Vec<usize> = ends.chain([self.file.bytes.len()]).collect();
@@ -101,7 +102,7 @@ fn gzip_cut_at_any_byte_gives_a_prefix_and_blames_the_gzip_stream() {
 fn many_records(count: u32) -> Vec<u8> {
     let mut file = build::pcap(false, MICROSECONDS, 1);
     for second in 0..count {
-        // Varying bytes prevent the compressed file from collapsing into a few long matches.
+        // Because these bytes vary, the compressed file does not consist of a few long matches.
         let noise = second.wrapping_mul(2_654_435_761).to_le_bytes();
         let frame = [&build::frame(second as u8)[..], &noise].concat();
         file.record(second, second % 1_000_000, &frame);
@@ -154,9 +155,9 @@ fn damage_inside_a_stream_ends_the_reading_soon_after_it() {
     let middle = packed.len() / 2;
     packed[middle..middle + 64].fill(0xff);
     let outcome = read(packed);
-    // Half of the stream is valid. The inflater may lose 48 KiB of it, in records of 57 bytes, and another 500 records
-    // account for halves that compress differently. Damaged bytes may decompress to any packets before the damage is
-    // detected.
+    // The first half of the stream is valid. The inflater may lose 48 KiB of its content, in records of 57 bytes. A
+    // margin of 500 records is added, because the halves may compress differently. Before the damage is detected,
+    // damaged bytes may decompress to arbitrary packets.
     let sound = 50_000 - 48 * 1024 / 57 - 500;
     assert_eq!(outcome.contacts[..sound], read(file).contacts[..sound]);
     assert!(outcome.counts.packets < 60_000, "{}", outcome.counts);
@@ -197,7 +198,7 @@ fn gzip_without_content_is_an_error() {
 
 #[test]
 fn half_a_row_before_damage_is_no_contact() {
-    // The content is truncated, not the compressed bytes, so the stream announces more data than there are.
+    // The content was truncated before it was compressed, so the gzip stream itself is complete.
     let rows = b"time_ms,src,dst\n1,10.0.0.1,10.1.0.1\n2,10.0.0.2,10.1.0.11";
     let mut packed = build::gzip(rows);
     packed.truncate(packed.len() - 8);

@@ -1,4 +1,4 @@
-//! Sources of flows that are used alone or in addition to model A.
+//! Sources of flows that are used alone or are added to model A.
 
 use srlg_core::{Address, IpPair};
 
@@ -9,7 +9,7 @@ use crate::synthetic::hosts::Background;
 use crate::synthetic::peers::{Kind, Peers};
 use crate::synthetic::rng::Rng;
 
-/// First numbers of the random streams, one stream for each period or purpose.
+/// Number of the first random stream of each source. Each period or purpose has a separate stream.
 const FLOOD_STREAM: u64 = 5 << 40;
 const SCAN_STREAM: u64 = 6 << 40;
 const SCANNERS_STREAM: u64 = SCAN_STREAM + (1 << 32);
@@ -17,10 +17,10 @@ const CROWD_STREAM: u64 = 7 << 40;
 
 const VICTIMS: u32 = 4;
 
-/// Victims of a flood from spoofed sources, with single packets at random times of the period.
+/// Victims of a flood from spoofed sources. Each source sends one packet at a random time of the period.
 ///
-/// Every victim has the same number of sources in a period. They are distinct, and, apart from chance, new in every
-/// period.
+/// All victims have the same number of sources in a period. The sources are distinct and, apart from chance, new in
+/// every period.
 pub(super) struct Flood {
     seed: u64,
     victims: Vec<Address>,
@@ -60,14 +60,14 @@ impl Source for Flood {
 
 const FEWEST_TARGETS: f64 = 800.0;
 const MOST_TARGETS: f64 = 1600.0;
-/// Mean number of targets. The numbers are spread evenly between the smallest and the largest.
+/// Mean number of targets per scanner. The numbers are spread evenly between the smallest and the largest.
 const MEAN_TARGETS: u32 = 1200;
 
-/// Scanners that are so slow that they reach the threshold only in a whole window, with single packets at equal
+/// Scanners that are so slow that they reach the threshold only in a whole window. They send single packets at equal
 /// intervals.
 ///
-/// A scanner continues from period to period at the same times, with new targets. Every window of [`PERIOD`] slices has
-/// exactly its number of targets, and their ages are spread evenly over the window.
+/// A scanner continues from period to period at the same times, with new targets. In every window of [`PERIOD`] slices,
+/// it has exactly its number of targets, whose ages are spread evenly over the window.
 pub(super) struct SlowScan {
     seed: u64,
     scanners: Vec<Scanner>,
@@ -77,7 +77,7 @@ struct Scanner {
     host: Address,
     /// Number of targets in a period.
     targets: u32,
-    /// Time of the first target, relative to the interval between two targets.
+    /// Time of the first target, as a fraction of the interval between two targets.
     phase: f64,
 }
 
@@ -87,7 +87,7 @@ impl SlowScan {
         let count = (pairs + MEAN_TARGETS / 2) / MEAN_TARGETS;
         let mut rng = Rng::new(seed, SCANNERS_STREAM);
         let scanner = |(index, host): (usize, Address)| {
-            // One size from each of `count` equal parts, so that their sum hardly varies.
+            // Each scanner gets a size from one of `count` equal parts of the range, so that the sum hardly varies.
             let place = (index as f64 + rng.unit()) / f64::from(count);
             let targets = (FEWEST_TARGETS + (MOST_TARGETS - FEWEST_TARGETS) * place) as u32;
             Scanner { host, targets, phase: rng.unit() }
@@ -126,18 +126,18 @@ impl Source for SlowScan {
 const FEWEST_CLIENTS: f64 = 1000.0;
 const MOST_CLIENTS: f64 = 3000.0;
 
-/// Packets per client, and slices over which they are spread, with one packet in every five slices.
+/// Number of packets per client, and number of slices over which they are spread, with one packet in every five slices.
 const PACKETS: u32 = 6;
 const VISIT: u32 = 30;
 
-/// Periods from one crowd of a server to its next crowd.
+/// Number of periods from one crowd of a server to its next crowd.
 const REST: u32 = 3;
 
 /// Servers with sudden crowds of clients.
 ///
-/// A crowd is a server, a moment and a number of clients. All clients start at this moment and send one packet in each
-/// of six parts of half a minute. The first packets arrive within five slices, and the others are repeats. A period has
-/// a fixed number of crowds, spread evenly. A server rests for two periods before its next crowd.
+/// A crowd consists of a server, a moment and a number of clients. All clients start at this moment and send one packet
+/// in each of six parts of half a minute. The first packets arrive within five slices, and the others are repeats. A
+/// period has a fixed number of crowds, spread evenly. A server has no crowd for two periods before its next one.
 pub(super) struct FlashCrowd {
     seed: u64,
     crowds: u32,
@@ -151,8 +151,8 @@ impl FlashCrowd {
         Self { seed, crowds, servers: own_hosts(crowds * REST) }
     }
 
-    /// Draws the numbers of clients in random order. There is one from each of `crowds` equal parts, so that their sum
-    /// hardly varies.
+    /// Draws the numbers of clients in random order. Each crowd gets a number from one of `crowds` equal parts of the
+    /// range, so that the sum hardly varies.
     fn sizes(&self, rng: &mut Rng) -> Vec<u32> {
         let size = |crowd| {
             let place = (f64::from(crowd) + rng.unit()) / f64::from(self.crowds);
@@ -164,11 +164,11 @@ impl FlashCrowd {
     }
 }
 
-/// Returns the number of pairs that a crowd adds to a window, on average over the start of the window.
+/// Returns the number of pairs that a crowd adds to a window, averaged over all starts of the window.
 ///
-/// A pair counts if its last packet is not before the window and its first packet is not after it. On average, five of
-/// the six parts of the visit lie between the first and the last packet. The window is effectively longer than a period
-/// by this time, and a crowd comes once in a period.
+/// A pair is counted if its last packet is not before the window and its first packet is not after it. On average, five
+/// of the six parts of the visit are between the first and the last packet. The window is effectively longer than a
+/// period by this time, and there is one crowd per period.
 fn pairs_per_crowd() -> f64 {
     let visible = f64::from(VISIT) * f64::from(PACKETS - 1) / f64::from(PACKETS);
     (FEWEST_CLIENTS + MOST_CLIENTS) / 2.0 * (1.0 + visible / f64::from(PERIOD))
@@ -202,20 +202,20 @@ impl Source for FlashCrowd {
     }
 }
 
-/// Flows without pauses. Every period has the same pairs, each with one packet per slice, so that all pairs of the
-/// window are in its newest slice.
+/// Flows without pauses. Every period has the same pairs, and every pair has one packet per slice. All pairs of the
+/// window are therefore in its newest slice.
 pub(super) struct Persistent(pub(super) Background);
 
 impl Source for Persistent {
     fn period(&self, number: u32, begin: &mut dyn FnMut(Flow)) {
-        // The flows of period 0 end when the stream starts.
+        // Flows of period 0 end when the stream starts, so they are not needed.
         if number == 0 {
             return;
         }
         let first = ticks_of(number).start;
-        // All periods use the random draws of the same period.
+        // All periods use the random draws of period 0.
         self.0.period(0, &mut |flow| {
-            // The flow has as many equal parts as there are slices, which puts one packet into each slice.
+            // The flow has as many equal parts as the period has slices, so each slice gets one packet.
             begin(Flow::new(flow.pair, first, PERIOD * TICKS, PERIOD));
         });
     }

@@ -1,12 +1,12 @@
 //! Model B, a metro network.
 //!
-//! Hosts are drawn once, by [`CLASSES`], with lognormal numbers of contacts per period. Hosts of an on-off class make
-//! their contacts in the on-times of their own cycles. The flows of a period are divided among the classes by their
-//! shares.
+//! Hosts are drawn once, class by class from [`CLASSES`], with lognormal numbers of contacts per period. Hosts of an
+//! on-off class have their contacts only in the on-times of their cycles. The flows of a period are divided among the
+//! classes by the shares of the classes.
 //!
-//! The shares give 100 super points per million pairs. A class of share s, median m and deviation σ has s·10^6 / (m
-//! e^(σ²/2)) hosts. The part Q(ln(1024/m) / σ) of them are super points. In the order of [`CLASSES`] the numbers are 1,
-//! 46, 26, 14 and 13.
+//! The shares give 100 super points per million pairs. A class with share s, median m and deviation σ has s·10^6 / (m
+//! e^(σ²/2)) hosts. A share of Q(ln(1024/m) / σ) of these hosts are super points. For [`CLASSES`], in order, the
+//! numbers of super points are 1, 46, 26, 14 and 13.
 
 use super::super::calendar::Source;
 use super::super::flow::{Flow, FlowModel, TICKS};
@@ -19,15 +19,15 @@ use srlg_core::{Address, IpPair};
 /// A class of hosts with the same behaviour.
 pub(super) struct Class {
     kind: Kind,
-    /// Share of all pairs.
+    /// Share of the class in all pairs.
     pub(super) share: f64,
-    /// Median number of contacts per period, and standard deviation of its logarithm.
+    /// Median number of contacts per period, and standard deviation of the logarithm of this number.
     pub(super) median: f64,
     pub(super) sigma: f64,
     on_off: bool,
 }
 
-/// The classes of clients, servers, NAT gateways, peer-to-peer hosts and scanners.
+/// Classes of clients, servers, NAT gateways, peer-to-peer hosts and scanners.
 #[rustfmt::skip]
 pub(super) const CLASSES: [Class; 5] = [
     Class { kind: Kind::Client,     share: 0.50, median:   8.0, sigma: 1.2, on_off: false },
@@ -37,10 +37,11 @@ pub(super) const CLASSES: [Class; 5] = [
     Class { kind: Kind::Scanner,    share: 0.05, median: 400.0, sigma: 1.2, on_off: true },
 ];
 
-/// Largest number of contacts of a host per period.
+/// Maximum number of contacts of a host per period.
 const MOST_CONTACTS: f64 = 200_000.0;
 
-/// Random streams of the flows (one per period), of the hosts, and of their cycles (by address).
+/// First random stream of the flows (one per period), stream of the hosts, and first stream of their cycles (one per
+/// address).
 const STREAM: u64 = 4 << 40;
 const HOSTS_STREAM: u64 = STREAM + (1 << 32);
 const CYCLES_STREAM: u64 = STREAM + (2 << 32);
@@ -48,7 +49,7 @@ const CYCLES_STREAM: u64 = STREAM + (2 << 32);
 pub(super) struct Metro {
     seed: u64,
     flows: FlowModel,
-    /// Addresses and contacts per period of the hosts of every class.
+    /// Addresses of the hosts of every class, each with its contacts per period.
     hosts: [Vec<(Address, u32)>; CLASSES.len()],
 }
 
@@ -57,7 +58,7 @@ impl Metro {
     pub(super) fn new(seed: u64, begun: u32) -> Self {
         let mut rng = Rng::new(seed, HOSTS_STREAM);
         let mut addresses = (0..INSIDE_HOSTS).map(inside_host);
-        // A host gets at most an eighth of the pairs, so that it does not use up a small stream.
+        // A host gets at most an eighth of the pairs, so that a single host cannot use up a small stream.
         let most = MOST_CONTACTS.min(f64::from(begun) / 8.0);
         let hosts = CLASSES.map(|class| {
             let mut left = (f64::from(begun) * class.share) as u32;
@@ -96,7 +97,7 @@ impl Source for Metro {
     }
 }
 
-/// The cycle of an on-off host, in ticks. The host is on for a part of the cycle, which is shorter than a period.
+/// The cycle of an on-off host, in ticks. The host is on for part of the cycle, and a cycle is shorter than a period.
 #[derive(Clone, Copy)]
 struct Cycle {
     length: u32,
@@ -105,7 +106,7 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Returns the cycle of `host`: 30 to 150 slices, of which it is on for a fifth to four fifths.
+    /// Returns the cycle of `host`: 30 to 150 slices, in which the host is on for a fifth to four fifths of the time.
     fn of(seed: u64, host: Address) -> Self {
         let mut rng = Rng::new(seed, CYCLES_STREAM + u64::from(host));
         let length = TICKS * 30 + rng.below(TICKS * 120);
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(flows.len(), begun as usize);
         for mut flow in flows.into_iter().filter(|flow| on_off(flow.pair.inside)) {
             flow.send();
-            // A flow of one packet ends when it starts.
+            // A flow with one packet ends when it starts.
             if flow.next_slice().is_none() {
                 assert!(Cycle::of(seed, flow.pair.inside).is_on(flow.end()));
             }

@@ -1,4 +1,4 @@
-//! Tests of the properties of the models, with hash sets.
+//! Tests of the properties of the models. Distinct pairs are counted with hash sets.
 
 use super::super::tests::{cardinalities, checksum};
 use super::metro::CLASSES;
@@ -11,7 +11,7 @@ fn all_slices(model: Model, load: u32, slices: u32) -> Vec<Vec<IpPair>> {
     model.slices(1, slices, load).collect()
 }
 
-/// Returns the slices in which each pair of a host has packets.
+/// Returns the slices in which each pair of a host has packets, by peer.
 fn visits(slices: &[Vec<IpPair>], host: Address) -> FxHashMap<Address, Vec<usize>> {
     let mut visits: FxHashMap<Address, Vec<usize>> = FxHashMap::default();
     for (slice, packets) in slices.iter().enumerate() {
@@ -33,7 +33,7 @@ fn names_are_read_back_and_others_are_refused() {
 
 #[test]
 fn equal_arguments_give_equal_packets() {
-    // The values are pinned, because recorded results refer to them. A model may only change on purpose.
+    // The values are pinned, because recorded results depend on them. A model may only be changed on purpose.
     let pinned: [u64; 6] = [
         1_361_660_030_148_708_908,
         2_281_360_073_130_958_280,
@@ -51,7 +51,7 @@ fn equal_arguments_give_equal_packets() {
 #[test]
 fn distinct_pairs_of_a_window_are_the_load_within_5_percent() {
     let load = 200_000;
-    // All windows of Persistent are alike, and generating them takes long.
+    // All windows of Persistent are alike and take long to generate, so few slices are enough.
     let streams =
         Model::ALL.map(|model| (model, if model == Model::Persistent { 10 } else { 600 }));
     for (model, slices) in streams {
@@ -77,11 +77,12 @@ fn packets_join_an_inside_and_an_opposite_host() {
     }
 }
 
-/// Returns the super points per million pairs by the parameters of model B: hosts with at least 1024 peers.
+/// Returns the number of super points per million pairs that the parameters of model B imply: hosts with at least 1024
+/// peers.
 fn metro_super_points_per_million() -> f64 {
     let of_class = |class: &metro::Class| {
         let mean = class.median * libm::exp(class.sigma * class.sigma / 2.0);
-        // Contacts are rounded, so 1023.5 is enough. Q(x) = erfc(x / sqrt 2) / 2.
+        // Contacts are rounded, so 1023.5 is enough. The tail probability is Q(x) = erfc(x / sqrt 2) / 2.
         let sigmas = libm::log(1023.5 / class.median) / class.sigma;
         1e6 * class.share / mean * libm::erfc(sigmas / std::f64::consts::SQRT_2) / 2.0
     };
@@ -91,12 +92,12 @@ fn metro_super_points_per_million() -> f64 {
 #[test]
 fn metro_has_100_super_points_per_million_pairs() {
     assert_abs_diff_eq!(metro_super_points_per_million(), 100.0, epsilon = 0.5);
-    // The sum has five roundings.
+    // The sum has five rounding errors.
     let shares = CLASSES.iter().map(|class| class.share).sum::<f64>();
     assert_abs_diff_eq!(shares, 1.0, epsilon = 5.0 * f64::EPSILON);
-    // Four half millions have 200. A class draws hosts until its pairs are used up, so that many large hosts leave room
-    // for few others. The number varies less than Poisson's, whose deviation is 14.1. The bound is four of them, and 5
-    // % for flows that reach over.
+    // Four streams of half a million pairs have 200 super points. A class draws hosts until its pairs are used up, so
+    // that many large hosts leave room for few other hosts. The number therefore varies less than a Poisson number,
+    // whose standard deviation is 14.1. The bound is four of them, and 5 % for flows that reach into the next period.
     let super_points = |seed| {
         let all = Model::Metro.slices(seed, 300, 500_000).flatten();
         cardinalities(all).values().filter(|&&count| count >= 1024).count()
@@ -125,7 +126,7 @@ fn slow_scanners_touch_each_target_once_at_a_constant_rate() {
     for host in scan.hosts() {
         let visits = visits(&all, host);
         assert!(visits.values().all(|slices| slices.len() == 1));
-        // 800 to 1600 targets in 300 slices are 2.7 to 5.3 per slice, rounded up or down.
+        // 800 to 1600 targets in 300 slices are 2.7 to 5.3 targets per slice, rounded up or down.
         let of_slice = |slice| visits.values().filter(|slices| slices[0] == slice).count();
         assert!((0..400).all(|slice| (2..=6).contains(&of_slice(slice))));
     }
@@ -139,17 +140,17 @@ fn crowds_arrive_within_six_slices_and_come_back() {
     for server in crowd.hosts() {
         let visits = visits(&all, server);
         let first = visits.values().map(|slices| slices[0]);
-        // Crowds at both ends of the stream are only partly visible.
+        // Crowds at both ends of the stream are only partly visible, so they are skipped.
         let Some(begin) = first.clone().min().filter(|begin| (1..370).contains(begin)) else {
             continue;
         };
         seen += 1;
-        // The five slices need not start at the border of a slice.
+        // The five slices of arrivals may start within a slice.
         assert!(first.max().unwrap() <= begin + 5);
         assert!(visits.values().all(|slices| slices.len() == 6));
         assert!((1000..3000).contains(&visits.len()));
     }
-    // Nine crowds per 300 slices are eleven in 369 slices, or one less or more.
+    // Nine crowds per 300 slices are eleven in 369 slices. One more or one less is allowed.
     assert!((10..=12).contains(&seen), "{seen}");
 }
 

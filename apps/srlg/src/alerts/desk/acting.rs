@@ -29,7 +29,7 @@ impl Desk {
         self.open.contains_key(&id)
     }
 
-    /// Performs `order` at `now_ms`, and returns its notification. If the alert is over, `ended` is its last
+    /// Performs `order` at `now_ms` and returns its notification. If the alert is over, `ended` is its last
     /// notification.
     pub(crate) fn act(
         &mut self,
@@ -85,7 +85,7 @@ impl Desk {
         Ok(Notice { text, remark: Some(remark), sampling: last.sampling.clone(), ..ended })
     }
 
-    /// Removes expired silences, and returns the notifications of active alerts that are no longer silenced. `silenced`
+    /// Removes expired silences and returns the notifications of active alerts that are no longer silenced. `silenced`
     /// lists the alerts that were silenced before this slice.
     pub(super) fn end_silences(&mut self, silenced: &BTreeSet<AlertId>) -> Vec<Notice> {
         let now_ms = self.now_ms();
@@ -172,7 +172,7 @@ mod tests {
         let mut site = Site::new();
         let id = site.close(0..2_000)[0].id;
         site.act(id, silence(9), 1_000);
-        // This has the effect of a user who ends the silence at another alert of the same host.
+        // This has the same effect as a user ending the silence through another alert of the same host.
         site.0.silences = Silences::default();
         let told = site.close(2_000..9_000);
         let told: Vec<_> =

@@ -34,7 +34,7 @@ fn a_sample_is_uniform_bounded_and_starts_when_a_host_is_looked_at() {
     take(&mut details, host(1), &contact(1, 445));
     details.look_at(&[host(0)], 5_000);
     assert_eq!(details.of(&[host(0)]), None, "nothing was seen yet");
-    // The sample has peers from both halves.
+    // Each peer contacts the host twice, but may be in the sample only once.
     for peer in 1..=2_000 {
         let port = if peer % 4 == 0 { 80 } else { 445 };
         take(&mut details, host(peer), &contact(peer, port));

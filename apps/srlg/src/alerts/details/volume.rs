@@ -1,4 +1,4 @@
-//! Packets and bytes of a host within the last minute, taken from its contacts.
+//! Packets and bytes of a host within the last minute, counted from its contacts.
 //!
 //! Counts are summed in slots of 5 s since the Unix epoch, so that the sums of threads and hosts can be added. A
 //! contact counts at its own time or at the end of the last closed slice, whichever is later. Exporters report flows
@@ -14,7 +14,7 @@ use srlg_input::contact::Contact;
 use crate::alerts::top::at_most;
 use crate::notify::notice::Rates;
 
-/// Length of a slot.
+/// Length of a slot, in milliseconds.
 const SLOT_MS: u64 = 5_000;
 
 /// Number of slots in a mean. The last one is not complete yet.
@@ -26,7 +26,7 @@ const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 /// Maximum number of stored slots. Contacts may be ahead of the slice that closes.
 const SLOTS: usize = 16;
 
-/// Shortest period of a mean, and largest accepted difference between the starts of sources.
+/// Minimum period of a mean, and maximum accepted difference between the start times of sources.
 const LEAST_MS: u64 = 1_000;
 
 /// Packets and bytes of a host in the last slots.
@@ -84,12 +84,12 @@ impl LastTimes {
 }
 
 impl Volume {
-    /// Creates an empty volume for contacts from `since_ms` on.
+    /// Creates an empty volume, which counts contacts from `since_ms` on.
     pub(crate) fn new(since_ms: u64) -> Self {
         Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
     }
 
-    /// Returns an empty volume for the contacts after those of this volume.
+    /// Returns an empty volume for the contacts that follow the contacts of this volume.
     pub(crate) fn rest(&self) -> Self {
         let Self { since_ms, whole_since_ms, .. } = *self;
         let last = LastTimes { any_ms: self.last.any_ms, ..LastTimes::default() };
@@ -193,7 +193,7 @@ impl Volume {
         let whole_since_ms = self.whole_since_ms.unwrap_or(now_ms);
         let is_one_later = whole_since_ms.saturating_sub(since_ms) > LEAST_MS;
         let is_incomplete = whole_since_ms > first_ms && (is_of_flows || is_one_later);
-        // Contacts that were far ahead have replaced the first slots of the mean.
+        // Contacts that were far ahead may have replaced the first slots of the mean.
         let oldest = self.slots.iter().map(|slot| slot.number).min().unwrap_or(0);
         let is_cut = self.slots.len() == SLOTS && oldest > first;
         let rate = |sum: u64, per: f64| (sum as f64 * per / seconds).round() as u64;

@@ -69,7 +69,7 @@ fn what_is_allowed_does_not_count_and_is_counted() {
         (contact("192.0.2.7", "10.1.2.3", 80), false),
         (contact("10.1.2.3", "192.0.2.7", 80), true),
         (contact("198.51.100.1", "10.1.2.3", 443), false),
-        // The shorter network with port 53 applies too.
+        // The entry of the larger network, with port 53, applies too.
         (contact("198.51.100.1", "10.1.2.3", 53), false),
         (contact("198.51.100.1", "10.2.2.3", 443), true),
         (Contact::new(0, [198, 51, 100, 1].into(), [10, 1, 2, 3].into()), true),

@@ -49,7 +49,7 @@ mod tests {
 
     const COUNT: f64 = 2_000.0;
 
-    /// Closes a slice with `hosts` in `tracker`, and returns the alerts.
+    /// Closes a slice with `hosts` in `tracker` and returns the alerts.
     fn close(tracker: &mut Tracker, now_ms: u64, hosts: &[IpAddr]) -> Vec<Alert> {
         let terms = Terms { for_slices: 1, hold_ms: 60_000, ..Terms::default() };
         let rule =

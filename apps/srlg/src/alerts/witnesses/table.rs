@@ -1,8 +1,8 @@
-//! Times at which the exporters of one machine sent data, and the silent exporters among them.
+//! Table of the times at which the exporters of one machine sent data, and of the silent exporters.
 //!
 //! Invariant: a silent exporter is remembered for a day. An exporter with its own entry among the permitted exporters
 //! is remembered for as long as the entry exists. At most 16,384 exporters are remembered. Exporters without an entry
-//! are forgotten first, and among these the ones that have sent for less than a minute.
+//! are forgotten first, starting with exporters that have sent data for less than a minute.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
@@ -19,20 +19,20 @@ use crate::alerts::top::at_most;
 use crate::exporters::ExporterNames;
 use crate::show::troubles::EXPORTERS;
 
-/// Shortest time after which an exporter is silent.
+/// Minimum time without a datagram after which an exporter is silent.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
-/// Multiple of its longest pause in the last hour after which an exporter is silent.
+/// Factor for the silence limit of an exporter: the limit is this number of its longest pauses of the last hour.
 const PAUSES: u64 = 3;
 
-/// Limit of a pause. A longer pause is an outage.
+/// Maximum length of a pause. A longer gap is an outage.
 const HOUR_MS: u64 = 3_600_000;
 
 /// Time for which an exporter without its own entry is remembered after its last datagram.
 const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// Time before the exporters of a host became known, in milliseconds. An exporter that fell silent within it may have
-/// seen the host.
+/// Length of the period before the exporters of a host became known, in milliseconds. An exporter that fell silent in
+/// this period may have seen the host.
 const BEFORE_MS: u64 = 60_000;
 
 /// Time for which an exporter counts as new. The address of a new exporter may be forged.
@@ -100,7 +100,7 @@ pub(crate) struct WitnessTable {
     /// Last step of the system clock.
     step: Option<Step>,
     by_address: HashMap<IpAddr, Seen>,
-    /// Names of exporters, which the log shows beside their addresses.
+    /// Names of exporters, which the log shows next to their addresses.
     names: ExporterNames,
     /// Times of the last datagrams, ascending.
     last: Vec<u64>,
@@ -109,7 +109,7 @@ pub(crate) struct WitnessTable {
     /// Last time at which an exporter that is not new sent again after a silence.
     resumed_ms: u64,
     log: Every,
-    /// Exporters that were logged as silent or as never heard.
+    /// Exporters that were logged as silent or as never heard from.
     logged: HashSet<IpAddr>,
 }
 
@@ -137,7 +137,7 @@ struct Seen {
     pauses: Pauses,
 }
 
-/// Longest pauses between datagrams, in intervals of ten minutes, the newest first.
+/// Longest pause between datagrams in each of the last intervals of ten minutes, the newest first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pauses {
     longest_ms: [u64; 7],
@@ -257,19 +257,19 @@ impl WitnessTable {
         Self { slice_ms, ..self }
     }
 
-    /// Sets the names of exporters in the log.
+    /// Sets the names that the log shows for exporters.
     pub(crate) fn set_names(&mut self, names: ExporterNames) {
         self.names = names;
     }
 
-    /// Updates the times of the last `datagrams` of exporters at `now_ms`, and logs which exporters have fallen silent
-    /// or send again. Exporters that are not in `datagrams` are still remembered.
+    /// Updates the times of the last `datagrams` of exporters at `now_ms`. Logs which exporters have fallen silent or
+    /// send again. Exporters that are not in `datagrams` are still remembered.
     pub(crate) fn update(
         &mut self,
         now_ms: u64,
         datagrams: impl IntoIterator<Item = (IpAddr, u64)>,
     ) {
-        // If the clock was set back after the step, earlier times are correct.
+        // If the clock was set back after the step, times before the step are correct.
         self.step = self.step.filter(|step| now_ms >= step.before_ms + step.length_ms);
         for (exporter, given_ms) in datagrams {
             // The clock may have been set after `now_ms` was read.
@@ -282,7 +282,7 @@ impl WitnessTable {
         self.log_changes();
     }
 
-    /// Restores the times of `state` that are newer.
+    /// Restores each exporter of `state` whose last datagram is not older than its last datagram in the table.
     pub(crate) fn restore(&mut self, state: &TableState) {
         for times in &state.exporters {
             let known = self.by_address.get(&times.exporter);
@@ -318,7 +318,8 @@ impl WitnessTable {
         TableState { now_ms: self.now_ms, permitted, exporters }
     }
 
-    /// Adjusts all times after the system clock was set forward by `length_ms` to `now_ms`. The step is not a pause.
+    /// Adjusts all times after the system clock was set forward by `length_ms` to `now_ms`. The step does not count as
+    /// a pause.
     pub(crate) fn set_forward(&mut self, length_ms: u64, now_ms: u64) {
         self.step = Some(Step { before_ms: now_ms.saturating_sub(length_ms), length_ms });
         self.started_ms += length_ms;
@@ -328,7 +329,7 @@ impl WitnessTable {
         self.sort(self.now_ms + length_ms);
     }
 
-    /// Forgets exporters that are too old or too many, and finds the exporters that are silent at `now_ms`.
+    /// Forgets old and surplus exporters and finds the exporters that are silent at `now_ms`.
     fn sort(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         self.by_address.retain(|exporter, seen| {
@@ -406,8 +407,9 @@ impl WitnessTable {
         is_silent.then_some(times.last_ms)
     }
 
-    /// Returns the witnesses of `suspect`. If exporters are `known` to have seen it since its start, these and the ones
-    /// that fell silent just before are returned. Otherwise, all exporters that have sent in its window are returned.
+    /// Returns the witnesses of `suspect`. If the exporters that saw it since its start are `known`, the witnesses are
+    /// these exporters and the exporters that fell silent just before. If they are not known, the witnesses are all
+    /// exporters that sent data in its window.
     pub(crate) fn witnesses(
         &self,
         known: Option<KnownExporters<'_>>,

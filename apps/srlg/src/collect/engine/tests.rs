@@ -111,7 +111,7 @@ fn reports_tell_the_sampling_of_their_window_after_a_restart_too() {
     let folder = tempfile::tempdir().unwrap();
     let config = network(folder.path(), &["p".to_owned()], 3).views[0].sizes;
     let mut number = 0;
-    // Each run is followed by a restart. An invalid sampling is rejected with its delta, which arrives again.
+    // Each run is followed by a restart. A delta with invalid sampling is rejected, and it arrives again.
     for run in [
         &[(1000, Some(r#"{"least":10,"most":10,"unknown":false}"#))][..],
         &[(1001, None), (1002, Some("1:10")), (1002, None)],

@@ -1,7 +1,7 @@
-//! Place of a reader in the stream, and the check whether the stream is still the same.
+//! Place of a reader in the stream. It also checks whether the stream is still the same.
 //!
-//! [`resume`](Place::resume) is called before each consumer, and [`advance`](Place::advance) with each of its messages.
-//! Invariant: every skipped message causes a [`Loss`], and no message is taken twice.
+//! [`resume`](Place::resume) is called before a consumer is created, and [`advance`](Place::advance) with each of its
+//! messages. Invariant: every skipped message causes a [`Loss`], and no message is processed twice.
 
 use std::time::{Duration, Instant};
 
@@ -26,10 +26,10 @@ pub(super) struct Place {
     duplicates: Duration,
 }
 
-/// A loss: messages left the stream before they were read.
+/// Loss of messages that left the stream before they were read.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::collect) struct Loss {
-    /// Time from which lost messages can be sent again. Before that, the broker would drop them as repetitions.
+    /// Time from which lost messages can be sent again. Before this time, the broker would drop them as repetitions.
     pub(in crate::collect) curable: Instant,
 }
 
@@ -38,19 +38,19 @@ pub(in crate::collect) struct Loss {
 pub(super) struct Resumption {
     /// Time at which the stream was created, in nanoseconds since 1970.
     pub(super) created: i64,
-    /// Whether the stream is read from its beginning, with other sequence numbers than before.
+    /// Whether the stream is read from its beginning, so that its sequence numbers differ from earlier ones.
     pub(super) anew: bool,
 }
 
 impl Place {
-    /// Returns the place after `position`.
+    /// Creates the place of a reader that starts after `position`.
     pub(super) fn new(position: Position) -> Self {
         let (losses, duplicates) = (watch::Sender::new(None), Duration::ZERO);
         let Position { sequence: position, witness } = position;
         Self { position, delivered: 0, witness, losses, duplicates }
     }
 
-    /// Returns a channel that reports losses when they are noticed.
+    /// Returns a channel that reports lost messages as soon as they are noticed.
     pub(super) fn losses(&self) -> watch::Receiver<Option<Loss>> {
         self.losses.subscribe()
     }
@@ -60,7 +60,7 @@ impl Place {
         self.position
     }
 
-    /// Resumes reading of `stream`. A new consumer must then start after [`position`](Self::position).
+    /// Prepares to read `stream`. The next consumer must start after [`position`](Self::position).
     pub(super) async fn resume(&mut self, stream: &mut Stream) -> Result<Resumption> {
         let created = nanoseconds(stream.info().await?.created);
         self.duplicates = stream.cached_info().config.duplicate_window;
@@ -86,7 +86,7 @@ impl Place {
         Ok(true)
     }
 
-    /// Returns whether a stream created at `created` is the resumed one.
+    /// Returns whether `created` is the creation time of the stream that is being read.
     pub(super) fn is_in(&self, created: i64) -> bool {
         self.witness.is_some_and(|witness| witness.created == created)
     }
@@ -130,7 +130,7 @@ impl Place {
 mod tests {
     use super::*;
 
-    /// Returns a message by its numbers in the stream and at the consumer.
+    /// Creates message information from the sequence numbers of the stream and the consumer.
     fn info(stream_sequence: u64, consumer_sequence: u64) -> Info<'static> {
         Info {
             domain: None,

@@ -6,7 +6,7 @@
 use super::{Cause, Close, CloseRule, CollectorStep, Moment, Slot};
 
 impl<T> CloseRule<T> {
-    /// Returns the next step, if one is possible. It is called until it returns `None`.
+    /// Returns the next step, or `None` if no step is possible. The caller repeats the call until it returns `None`.
     pub(in super::super) fn step(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let Some(running) = self.running else { return self.begin(now) };
         self.advance_front(now);
@@ -25,7 +25,8 @@ impl<T> CloseRule<T> {
         }
     }
 
-    /// Starts with the first slice, which is known once every probe has sent a message or has had time to.
+    /// Starts with the first slice, which is known once every probe has sent a message or has had enough time to send
+    /// one.
     fn begin(&mut self, now: Moment) -> Option<CollectorStep<T>> {
         let crowded = self.pending > self.limits.max_pending;
         let expired = now >= self.waiting_since? + self.limits.quiet;
@@ -34,7 +35,7 @@ impl<T> CloseRule<T> {
         }
         let front = self.front.at(now).or_else(|| self.front.of_all())?;
         let slices = self.waiting.iter().map(|arrival| arrival.slice);
-        // The others do not wait for slices that only a probe far behind them has sent.
+        // A probe that is far behind the others does not determine the first slice.
         let near = slices.filter(|slice| slice.abs_diff(front) <= self.limits.max_skew);
         let first = near.min().unwrap_or(front);
         self.known_from.fill(first);
@@ -43,7 +44,7 @@ impl<T> CloseRule<T> {
         Some(CollectorStep::Begin { slice: first, waiting: std::mem::take(&mut self.waiting) })
     }
 
-    /// Returns the slice to skip to after a whole window of silence.
+    /// Returns the slice to skip to after a silence of at least one window.
     fn end_of_silence(&self, running: u64) -> Option<u64> {
         let furthest = self.front.furthest()?;
         let next = self.open.first_key_value().map_or(furthest, |(&slice, _)| slice.min(furthest));

@@ -1,4 +1,5 @@
-//! Front of the network: the slice that most probes have reached, whatever the clock of a single probe says.
+//! Front of the network: the slice that most probes have reached. A single probe with an incorrect clock does not
+//! determine the front.
 //!
 //! The front is the lower median of the probes' last slices, over all probes that are not silent. Invariant: a minority
 //! of these probes cannot move the front beyond the other probes.
@@ -12,7 +13,7 @@ use super::Moment;
 pub(super) struct Front {
     quiet: Duration,
     heard: Vec<Option<LastWord>>,
-    /// Slices that the front has reached and the times at which it did, both ascending.
+    /// Slices that the front has reached, with the times at which it reached them, both ascending.
     reached: VecDeque<(u64, Moment)>,
 }
 
@@ -28,7 +29,8 @@ impl Front {
         Self { quiet, heard: vec![None; probes], reached: VecDeque::new() }
     }
 
-    /// Notes that `probe` has sent `slice`. The last slice counts, not the highest, because a clock may be corrected.
+    /// Notes that `probe` has sent `slice`. The most recently sent slice counts, even if an earlier one was higher,
+    /// because a clock may be corrected.
     pub(super) fn hear(&mut self, probe: usize, slice: u64, at: Moment) {
         self.heard[probe] = Some(LastWord { slice, at });
     }
@@ -44,7 +46,7 @@ impl Front {
         lower_median(self.heard.iter().flatten().map(|heard| heard.slice).collect())
     }
 
-    /// Moves the front to `slice`, but never back.
+    /// Moves the front forward to `slice`; the front never moves back.
     pub(super) fn advance(&mut self, slice: u64, now: Moment) {
         if self.furthest().is_none_or(|furthest| furthest < slice) {
             self.reached.push_back((slice, now));
@@ -62,7 +64,7 @@ impl Front {
         Some(first.1)
     }
 
-    /// Forgets slices before `slice`.
+    /// Forgets the times at which the front reached slices before `slice`.
     pub(super) fn forget_before(&mut self, slice: u64) {
         let kept = self.reached.partition_point(|&(furthest, _)| furthest < slice);
         self.reached.drain(..kept);

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use crate::network::subjects::Part;
 
-/// Maximum number of parts of a delta. With the smallest parts, a delta of all recorders of a default detector has a
-/// tenth of this number.
+/// Maximum number of parts of a delta. A delta of all recorders of a default detector, split into the smallest parts,
+/// has a tenth of this number.
 const MOST_PARTS: u32 = 1 << 16;
 
 /// Parts of a slice that a probe has delivered.
@@ -35,7 +35,7 @@ pub(super) fn check(part: Part) -> Result<(), Refusal> {
 }
 
 impl Parts {
-    /// Adds `part`, and returns whether it is new.
+    /// Adds `part` and returns whether it is new.
     pub(super) fn add(&mut self, part: Part) -> bool {
         // If the delta was split again with another part size, all parts arrive again.
         if self.count != part.count {
@@ -57,12 +57,12 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Adds a part of `probe`, and returns whether it is new.
+    /// Adds a part from `probe` and returns whether it is new.
     pub(super) fn add(&mut self, probe: usize, part: Part, sequence: u64) -> bool {
-        // A repeated part counts, too: it may be the first one of a stream that starts again.
+        // A repeated part counts too, because it may be the first message of a stream that starts again.
         self.lowest = self.lowest.min(sequence);
         let parts = self.parts.entry(probe).or_default();
-        // A complete delta stays complete, even if it arrives again in other parts.
+        // A complete delta stays complete, even if it arrives again in different parts.
         !parts.are_complete() && parts.add(part)
     }
 

@@ -113,7 +113,7 @@ fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArri
         })
 }
 
-/// Generates the same for a network of any size, with the number of its probes.
+/// Generates the number of probes of a network and its deliveries, as [`deliveries`] does.
 fn networks() -> impl Strategy<Value = (usize, Vec<DeltaArrival<Token>>)> {
     (1usize..5, 1u64..9)
         .prop_flat_map(|(probes, slices)| (Just(probes), deliveries(probes, slices)))
@@ -204,7 +204,7 @@ proptest! {
         let memory = killed.rule.state(&names(probes));
         let text = serde_json::to_string(&memory).unwrap();
         let rule = CloseRule::restore(&names(probes), LIMITS, &serde_json::from_str(&text).unwrap());
-        // A snapshot contains merged deltas, and held deltas are lost.
+        // A snapshot contains merged deltas; held deltas are lost.
         let mut restored = Collector::of(rule, killed.merged.clone());
         restored.closed = killed.closed.clone();
         let replay = killed.rule.replay_after(killed.last);

@@ -1,4 +1,4 @@
-//! Tests of reports that count, and of their evidence about a host.
+//! Tests that valid reports count, and tests of their evidence about a host.
 
 use std::net::Ipv4Addr;
 use std::num::NonZeroU64;
@@ -16,7 +16,7 @@ fn host(number: u32) -> IpAddr {
     Ipv4Addr::from_bits(0x0a00_0000 + number).into()
 }
 
-/// Returns two sites, whose watch list has the first host of the second view.
+/// Returns two sites whose watch list contains one host of the second view.
 fn sites() -> Sites {
     let sites = Sites::new(VERSION, &["oslo".to_owned(), "turin".to_owned()], SEED, 3, 1_000);
     let asked = WatchedView { windows: vec![8, 60], hosts: [host(1)].into() };
@@ -24,7 +24,7 @@ fn sites() -> Sites {
     sites
 }
 
-/// Returns a report of `slice` about that host, with contacts with `peers`.
+/// Returns a report of `slice` about the watched host, with contacts with `peers`.
 fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let mut details = Details::new(SEED);
     details.look_at(&[host(1)], slice * 1000);

@@ -42,7 +42,7 @@ const FILES: &[Wrong] = &[
         [[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\npeer = []\n[[label]]\nname = 'l'\nnetworks = ['192.0.2.1']\ncolor = 1\n\
         [[sink]]\ntype = 'webhook'\nurl = 'http://localhost'\ntimout = '5s'\nretries = 3\n[input]\nexporter = 1\nlistn = 2\n",
         &[1, 4, 8, 12, 16, 20, 21, 23, 24]),
-    // Values of a wrong type.
+    // Values of an invalid type.
     wrong(Values, "slice = 1\ninside = '10.0.0.0/8'\nhttp = 80\n[[view]]\nname = 'a'\npairs = 'many'\n[[rule]]\nname = 'r'\nfor = 'ever'\n\
         thresholds = { 60s = 1000, 1h = 'x' }\n[[allow]]\nwhy = 'w'\nhosts = ['192.0.2.1']\nports = ['http', 80]\n\
         [[sink]]\ntype = 'file'\npath = '-'\nqueue = -1\nkeep = 'all'\n",
@@ -61,9 +61,9 @@ const FILES: &[Wrong] = &[
     // Names of exporters.
     wrong(Values, "[[exporter]]\n[[exporter]]\nname = 'a'\nnetworks = ['router', '192.0.2.1']\ninterfaces = { 7 = '', eth0 = 'x', 4294967296 = 'y' }\n",
         &[1, 1, 4, 5, 5, 5]),
-    // Tables of a wrong form.
+    // Tables of an invalid form.
     wrong(Values, "view = 'x'\nrule = 7\n[sink]\ntype = 'file'\n[label]\n", &[1, 2, 3, 5]),
-    // Zeros.
+    // Values of 0.
     wrong(Values, "slice = '0s'\ncheckpoint = '0s'\nkeep = '0s'\n[[view]]\nname = 'a'\npairs = 0\n[[rule]]\nname = 'r'\nthresholds = { 60s = 0 }\n\
         [[sink]]\ntype = 'file'\npath = '-'\nqueue = 0\nmost-per-minute = 0\nrotate-bytes = 0\n\
         [[sink]]\ntype = 'alertmanager'\nurl = 'http://localhost'\ntimeout = '0s'\nresend = '0s'\n",
@@ -76,7 +76,7 @@ const FILES: &[Wrong] = &[
         [[allow]]\nwhy = 'w'\nviews = []\nhosts = []\npeers = ['192.0.2.1']\nports = []\n[[label]]\nname = 'l'\nnetworks = []\n\
         [[sink]]\ntype = 'exec'\ncommand = []\n[input]\nlisten = []\nexporters = []\n",
         &[1, 4, 7, 8, 9, 12, 13, 15, 18, 21, 23, 24]),
-    // Empty texts.
+    // Empty strings.
     wrong(Values, "state = ''\n[[view]]\nname = ''\n[[rule]]\nname = ''\nthresholds = { 60s = 1000 }\n[[allow]]\nwhy = ''\nhosts = ['192.0.2.1']\n\
         [[label]]\nname = ''\nnetworks = ['192.0.2.1']\n[[sink]]\nname = ''\ntype = 'file'\npath = ''\n",
         &[1, 3, 5, 8, 11, 14, 16]),
@@ -89,7 +89,7 @@ const FILES: &[Wrong] = &[
     wrong(Values, "[[view]]\nname = 'a'\n[[view]]\nname = 'a'\n[[rule]]\nname = 'r'\nthresholds = { 60s = 1000, 1m = 2000 }\n\
         [[rule]]\nname = 's'\nthresholds = { 60s = 1000 }\n[[sink]]\nname = 'x'\ntype = 'file'\npath = '-'\n\
         [[sink]]\nname = 'x'\ntype = 'file'\npath = '-'\n", &[4, 7, 9, 16]),
-    // Terms out of range.
+    // Terms of rules that are out of range.
     wrong(Values, "[[rule]]\nname = 'r'\nthresholds = { 60s = 3 }\n[[rule]]\nname = 's'\nnetworks = ['192.0.2.1']\nthresholds = { 60s = nan }\n\
         [[rule]]\nname = 't'\nnetworks = ['192.0.2.2']\nthresholds = { 60s = 1000 }\ndown = 2\n\
         [[rule]]\nname = 'u'\nnetworks = ['192.0.2.3']\nthresholds = { 60s = 1000 }\nfor = 6\n\
@@ -105,7 +105,7 @@ const FILES: &[Wrong] = &[
     // Addresses of sinks.
     wrong(Values, "http = '0.0.0.0:80'\n[[sink]]\ntype = 'webhook'\nurl = 'localhost'\n[[sink]]\ntype = 'alertmanager'\nurl = 'ftp://localhost'\n\
         [[sink]]\ntype = 'syslog'\naddress = 'localhost:514'\n", &[1, 4, 7, 10]),
-    // Mails.
+    // Emails.
     wrong(Values, "[[sink]]\ntype = 'mail'\nserver = 'mail.example'\nfrom = 'noc'\nto = ['a@example.net, b@example.net']\nplain = true\n\
         credentials.basic-file = 'DIR/pair'\ntimeout = '0s'\n[[sink]]\nname = 'b'\ntype = 'mail'\nserver = 'smtps://localhost:465'\nfrom = 'a@example.net'\n\
         to = []\nplain = true\ntls.ca = 'DIR/good/ca.pem'\n", &[3, 4, 5, 7, 8, 14, 15, 16]),
@@ -156,7 +156,7 @@ const FILES: &[Wrong] = &[
     wrong(Values, "slice = '0s'\nstate = 'DIR/open'\n[[sink]]\ntype = 'exec'\ncommand = ['/none']\nqueue = 0\n", &[1, 2, 5, 6]),
 ];
 
-/// Creates the files that [`FILES`] name.
+/// Creates the files that the configurations in [`FILES`] name.
 fn make(folder: &Path) {
     let write = |name: &str, text: &str, mode| {
         let path = folder.join(name);
@@ -188,7 +188,7 @@ fn make(folder: &Path) {
     write("open-key/collector.nk", "no key", 0o644);
 }
 
-/// Writes `text` to a file in `folder`. An input is added if the text has none.
+/// Writes `text` to a file in `folder`. Adds an input if the text has no input.
 fn write(folder: &Path, text: &str) -> PathBuf {
     let input = if text.contains("[input]") || text.contains("[network]") { "" } else { INPUT };
     let path = folder.join("srlg.toml");

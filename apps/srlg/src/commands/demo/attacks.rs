@@ -10,22 +10,22 @@ use srlg_input::contact::{TCP_ACK, TCP_SYN};
 /// Number of steps per second.
 pub(super) const STEPS: u64 = 10;
 
-/// Length of a round, in seconds. It contains the attacks, a window and the hold time of alerts.
+/// Length of a round, in seconds. A round contains the attacks, a window and the hold time of alerts.
 pub(super) const ROUND: u64 = 20;
 
 /// Seconds of a round during which attacks are active.
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
-/// Number of peers of each attack per step. 1,000 per second are twice the threshold.
+/// Number of new peers of each attack per step. In one second, 1,000 peers appear, which is twice the threshold.
 const PEERS: u32 = 100;
 
-/// Number of peers of each host of the attacked network per step.
+/// Number of new peers of each host of the attacked network per step.
 const CARPET: u32 = 25;
 
 /// Number of pairs of background traffic per step.
 const BACKGROUND: u32 = 300;
 
-/// A planted attack, given by the alert that it must raise.
+/// A planted attack, described by the alert that it must raise.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlantedAttack {
     pub(super) name: &'static str,
@@ -83,7 +83,7 @@ fn mixed(number: u64) -> u64 {
 }
 
 impl Attacks {
-    /// Creates the attacks of a demonstration that lasts `seconds`. They are repeated in each round.
+    /// Creates the attacks of a demonstration that lasts `seconds`. The attacks are repeated in each round.
     pub(super) fn new(seed: u64, seconds: u64) -> Self {
         let host = |number: u64| mixed(seed << 8 | number) as u32;
         Self {
@@ -141,7 +141,7 @@ impl Attacks {
             let scanned = Ipv4Addr::from_bits(0x0a03_0000 | number(at, 3) as u32 & 0xffff);
             attempt(self.scanner, scanned.into(), 445);
         }
-        // Each source contacts all hosts of the network, which are too few for a scan alert.
+        // Each source contacts all hosts of the network. The number of hosts is too small for a scan alert.
         for at in 0..CARPET {
             let source = outside4(number(at, 4));
             for host in 0..256 {

@@ -11,7 +11,7 @@ use srlg_input::contact::TCP;
 
 use super::attacks::{Attacks, Flow, STEPS};
 
-/// Maximum number of records per datagram. 30 IPv6 records have 1,320 bytes.
+/// Maximum number of records per datagram. 30 IPv6 records take 1,320 bytes.
 const RECORDS: usize = 30;
 
 /// Templates 256 for IPv4 and 257 for IPv6. The fields are source, destination, packets, end of the flow, protocol,

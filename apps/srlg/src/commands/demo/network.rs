@@ -1,7 +1,7 @@
 //! The demonstration of a network: three exporters, three probes, a broker and a collector on this machine.
 //!
-//! All parts except the exporters are processes in a temporary folder, which stop with the demonstration. Each site
-//! sees a third of the pairs of each attack. The collector writes its notifications to a file, which this module
+//! All parts except the exporters are processes that work in a temporary folder and stop with the demonstration. Each
+//! site sees a third of the pairs of each attack. The collector writes its notifications to a file, which this module
 //! reads.
 
 use std::fs::{self, File};
@@ -23,13 +23,13 @@ const PROBES: [&str; 3] = ["lisbon", "oslo", "turin"];
 const CONFIG_FILE: &str = "srlg.toml";
 const ALERTS_FILE: &str = "alerts.ndjson";
 
-/// Longest time that a process may need to start on a slow machine.
+/// Maximum time that a process may need to start on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Interval at which files and processes are checked.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Plays `attacks` to three probes. Their collector serves a web page at `http`.
+/// Plays `attacks` to three probes, whose collector serves a web page at `http`.
 pub(super) fn play(
     attacks: Attacks,
     length: Duration,
@@ -70,8 +70,8 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Sets up the network in `folder`, and starts its broker. Slices before the start of the slowest probe close at the
-/// deadline, which is before the attacks start.
+/// Sets up the network in `folder` and starts its broker. The deadline closes slices from before the start of the
+/// slowest probe, and it expires before the attacks start.
 fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
     let configure = |broker: &str| {
         let text = format!(
@@ -111,7 +111,7 @@ impl Node {
         Ok(Self { name, child: child.with_context(|| format!("cannot start {name}"))?, log })
     }
 
-    /// Waits for a log line with `text`, and returns the rest of the line.
+    /// Waits for a log line with `text` and returns the rest of the line.
     fn wait_for(&mut self, text: &str) -> Result<String> {
         let start = Instant::now();
         while start.elapsed() < PATIENCE {

@@ -13,7 +13,7 @@ use super::attacks::{Attacks, PlantedAttack, name};
 use crate::alerts::Status;
 use crate::notify::notice::Notice;
 
-/// Longest time after the demonstration for the last end of an alert.
+/// Maximum time from the end of the demonstration to the last end of an alert.
 const LATEST: Duration = Duration::from_secs(20);
 
 /// The planted attacks and the received notifications.
@@ -36,7 +36,7 @@ impl Verdict {
         Ok(Self { planted, rounds, others: Vec::new(), file })
     }
 
-    /// Records and prints a notification that was received `at` this time of the demonstration.
+    /// Records and prints a notification that was received when the demonstration had run for `at`.
     pub(super) fn take(&mut self, notice: Notice, at: Duration) -> Result<()> {
         let Notice { status, severity, ref text, .. } = notice;
         writeln!(io::stdout(), "{:5.1} s  {status:<6} {severity:<8} {text}", at.as_secs_f64())?;
@@ -55,15 +55,15 @@ impl Verdict {
         Ok(())
     }
 
-    /// Returns whether more notifications are expected after `elapsed` of a demonstration of this `length`. They may
-    /// be late on a busy machine.
+    /// Returns whether more notifications are expected after `elapsed` of a demonstration of this `length`.
+    /// Notifications may be late on a busy machine.
     pub(super) fn may_change(&self, elapsed: Duration, length: Duration) -> bool {
         let has_ended =
             |(_, alerts): &(PlantedAttack, Vec<Notice>)| count(alerts, Status::End) >= self.rounds;
         elapsed < length || elapsed < length + LATEST && !self.planted.iter().all(has_ended)
     }
 
-    /// Prints the verdict, and returns whether all alerts are as expected.
+    /// Prints the verdict and returns whether all alerts are as expected.
     pub(super) fn print(&self) -> io::Result<bool> {
         let mut out = io::stdout().lock();
         let mut is_right = self.others.is_empty();

@@ -8,7 +8,7 @@ use srlg_host::config::{HashFamily, random_seed};
 use srlg_host::{Config, Device, SlidingDetector};
 use srlg_input::{InputOptions, ViewOptions};
 
-/// Default grace time of live input. Reading threads may deliver contacts of the same time one after the other.
+/// Default grace time of live input. Reader threads may deliver contacts of the same time one after the other.
 const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Options of `srlg detect`.
@@ -23,7 +23,7 @@ pub struct Args {
     #[command(flatten)]
     pub view: ViewOptions,
 
-    /// Least number of distinct peers of a super point
+    /// Minimum number of distinct peers of a super point
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub threshold: u32,
 
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "SLICES", default_value_t = 300)]
     pub window: u32,
 
-    /// Largest delay with which a contact still counts in its own slice, in slices [default: window - 1]
+    /// Maximum delay with which a contact still counts in its own slice, in slices [default: window - 1]
     #[arg(long, value_name = "SLICES")]
     pub late: Option<u32>,
 
@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Auto)]
     pub device: Device,
 
-    /// Scheme, sizes and sampling: tagged recorders (default), or those of the paper
+    /// Scheme, sizes and sampling: tagged recorders (default), or the paper's scheme
     #[arg(long, value_enum, default_value = "default")]
     pub preset: Preset,
 
@@ -108,7 +108,8 @@ impl Args {
         let config = Config {
             threshold: self.threshold,
             window: self.window,
-            // Very large thresholds need longer linear estimators than the presets have, in whole cache lines.
+            // Very large thresholds need longer linear estimators than the presets have. The length of an estimator is
+            // a whole number of cache lines.
             linear_width: preset.linear_width.max(self.threshold.div_ceil(2).next_multiple_of(32)),
             ..self.hashing(preset)?
         };

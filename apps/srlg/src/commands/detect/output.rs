@@ -17,7 +17,7 @@ pub(super) struct Output {
     slice_ms: u64,
     /// Header line. `None` once it is written.
     header: Option<String>,
-    /// Packing of hosts and of peers.
+    /// Packing of hosts, and packing of peers.
     packings: [Packing; 2],
     /// Maximum number of sampled peers per super point.
     most_peers: usize,
@@ -26,9 +26,9 @@ pub(super) struct Output {
 }
 
 enum Style {
-    /// One line per host at the end of the run.
+    /// A table with one line per host, written at the end of the run.
     Peaks(BTreeMap<Name, Peak>),
-    /// One line per super point and slice, after each slice.
+    /// A line per super point and slice, written after each slice.
     Lines(fn(&mut dyn Write, &Line<'_>) -> io::Result<()>),
 }
 
@@ -41,7 +41,7 @@ struct Peak {
     slices: u64,
     /// Sampled peers in the last slice.
     peers: Vec<Peer>,
-    /// Possible counts without sampling, as text. Empty if the input is not an export.
+    /// Range of possible counts without sampling, as text. The text is empty if the input is not an export.
     unsampled: String,
 }
 
@@ -66,7 +66,7 @@ impl Output {
         self.write(report, sampling).context("cannot write to standard output")
     }
 
-    /// Writes the output that has to wait for the end of the run.
+    /// Writes the output that is complete only at the end of the run.
     pub(super) fn finish(&mut self) -> Result<()> {
         self.write_end().context("cannot write to standard output")
     }
@@ -223,7 +223,7 @@ fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))
 }
 
-/// A line of JSON: the super point with the keys of the library, and further keys of `detect`.
+/// A line of JSON: a super point with the keys of the library and additional keys of `detect`.
 #[derive(Serialize)]
 struct Object<'a> {
     slice: u64,
@@ -233,7 +233,7 @@ struct Object<'a> {
     point: &'a Point,
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampling>,
-    /// Bounds of the count without sampling. There is no upper bound if a rate is unknown.
+    /// Bounds of the count without sampling. The upper bound is `None` if a rate is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     unsampled: Option<(f64, Option<f64>)>,
 }
@@ -246,8 +246,8 @@ fn ndjson(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     to.write_all(b"\n")
 }
 
-/// Writes a line of CSV. Peers are one column, separated by spaces. Each peer has the slice in which it was last seen,
-/// such as `192.0.2.1@7`.
+/// Writes a line of CSV. All peers share one column, separated by spaces. The slice in which a peer was last seen
+/// follows its address, as in `192.0.2.1@7`.
 fn csv(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     let Line { slice, start_ms, end_ms, point, has_peers, sampling } = line;
     let Point { host, cardinality, std_error, .. } = point;
@@ -282,7 +282,7 @@ fn row(to: &mut dyn Write, line: &Line<'_>) -> io::Result<()> {
     indented(to, &point.peers)
 }
 
-/// Returns the possible counts without sampling, as a column of text.
+/// Returns the range of possible counts without sampling, as a column of text.
 fn unsampled(point: &Point, sampling: Sampling) -> String {
     let cardinality = point.cardinality;
     match unsampled_most(point, sampling) {

@@ -6,12 +6,12 @@ use srlg_input::Status;
 
 use super::Totals;
 
-/// Largest background at which the paper's estimate is reliable; see `docs/measurements.md`.
+/// Maximum background at which the paper's estimate is reliable; see `docs/measurements.md`.
 const CLEAR_BACKGROUND: f64 = 0.01;
 
 /// Prints the counters, the speed and the memory of the run.
 pub(super) fn print(totals: &Totals, status: &Status) {
-    // Errors of standard error are ignored, because there is no other place to report them.
+    // Write errors are ignored, because there is no other place to report them.
     let _nobody_listens = write(&mut io::stderr().lock(), totals, status);
 }
 

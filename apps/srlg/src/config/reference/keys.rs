@@ -1,4 +1,4 @@
-//! The tables of a configuration and their keys, out of the schema.
+//! The tables of a configuration and their keys, read from the schema.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{General, Tables, samples, schema};
 
 /// A table of the configuration, or a type of sink.
 pub(super) struct Table {
-    /// Name of the table; empty for the top level, and `sink TYPE` for a type of sink.
+    /// Name of the table. The name is empty for the top level, and `sink TYPE` for a type of sink.
     pub(super) name: &'static str,
     /// Heading of the table on the page.
     pub(super) heading: String,
@@ -14,32 +14,32 @@ pub(super) struct Table {
     pub(super) keys: Vec<Key>,
 }
 
-/// A key, with everything that its schema says.
+/// A key with the properties that its schema defines.
 pub(super) struct Key {
-    /// Name of the key; keys of tables in the table have dots.
+    /// Name of the key. Keys of nested tables have dots.
     pub(super) name: String,
     /// Type of the value, with its unit and its range.
     pub(super) form: String,
     pub(super) default: Default,
     pub(super) description: String,
-    /// The least number, if it is documented.
+    /// Minimum number, if it is documented.
     pub(super) least: Option<u64>,
-    /// The largest number, if it is documented.
+    /// Maximum number, if it is documented.
     pub(super) most: Option<u64>,
 }
 
-/// The value of a key that is left out.
+/// The value that applies if a key is missing.
 pub(super) enum Default {
-    /// The key cannot be left out.
+    /// The key is required.
     Required,
-    /// A value, as TOML has it.
+    /// A value in TOML syntax.
     Value(String),
-    /// A value that depends on others.
+    /// A description, because the value depends on other keys.
     Words(String),
     None,
 }
 
-/// All tables of arrays and others, in the order of the page.
+/// All tables except the top level, in the order of the page.
 const TABLES: [&str; 8] =
     ["input", "network", "view", "rule", "allow", "label", "exporter", "sink"];
 
@@ -82,7 +82,7 @@ pub(super) fn tables() -> Vec<Table> {
     tables
 }
 
-/// Adds a table for each type of sink in `kinds`, and the key of the type to the table before.
+/// Adds a table for each type of sink in `kinds`. Adds the key `type` to the last of `tables`.
 fn add_sinks(kinds: &[Value], tables: &mut Vec<Table>) {
     let name_of = |kind: &Value| kind["properties"][TYPE]["const"].clone();
     assert_eq!(kinds.len(), SINKS.len(), "every type of sink has its place on the page");
@@ -94,7 +94,7 @@ fn add_sinks(kinds: &[Value], tables: &mut Vec<Table>) {
             name: TYPE.to_owned(),
             form: one_of(&names),
             default: Default::Required,
-            description: "Type of the sink. Each type has options of its own.".to_owned(),
+            description: "Type of the sink. Each type has its own options.".to_owned(),
             least: None,
             most: None,
         },
@@ -112,7 +112,7 @@ fn intro(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the keys of `table` by its `schema`, those that are required first.
+/// Returns the keys in the `schema` of `table`, required keys first.
 fn keys(table: &str, schema: &Value) -> Vec<Key> {
     let required = samples::of(table).required();
     let mut keys = Vec::new();
@@ -136,7 +136,7 @@ fn key(name: String, schema: &Map<String, Value>, required: &[String]) -> Key {
     let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
     let (description, words) = split_default(text);
     let number = |key: &str| schema.get(key).and_then(Value::as_f64).map(|number| number as u64);
-    // A minimum of 0 is that of the type.
+    // A minimum of 0 only states that the type is unsigned.
     let (least, most) = (number("minimum").filter(|least| *least > 0), number("maximum"));
     let default = match (words, schema.get("default").map(Value::to_string)) {
         (Some(words), None) => Default::Words(words),
@@ -148,7 +148,7 @@ fn key(name: String, schema: &Map<String, Value>, required: &[String]) -> Key {
     Key { form: form(schema, least, most), name, default, description, least, most }
 }
 
-/// Splits a description from the default that it ends with.
+/// Splits a description into its text and the default at its end.
 fn split_default(text: &str) -> (String, Option<String>) {
     let (text, default) = match text.split_once("[default: ") {
         Some((text, default)) => (text.trim(), default.strip_suffix(']').map(str::to_owned)),
@@ -194,7 +194,7 @@ fn plural(form: &str) -> &str {
     }
 }
 
-/// Returns the names that a value can have.
+/// Returns the possible names of a value, if `schema` lists them.
 fn names(schema: &Map<String, Value>) -> Option<Vec<String>> {
     let code = |name: &Value| name.as_str().map(|name| format!("`{name}`"));
     let names = match (schema.get("enum"), schema.get("oneOf")) {

@@ -15,9 +15,9 @@ This page lists every key of the configuration file, which is TOML. `srlg run --
 | Reload | Meaning |
 |---|---|
 | yes | The new value takes effect with the next slice. |
-| yes, if it fits | The same, if the detector of the view is large enough. A longer window, or a lower end of alerts (`down` times the threshold), may need a restart. |
-| restart | The change is logged and takes effect at the next start. |
-| …; restart with `[network]` | In a network, the change needs a restart of `srlg collect`, because probes use the value, too. Until then, the whole new file is ignored. |
+| yes, if it fits | The new value takes effect with the next slice if the detector of the view is large enough. A longer window, or a lower end of alerts (`down` times the threshold), may need a restart. |
+| restart | The change is logged and takes effect at the next start. In a network, a change of `slice`, `grace`, `inside` or `[[view]]` makes `srlg collect` ignore the whole new file. |
+| …; restart with `[network]` | In a network, the change needs a restart of `srlg collect`, because probes also use the value. Until then, the whole new file is ignored. |
 
 Forms of values:
 
@@ -26,10 +26,11 @@ Forms of values:
 | time | `\"100ms\"`, `\"10s\"`, `\"5m\"`, `\"1h 30m\"`, `\"30days\"` |
 | network | `\"198.51.100.0/24\"`, `\"2001:db8::/32\"`, or a single address |
 | address:port | `\"127.0.0.1:8462\"`, `\"[::]:2055\"` |
-| file, folder | A path. A relative one starts at the working directory of `srlg` |
+| host:port | `\"broker.example\"`, `\"broker.example:4222\"` |
+| file, folder | A path. Relative paths start at the working directory of `srlg` |
 ";
 
-/// Returns the page.
+/// Returns the whole page.
 pub(super) fn write(tables: &[Table]) -> String {
     let mut page = format!(
         "<!-- Generated from the types of the configuration. Do not edit: {COMMAND} -->\n\n"

@@ -1,6 +1,6 @@
-//! A sample of each key, by which a reload is tried.
+//! Sample values of all keys. The samples are used to determine whether a reload applies a change of the key.
 //!
-//! Shape: per table the least that is read, and per key a value, with the other keys that it needs.
+//! Each table has minimal documents that can be parsed. Each key has a value and the other keys that it requires.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,13 +14,13 @@ use crate::config::{Config, ViewConfig};
 use crate::mmdb::{as_database, country_database};
 use crate::network::Network;
 
-/// A key, other keys that it needs beside it, and its value.
+/// A key, the other keys that it requires, and its value.
 type Sample = (&'static str, &'static str, &'static str);
 
 /// The samples of a table.
 pub(super) struct Samples {
     table: &'static str,
-    /// Documents of the table, each with the keys without which it is not read.
+    /// Minimal documents of the table. Each one has only the required keys.
     least: &'static [&'static str],
     samples: &'static [Sample],
 }
@@ -29,12 +29,12 @@ pub(super) struct Samples {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Applied,
-    /// One change of two opposite ones is applied, and the other one needs a restart.
+    /// A change in one direction is applied. The opposite change needs a restart.
     AppliedIfItFits,
     Restart,
 }
 
-/// The effects of a reload on a key in `srlg run` and in `srlg collect`, if that has the key.
+/// The effects of a reload on a key in `srlg run` and, if the key exists there, in `srlg collect`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reload {
     pub(super) alone: Effect,
@@ -184,7 +184,7 @@ const RULE: &[Sample] = &[
     ("unconfirmed-after", "", "'1h'"),
 ];
 
-/// A rule beside, as every view needs one.
+/// An additional rule, because every view needs a rule.
 const OTHER_RULE: &str = "name = 'o'\nnetworks = ['203.0.113.0/24']\nthresholds = { 60s = 1024 }";
 
 const ALLOW: &[Sample] = &[
@@ -257,7 +257,7 @@ const MAIL: &[Sample] = &[
     ("timeout", "", "'2m'"),
 ];
 
-/// Databases of ASes and of countries, which a reload opens.
+/// Folder with databases of ASes and countries, which a reload opens.
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let networks = as_database(&[("192.0.2.0/24", 64_496, "AS")]);
@@ -278,12 +278,12 @@ impl Samples {
         self.samples.iter().map(|(key, ..)| *key)
     }
 
-    /// Returns the least files with the table.
+    /// Returns minimal files that contain the table.
     pub(super) fn least(&self) -> impl Iterator<Item = String> {
         self.least.iter().map(|keys| self.file(&read(keys)))
     }
 
-    /// Returns the keys without which the table is not read.
+    /// Returns the required keys of the table.
     pub(super) fn required(&self) -> Vec<String> {
         let mut required: Option<Vec<String>> = None;
         for keys in self.least.iter().map(|keys| read(keys)) {
@@ -299,7 +299,7 @@ impl Samples {
         required.unwrap_or_default()
     }
 
-    /// Reads a file in which the table has the number `value` for `key`, and all that this needs.
+    /// Parses a file in which the table has the number `value` for `key` and the other keys that `key` requires.
     pub(super) fn with(&self, key: &str, value: u64) -> Result<Config, Problems> {
         let (_, beside, _) = self.sample(key);
         let keys = read(&format!("{key} = {value}"));
@@ -307,7 +307,7 @@ impl Samples {
         Config::parse(&self.file(&merged(merged(read(least), read(beside)), keys)))
     }
 
-    /// Tries the effect of a reload on `key`.
+    /// Determines whether a reload of `key` takes effect.
     pub(super) fn reload(&self, key: &str) -> Reload {
         let is_of_run = ["input", "network"].contains(&self.table);
         let [without, with] = self.files(key);
@@ -326,7 +326,7 @@ impl Samples {
         self.samples.iter().find(|(name, ..)| *name == key).unwrap()
     }
 
-    /// Returns two files that differ in `key`: one without its sample, and one with it.
+    /// Returns two files: one without the sample of `key`, and one with the sample.
     fn files(&self, key: &str) -> [String; 2] {
         let (_, beside, value) = self.sample(key);
         let value = value.replace("FOLDER", FOLDER.path().to_str().unwrap());
@@ -339,7 +339,7 @@ impl Samples {
         files.next().unwrap_or_else(|| panic!("no file of {} has a sample of {key}", self.table))
     }
 
-    /// Returns the file in which the table has `keys`.
+    /// Returns a file in which the table has `keys`.
     fn file(&self, keys: &Table) -> String {
         let mut keys = keys.clone();
         let (table, kind) = self.table.split_once(' ').unwrap_or((self.table, ""));
@@ -374,7 +374,7 @@ fn merged(mut keys: Table, others: Table) -> Table {
     keys
 }
 
-/// Returns the effect of reloads from one of two configurations to the other, and back, by `reload`.
+/// Returns the effect of calling `reload` from one configuration to the other, and back.
 fn effect([one, other]: &[Config; 2], reload: fn(&Config, &Config) -> bool) -> Effect {
     assert!(parts(one) != parts(other), "a sample changes nothing of {one:?}");
     match (reload(one, other), reload(other, one)) {
@@ -393,12 +393,13 @@ fn take_over(now: &Config, next: &Config) -> bool {
     lines.is_empty()
 }
 
-/// Returns whether a reload of `srlg collect` applies the change.
+/// Returns whether a reload of `srlg collect` applies the change from `now` to `next`.
 fn follow(now: &Config, next: &Config) -> bool {
     Network::of(now, 0).is_of(next) && take_over(now, next)
 }
 
-/// Returns everything that a configuration has, except the sizes of detectors: a larger one serves smaller rules, too.
+/// Returns all parts of a configuration as text, without detector sizes, because a larger detector also serves smaller
+/// rules.
 fn parts(config: &Config) -> String {
     let Config { source, network, general, views, labels, exporters, origins: _, sinks } = config;
     let mut parts =

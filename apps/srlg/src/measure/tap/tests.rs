@@ -71,7 +71,7 @@ fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
     counts.collect()
 }
 
-/// Returns `notice` without the shares of prefixes, which are too many for exact counts.
+/// Returns `notice` without the shares of prefixes, because there are too many prefixes for exact counts.
 fn comparable(mut notice: Notice) -> Notice {
     notice.top_prefixes.clear();
     notice
@@ -89,7 +89,7 @@ fn a_tap_does_what_one_thread_does() {
         let (mut sink, mut numbers) = (other.tap().unwrap(), Numbers(7));
         let mut told = (Vec::new(), Vec::new());
         for step in 0..2_400_u64 {
-            // These are a long silence and a pause of the main thread.
+            // The jump is a long silence, and the stalled steps are a pause of the main thread.
             let step = if step > 1_500 { step + 40_000 } else { step };
             let now_ns = (START * 20 + step) * SECOND / 20;
             let is_stalled = (700..760).contains(&step);
@@ -98,7 +98,7 @@ fn a_tap_does_what_one_thread_does() {
                 other.pass(now_ns).unwrap();
             }
             let block = 1 + numbers.below(if step % 50 == 0 { 9_000 } else { 60 });
-            // With one thread, contacts move the clock, so none may be early.
+            // With one thread, contacts advance the clock, so no contact may be earlier than the clock.
             let early_ns = if is_stalled { 1 } else { early_ns };
             let contacts: Vec<_> = (0..block).map(|_| numbers.contact(now_ns, early_ns)).collect();
             contacts.iter().for_each(|contact| one.take(contact).unwrap());
@@ -140,7 +140,7 @@ fn threads_push_while_another_closes_and_no_pair_is_lost() {
             let (newest, ended) = (&newest, &ended);
             scope.spawn(move || {
                 for (number, block) in (0..).zip(blocks(thread)) {
-                    // No thread may be two seconds behind another one, because contacts could be too late.
+                    // No thread may be two seconds behind another, because its contacts could be too late.
                     while number * THREADS > newest.load(Relaxed) + 20 {
                         thread::yield_now();
                     }
@@ -213,7 +213,7 @@ fn contacts_that_are_too_late_count_as_with_one_thread() {
     sink.take(&contacts).unwrap();
     assert_eq!(counts(one), counts(other));
     assert!(counts(other).iter().all(|[.., too_late]| *too_late == 99));
-    // Slices of long ago must not accumulate while no slice closes.
+    // Old slices must not accumulate while no slice closes.
     let [of_one, of_other] = [one, other].map(|monitor| {
         let snapshot = monitor.snapshot(0).unwrap();
         let attachment: serde_json::Value = serde_json::from_slice(snapshot.attachment()).unwrap();

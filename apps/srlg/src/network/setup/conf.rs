@@ -1,14 +1,14 @@
 //! `nats.conf`: TLS for all clients, and a key and permissions for each client.
 //!
-//! The collector and the streams share one account, and each probe has its own. A probe's account imports only the
-//! probe's own subjects, the watch list, and the subject of requests for the network description.
+//! The collector and the streams share one account, and each probe has its own account. A probe's account imports only
+//! the probe's own subjects, the watch list, and the subject of requests for the network description.
 //!
-//! Invariant: everything else is refused. A probe publishes to its own subjects and receives only its own messages.
+//! Invariant: all other access is refused. A probe publishes to its own subjects and receives only its own messages.
 //! Only the collector may use the streams.
 //!
 //! Permissions alone are not enough, because they do not apply to the subject at which a client requests an
-//! acknowledgement. The broker itself publishes the acknowledgement, even to the API of streams. With a separate
-//! account, it cannot leave that account.
+//! acknowledgement. The broker itself publishes the acknowledgement, even to the API of streams. If a probe has its own
+//! account, the acknowledgement cannot leave that account.
 
 use super::PART_BYTES;
 use crate::network::bucket;
@@ -16,13 +16,13 @@ use crate::network::subjects::{
     ALL_REPORTS, COLLECTOR, WATCHLIST, delta, durable, inbox_prefix, report,
 };
 
-/// Bytes of a message beside a part of a delta: its headers and a reserve.
+/// Bytes of a message in addition to a part of a delta: the headers and a reserve.
 pub(super) const HEADROOM: usize = 4096;
 
 /// Account of the collector. Accounts of probes have the names of the probes, which are in lower case.
 const ACCOUNT: &str = "SRLG";
 
-/// Returns the configuration of a broker for `probes`, whose clients have `keys`.
+/// Returns the configuration of a broker for `probes`. `keys` are the public keys of its clients.
 pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> String {
     let max_payload = PART_BYTES + HEADROOM;
     let accounts = keys.iter().map(|(client, key)| match *client {
@@ -44,7 +44,8 @@ pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> Str
     )
 }
 
-/// Returns the account of the collector and the streams, which exports to each probe its own subjects.
+/// Returns the configuration entry of the account of the collector and the streams. The account exports the subjects of
+/// each probe to that probe.
 fn collector(probes: &[String], user: &str) -> String {
     let export = |probe: &String| {
         let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
@@ -63,7 +64,7 @@ fn collector(probes: &[String], user: &str) -> String {
     )
 }
 
-/// Returns the account of a probe, which imports these subjects.
+/// Returns the configuration entry of a probe's account, which imports the probe's subjects.
 fn of_probe(probe: &str, user: &str) -> String {
     let (delta, durable, report) = (delta(probe), durable(probe), report(probe));
     let question = bucket::QUESTION;
@@ -77,7 +78,7 @@ fn of_probe(probe: &str, user: &str) -> String {
     )
 }
 
-/// Returns a user with its key, and the subjects to which it may publish and subscribe.
+/// Returns the configuration entry of a user: its key, and its permissions to publish and subscribe.
 fn user(client: &str, key: &str) -> String {
     let inbox = format!("{}.>", inbox_prefix(client));
     let (publish, subscribe): (Vec<_>, _) = if client == COLLECTOR {

@@ -1,4 +1,4 @@
-//! Tests of the files of `srlg setup`: their content, their permissions, and that they are written once.
+//! Tests of the content and permissions of the files of `srlg setup`, and tests that no file is overwritten.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -6,8 +6,8 @@ use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
-/// Packets and bits per second of a host's contacts, as means over the last minute or over the shorter time since the
-/// details started.
+/// Packets and bits per second of a host's contacts. They are means over the last minute, or over the time since the
+/// details started if that is shorter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// Packets per second; absent if not known.
@@ -19,8 +19,8 @@ pub struct Rates {
     /// Whether sampled counts were multiplied by their sampling rate.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_scaled: bool,
-    /// Whether the real rate may be higher. This is so if a size, a sampling rate or a source is not known, or if flows
-    /// were counted for less than a minute.
+    /// Whether the real rate may be higher. This is the case if a size, a sampling rate or a source is unknown, or if
+    /// flows were counted for less than a minute.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub is_rate_lower_bound: bool,
     /// Whether the real rate may be lower, because several sites may have seen the same packets.
@@ -74,21 +74,21 @@ impl Rates {
         }
     }
 
-    /// Returns the rates of `some` hosts as a lower bound for `all` hosts, if there are more.
+    /// Returns these rates, which cover `some` of `all` hosts. If hosts are missing, the rates become a lower bound.
     pub(crate) fn of_some(self, some: usize, all: u32) -> Self {
         let is_rate_lower_bound = self.is_rate_lower_bound || some < all as usize;
         Self { is_rate_lower_bound, ..self }.if_known()
     }
 
-    /// Returns the rates with more bits per second. If these are unknown or equal, the rates with more packets are
-    /// returned.
+    /// Returns the rates with more bits per second or, if these are unknown or equal, the rates with more packets per
+    /// second.
     pub(crate) fn max(self, other: Self) -> Self {
         let size = |rates: &Self| (rates.bits_per_second, rates.packets_per_second);
         if size(&other) > size(&self) { other } else { self }
     }
 }
 
-/// Writes the rates in common units, such as `1.2 Mpps, 9.8 Gbit/s`, or nothing if no rate is known.
+/// Formats the rates in common units, such as `1.2 Mpps, 9.8 Gbit/s`, or as an empty text if no rate is known.
 impl fmt::Display for Rates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let packets = self.packets_per_second.map(|rate| quantity(rate, "pps"));

@@ -5,8 +5,8 @@
 //! alerts behind.
 //!
 //! Invariant: an active alert has one set of labels in Alertmanager. Routes match on the severity, so it is a label.
-//! When it rises, the alert with the former severity is ended in the same request. A silenced alert is over in
-//! Alertmanager until it is sent again.
+//! When the severity rises, the alert with the former severity is ended in the same request. A silenced alert is over
+//! in Alertmanager until it is sent again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
@@ -44,7 +44,7 @@ impl Alertmanager {
         let mut alerts = Vec::new();
         for notice in notices.clone() {
             let former = self.severities.get(&notice.id).copied().unwrap_or(notice.severity);
-            // A waiting notification may be older than the last one that was sent.
+            // A waiting notification may be older than the last notification that was sent.
             let severity = notice.severity.max(former);
             if severity != former {
                 alerts.push(alert(notice, former, now, now));
@@ -77,8 +77,8 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
         "host": notice.subject(),
         "severity": severity,
     });
-    // Programs that announce routes match on these labels. The kind is not one of them, because a changed label makes
-    // another alert.
+    // Programs that announce routes match on these labels. The kind is not a label, because changing a label would
+    // create another alert.
     if notice.direction == Direction::FanIn && notice.is_inside && notice.network.is_none() {
         labels["victim_ip"] = notice.host.to_string().into();
         labels["vector"] = "flood".into();
@@ -108,7 +108,7 @@ fn alert(notice: &Notice, severity: Severity, now: SystemTime, ends: SystemTime)
             "sites_without_details": join(&notice.sites_without_details),
             "acknowledged": notice.acknowledged.as_ref().map(|it| it.sentence("acknowledged")).unwrap_or_default(),
         },
-        // In a replay, the clock of the data may be ahead.
+        // In a replay, the time of the data may be ahead of the system clock.
         "startsAt": time(starts.min(now)),
         "endsAt": time(ends),
     });
@@ -127,7 +127,7 @@ impl Channel for Alertmanager {
         self.tell(std::iter::once(notice))
     }
 
-    /// Alertmanager has its own silences and groups, so suppressed notifications are not reported.
+    /// Reports nothing, because Alertmanager has its own silences and groups.
     fn tell_held(&mut self, _count: u64) -> Result<(), Failure> {
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Body {
         let Some(path) = path else { return Ok(Self::Notice) };
         let text = std::fs::read_to_string(path);
         let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-        // The name has no HTML extension, so values are not escaped. In templates, `tojson` makes strings of them.
+        // The name has no HTML extension, so values are not escaped. Templates quote them with `tojson`.
         let mut template = Environment::new();
         template.set_undefined_behavior(UndefinedBehavior::Chainable);
         template
@@ -46,7 +46,7 @@ impl Body {
         Ok(body)
     }
 
-    /// Returns the body of `notice`.
+    /// Returns the request body for `notice`.
     pub(super) fn of(&self, notice: &impl Serialize) -> Result<Vec<u8>> {
         match self {
             Self::Notice => Ok(serde_json::to_vec(notice)?),
@@ -80,14 +80,14 @@ mod tests {
         Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }
 
-    /// Returns the body that one of this project's templates renders from `notice`.
+    /// Returns the body that the project's template named `template` renders from `notice`.
     fn made(template: &str, notice: &impl Serialize) -> Value {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();
         serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
     }
 
-    /// Returns the error of a template that cannot be used.
+    /// Returns the error that the unusable template `text` causes.
     fn refusal(text: &str) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(held["body"].as_array().unwrap().len(), 1);
     }
 
-    // The fields are those of https://github.com/lance0/prefixd, docs/detectors/generic-webhook.md, which maps them by
-    // JSONPath.
+    // The fields are defined by https://github.com/lance0/prefixd, docs/detectors/generic-webhook.md, which maps them
+    // with JSONPath.
     #[test]
     fn prefixd_has_a_signal_that_is_withdrawn_at_the_end() {
         let start = made("prefixd.json", &short());

@@ -76,7 +76,7 @@ impl File {
         Ok(it)
     }
 
-    /// Checks that the file at `path`, if it exists, can be read and has no other contents.
+    /// Checks that the file at `path`, if it exists, can be read and contains only lines of this sink.
     pub(super) fn check(path: &Path) -> Result<()> {
         if path.is_file() {
             let text = || cannot_append(path);
@@ -130,7 +130,7 @@ impl File {
         path.into()
     }
 
-    /// Rotates the file and renumbers the older ones.
+    /// Rotates the file and renumbers the files that were rotated earlier.
     fn move_away(&self) -> Result<()> {
         for number in (1..self.rotation.keep).rev() {
             let former = self.former(number);
@@ -193,7 +193,7 @@ fn cannot_append(path: &Path) -> String {
     format!("cannot append to {}", path.display())
 }
 
-/// Starts of the lines that this sink writes, each before and after its number.
+/// Starts of the lines that this sink writes. Each start consists of the text before and the text after a number.
 const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
 /// Maximum length of such a start, in bytes, with a number of up to 20 digits.
@@ -318,7 +318,7 @@ mod tests {
         let rotation = Rotation { bytes: 1, keep: 8 };
         let mut file = File::open(&path, rotation, 0, &Store::open(None).unwrap()).unwrap();
         file.tell_held(1).unwrap();
-        // A folder takes the place of the file directly after the rotation.
+        // A folder with the name of the file is created directly after the rotation.
         file.move_away().unwrap();
         file.out = super::Out::Closed;
         fs::create_dir(&path).unwrap();

@@ -13,19 +13,19 @@ use crate::notify::store::Store;
 
 pub(super) struct Hold {
     pub(super) gate: Gate,
-    /// Active alerts of which a notification was sent.
+    /// Active alerts for which a notification was sent.
     passed: HashSet<AlertId>,
 }
 
 impl Hold {
-    /// Creates the filter of a sink with a limit of `most` notifications per minute, which has processed `store` up to
-    /// number `done`. The ends of all alerts up to there are sent, because suppressed notifications are not known after
-    /// a restart.
+    /// Creates the filter of a sink that sends at most `most` notifications per minute and has processed `store` up to
+    /// number `done`. The ends of all alerts that were active at that point are sent, because suppressed notifications
+    /// are not known after a restart.
     pub(super) fn new(most: u32, store: &Store, done: i64) -> Result<Self> {
         Ok(Self { gate: Gate::new(most), passed: open_ids(store, done)? })
     }
 
-    /// Returns whether `notice` is to be sent at `now_ms`.
+    /// Returns whether `notice` should be sent at `now_ms`.
     pub(super) fn may_pass(&mut self, notice: &Notice, now_ms: u64) -> bool {
         let is_end = notice.status == Status::End;
         if is_end && self.passed.contains(&notice.id) {
@@ -42,7 +42,7 @@ impl Hold {
     }
 
     /// Returns whether `notice` is not sent because its host or network is silenced, or because it repeats an
-    /// acknowledged alert. Users' actions on an active alert are sent despite a silence, if a notification of the alert
+    /// acknowledged alert. Users' actions on an active alert are sent despite a silence if a notification of the alert
     /// was sent before.
     pub(super) fn is_silenced(&self, notice: &Notice) -> bool {
         let is_acknowledged = notice.why == Why::Repeat && notice.acknowledged.is_some();
@@ -83,7 +83,8 @@ pub(super) struct Gate {
     most: u32,
     minute_ms: u64,
     passed: u32,
-    /// Number of notifications suppressed in this minute; `held_before` counts those of earlier minutes.
+    /// Number of notifications suppressed in this minute; `held_before` counts notifications suppressed in earlier
+    /// minutes.
     held: u64,
     held_before: u64,
 }
@@ -94,8 +95,8 @@ impl Gate {
         Self { most, minute_ms: 0, passed: 0, held: 0, held_before: 0 }
     }
 
-    /// Returns whether a notification may be sent at `now_ms`, in milliseconds since the Unix epoch. Otherwise it is
-    /// counted as suppressed.
+    /// Returns whether a notification may be sent at `now_ms`, in milliseconds since the Unix epoch. If not, the
+    /// notification is counted as suppressed.
     fn admit(&mut self, now_ms: u64) -> bool {
         self.held_until(now_ms);
         let passes = self.passed < self.most;
@@ -104,8 +105,8 @@ impl Gate {
         passes
     }
 
-    /// Returns the number of notifications suppressed in minutes that are over at `now_ms`, since
-    /// [`forget_held`](Self::forget_held).
+    /// Returns the number of notifications that were suppressed since [`forget_held`](Self::forget_held) in minutes
+    /// that are over at `now_ms`.
     pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
         // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {

@@ -27,7 +27,7 @@ pub struct Credentials {
     /// File with a token, sent as `Authorization: Bearer TOKEN`.
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub bearer_file: Option<PathBuf>,
-    /// File with a line `USER:PASSWORD`, sent as `Authorization: Basic ...`. Not with `bearer-file`.
+    /// File with a line `USER:PASSWORD`, sent as `Authorization: Basic ...`. Excludes `bearer-file`.
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub basic_file: Option<PathBuf>,
     /// File with header lines, such as `X-Api-Key: ...`.
@@ -45,7 +45,7 @@ pub(super) struct Client {
 }
 
 impl Credentials {
-    /// Checks the choice of files.
+    /// Checks that the configured files may be used together.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.bearer_file.is_none() || self.basic_file.is_none(),
@@ -54,7 +54,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Reads the headers of each request.
+    /// Reads the headers to send with each request.
     pub(super) fn headers(&self) -> Result<Vec<Header>> {
         self.check()?;
         let mut headers = match &self.headers_file {
@@ -114,8 +114,8 @@ impl Client {
         })
     }
 
-    /// Posts the JSON `body` with `headers`. If the server says that the body is wrong, the result is a refusal. All
-    /// other errors, such as an expired token, may be temporary.
+    /// Posts the JSON `body` with `headers`. If the server reports that the body is invalid, the error is a refusal.
+    /// All other errors, such as an expired token, may be temporary.
     pub(super) fn post(&self, body: &[u8], headers: &[Header]) -> Result<(), Failure> {
         let mut request =
             self.agent.post(&self.url).header(header::CONTENT_TYPE, "application/json");

@@ -1,8 +1,8 @@
-//! Mails about notifications, in the format of `lettre`.
+//! Emails about notifications, in the format of `lettre`.
 //!
-//! A mail has the newest state of each alert and all users' actions, active alerts first. All mails about an alert
-//! refer to the same message id, which is never sent. It contains the alert's id, so that mail programs show the mails
-//! as one thread.
+//! An email contains the newest state of each alert and all users' actions, active alerts first. All emails about an
+//! alert refer to the same message id, although no email has it. The message id contains the alert's id. As a result,
+//! mail programs show these emails as one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -16,7 +16,7 @@ use crate::alerts::{AlertId, Status};
 use crate::notify::notice::Notice;
 use crate::notify::store::NumberedNotice;
 
-/// A writer of mails.
+/// A writer of emails.
 pub(super) struct Writer {
     from: Mailbox,
     to: Vec<Mailbox>,
@@ -31,7 +31,7 @@ impl Writer {
         })
     }
 
-    /// Writes a mail about `notices`, which must not be empty.
+    /// Writes an email about `notices`, which must not be empty.
     pub(super) fn digest(&self, notices: &[NumberedNotice]) -> Result<Message> {
         let ids: BTreeSet<AlertId> = notices.iter().map(|(_, notice)| notice.id).collect();
         let ends = notices.iter().filter(|(_, notice)| notice.status == Status::End);
@@ -68,7 +68,7 @@ impl Writer {
         self.write(&subject, body.join("\n"), &first.id.to_string(), &number.to_string())
     }
 
-    /// Writes a mail that reports `count` suppressed notifications.
+    /// Writes an email that reports `count` suppressed notifications.
     pub(super) fn held(&self, count: u64, now: SystemTime) -> Result<Message> {
         let text = format!("{count} more notifications");
         let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
@@ -76,7 +76,7 @@ impl Writer {
         self.write(&text, format!("{text}, suppressed by most-per-minute\n"), "held", &name)
     }
 
-    /// Writes a mail in the thread `thread`. `name` must be unique within the thread.
+    /// Writes an email in the thread `thread`. `name` must be unique within the thread.
     fn write(&self, subject: &str, body: String, thread: &str, name: &str) -> Result<Message> {
         let domain = self.from.email.domain();
         let thread_id = format!("<{thread}@{domain}>");
@@ -96,7 +96,7 @@ impl Writer {
     }
 }
 
-/// Parses a mail address, with or without a name in front.
+/// Parses an email address, with or without a name in front.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     let parsed =
         text.parse::<Mailbox>().ok().filter(|mailbox| mailbox.email.to_string().is_ascii());
@@ -105,7 +105,7 @@ pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     })
 }
 
-/// Returns the lines about `notice`. Control characters in its texts cannot add lines.
+/// Returns the lines about `notice`. Control characters in the texts of a notification cannot add lines.
 fn entry(notice: &Notice) -> String {
     let time = SystemTime::UNIX_EPOCH + Duration::from_millis(notice.now_ms);
     let time = humantime::format_rfc3339_seconds(time);

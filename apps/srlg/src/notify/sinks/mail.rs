@@ -1,4 +1,4 @@
-//! A sink that sends mails, each with several notifications.
+//! A sink that sends emails, each with several notifications.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use super::{Channel, Failure};
 use crate::notify::notice::Notice;
 use crate::notify::store::NumberedNotice;
 
-/// Options of a mail sink.
+/// Options of an email sink.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -24,7 +24,7 @@ pub struct MailOptions {
     #[serde(default)]
     #[cfg_attr(test, schemars(extend("x-form" = "URL")))]
     server: String,
-    /// Whether mails are sent to `smtp://HOST:PORT` without encryption. Excludes `credentials` and `tls`.
+    /// Whether emails are sent to `smtp://HOST:PORT` without encryption. Excludes `credentials` and `tls`.
     #[serde(default)]
     plain: bool,
     /// Address of the sender.
@@ -39,11 +39,11 @@ pub struct MailOptions {
     /// Files for TLS.
     #[serde(default)]
     tls: TlsFiles,
-    /// Time between two mails, at least. Notifications of this time are sent in one mail.
+    /// Minimum time between two emails. The notifications of this time are sent in one email.
     #[serde(default = "digest", with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub(super) digest: Duration,
-    /// Time limit for a mail, from the connection on. If it is exceeded, the mail is sent again.
+    /// Time limit for sending an email, including the connection. If it is exceeded, the email is sent again.
     #[serde(default = "digest", with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     timeout: Duration,

@@ -25,14 +25,15 @@ use crate::notify::store::Store;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct SinkOptions {
-    /// Name of the sink in logs and metrics. [default: the type]
+    /// Name of the sink in logs and metrics. Two sinks need different names. [default: the type]
     #[serde(default)]
     pub name: Option<String>,
-    /// Number of notifications that may wait. Above it, the oldest are dropped.
+    /// Maximum number of waiting notifications. Above it, the oldest notifications are dropped.
     #[serde(default = "queue")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub queue: u32,
-    /// Number of notifications per minute, ends excluded. Above it, they are summarised in one. File sinks have no limit.
+    /// Maximum number of notifications per minute, not counting ends. Above it, notifications are summarised in one.
+    /// File sinks have no limit.
     #[serde(default = "most_per_minute")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub most_per_minute: u32,
@@ -102,7 +103,8 @@ pub enum SinkKind {
         /// Files for TLS.
         #[serde(default)]
         tls: TlsFiles,
-        /// Time after which active alerts are sent again, at least 1s. Alertmanager ends them after three times that.
+        /// Time after which active alerts are sent again, at least 1s. Alertmanager ends them after three times this
+        /// time.
         #[serde(default = "resend", with = "humantime_serde")]
         #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         resend: Duration,
@@ -111,7 +113,7 @@ pub enum SinkKind {
         #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         timeout: Duration,
     },
-    /// A syslog server, which gets messages of RFC 5424.
+    /// A syslog server, which receives RFC 5424 messages.
     Syslog {
         /// Address of the server: `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT` or `unix:///dev/log`.
         #[serde(default)]
@@ -121,7 +123,7 @@ pub enum SinkKind {
         #[serde(default)]
         tls: TlsFiles,
     },
-    /// A mail server, which gets mails by SMTP.
+    /// An SMTP server, which receives emails.
     Mail(MailOptions),
     /// A program that is started for each notification and reads it as JSON from its standard input.
     Exec {
@@ -137,7 +139,8 @@ pub enum SinkKind {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Returns the number of starts and ends in one slice, if all hosts of a view have an alert.
+/// Returns the default queue length: the number of starts and ends in one slice if every tracked host of a view has an
+/// alert.
 const fn queue() -> u32 {
     2 * Tracker::MOST_HOSTS as u32
 }
@@ -163,7 +166,7 @@ const fn resend() -> Duration {
 }
 
 impl SinkOptions {
-    /// Makes the options of a file, which takes all notifications.
+    /// Creates the options of a file sink, which receives all notifications.
     #[must_use]
     pub fn file(path: PathBuf) -> Self {
         let kind = SinkKind::File { path, rotate_bytes: rotate_bytes(), keep: keep() };
@@ -211,7 +214,7 @@ impl SinkOptions {
         })
     }
 
-    /// Returns the problems by key that can be found without a server, a program or a file.
+    /// Returns the problems that can be found without a server, a program or a file, each with its key.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: &str| {
@@ -267,8 +270,8 @@ impl SinkOptions {
         problems
     }
 
-    /// Tries the local files and programs of the sink, without a connection; `state` is a folder that the program makes. An
-    /// error has the key whose value cannot be used.
+    /// Tries the local files and programs of the sink without a connection. `state` is the folder that the program
+    /// creates. An error names the key with the unusable value.
     pub(crate) fn try_out(&self, state: Option<&Path>) -> Result<(), (&'static str, Error)> {
         let (key, tried) = match &self.kind {
             SinkKind::File { path, .. } if path != Path::new("-") => {
@@ -298,17 +301,18 @@ impl SinkOptions {
         tried.map_err(|error| (key, error))
     }
 
-    /// Returns the most attempts for one notification; `None` if there is no limit.
+    /// Returns the maximum number of attempts for one notification, or `None` if there is no limit.
     pub(super) fn attempts(&self) -> Option<u32> {
         matches!(self.kind, SinkKind::Exec { .. }).then_some(3)
     }
 
-    /// Returns the shortest time between two messages, in which notifications are collected; zero if each is a message.
+    /// Returns the time over which notifications are collected into one message, or zero if each notification is a
+    /// separate message.
     pub(super) fn digest(&self) -> Duration {
         if let SinkKind::Mail(options) = &self.kind { options.digest } else { Duration::ZERO }
     }
 
-    /// Returns the most notifications per minute; file sinks have no limit.
+    /// Returns the maximum number of notifications per minute. File sinks have no limit.
     pub(super) fn most_per_minute(&self) -> u32 {
         if matches!(self.kind, SinkKind::File { .. }) { u32::MAX } else { self.most_per_minute }
     }
@@ -321,7 +325,7 @@ mod tests {
     #[test]
     fn the_default_queue_takes_the_starts_and_ends_of_all_hosts() {
         let options: SinkOptions = toml::from_str("type = 'file'\npath = '-'").unwrap();
-        // The documented value.
+        // The documentation states this value.
         assert_eq!((options.queue as usize, 2 * Tracker::MOST_HOSTS), (32_768, 32_768));
         assert_eq!(options, SinkOptions::file("-".into()));
     }

@@ -1,10 +1,10 @@
-//! An SMTP client (RFC 5321), which opens a connection for each mail.
+//! An SMTP client (RFC 5321), which opens a connection for each email.
 //!
-//! The crate `lettre` writes the mails, but its client is not used. That client cannot be configured for TLS, and it
-//! takes data from before the TLS handshake as encrypted responses. It also gives up a mail if one recipient is
+//! The crate `lettre` writes the emails, but its client is not used. TLS cannot be configured in that client, and it
+//! accepts data from before the TLS handshake as if it were encrypted. It also gives up an email if one recipient is
 //! rejected.
 //!
-//! Invariant: credentials and mails are sent over TLS, unless the server is configured without it.
+//! Invariant: credentials and emails are sent over TLS, unless the server is configured without TLS.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream};
@@ -24,17 +24,17 @@ use super::tls::{TlsClient, TlsFiles, io_cause, is_timeout};
 /// Maximum size of a response, in bytes.
 const MOST: usize = 1 << 14;
 
-/// Names of the responses that do not follow a command.
+/// Names, in error messages, of the steps that are not a command.
 const GREETING: &str = "the connection";
 const MAIL: &str = "the mail";
 
-/// A mail server.
+/// An SMTP server.
 pub(super) struct Server {
     /// Address of the server, as `HOST:PORT`.
     host: String,
     security: Security,
     login: Option<Login>,
-    /// Time limit for a mail. A stopping program waits for it.
+    /// Time limit for an email. When the program stops, it waits for at most this time.
     timeout: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Login {
     }
 }
 
-/// A recipient that the server rejected, although it accepted the mail for others.
+/// A recipient that the server rejected, although it accepted the email for other recipients.
 pub(super) struct Refusal {
     /// Address of the recipient.
     pub(super) address: String,
@@ -92,8 +92,9 @@ impl Server {
         &self.host
     }
 
-    /// Sends `mail`, and returns the rejected recipients if there are others. A mail that the server rejects
-    /// permanently is a refusal. A wrong password, sender or recipient is a failure, because it can be corrected.
+    /// Sends `mail`. Returns the rejected recipients if the server accepted other recipients. If the server permanently
+    /// rejects the email itself, the error is a refusal. If it rejects the password, the sender or all recipients, the
+    /// error is a failure, because these can be corrected.
     pub(super) fn send(&self, mail: &Message) -> Result<Vec<Refusal>, Failure> {
         let (mut dialog, envelope) = (self.log_in()?, mail.envelope());
         let sender = envelope.from().context("cannot send a mail without a sender")?;
@@ -117,12 +118,12 @@ impl Server {
             return Err(Failure::Refused(anyhow!("{} rejected the mail: {answer}", self.host)));
         }
         answer.expect(2, MAIL, &self.host)?;
-        // The server has accepted the mail, so an error after this point does not matter.
+        // The server has accepted the email, so an error after this point does not matter.
         let _bye = dialog.ask("QUIT", "QUIT");
         Ok(refusals)
     }
 
-    /// Connects, with TLS unless the server is configured without it, and logs in.
+    /// Opens a connection, which uses TLS unless the server is configured without it, and logs in.
     fn log_in(&self) -> Result<Dialog<'_, Box<dyn Connection>>> {
         let stream = open(&self.host, self.timeout)?;
         let time = Time { socket: stream.try_clone()?, until: Instant::now() + self.timeout };
@@ -143,7 +144,7 @@ impl Server {
                     self.host
                 );
                 dialog.demand(2, "STARTTLS", "STARTTLS")?;
-                // An attacker in the path may have sent this data, and it would be read as responses of the server.
+                // An attacker on the path may have sent this data, and it would be read as responses from the server.
                 let has_more = !dialog.stream.buffer().is_empty();
                 ensure!(!has_more, "{} sent data between STARTTLS and TLS", self.host);
                 let Dialog { stream, time, .. } = dialog;
@@ -180,7 +181,7 @@ pub(super) fn split(url: &str) -> Result<(&str, &str)> {
     Ok((scheme, host))
 }
 
-/// Returns the name of this client: the host name if it has a domain, otherwise the local address.
+/// Returns the name of this client: the host name if it has a domain, or the local address.
 fn client_name(address: IpAddr) -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match address {
@@ -206,7 +207,7 @@ fn transparent(mail: &[u8]) -> Vec<u8> {
     data
 }
 
-/// Time limit of a mail.
+/// Time limit of an email.
 struct Time {
     /// Socket under all streams of the connection.
     socket: TcpStream,
@@ -214,7 +215,7 @@ struct Time {
 }
 
 impl Time {
-    /// Returns the remaining time, and sets it as the time limit of the next read and write.
+    /// Returns the remaining time and sets it as the time limit of the next read and write.
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -234,8 +235,7 @@ struct Dialog<'a, S> {
 }
 
 impl<S: Read + Write> Dialog<'_, S> {
-    /// Sends the line `question`, and returns the response. Errors name `what` instead of the line, which may be
-    /// secret.
+    /// Sends the line `question` and returns the response. Errors name `what` instead of the line, which may be secret.
     fn ask(&mut self, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
         let line = [question.as_ref(), b"\r\n"].concat();
         let (stream, time) = (self.stream.get_mut(), &self.time);
@@ -246,7 +246,7 @@ impl<S: Read + Write> Dialog<'_, S> {
         self.answer(what)
     }
 
-    /// Sends a line as [`ask`](Self::ask) does, and expects a response whose first digit is `class`.
+    /// Sends a line as [`ask`](Self::ask) does and expects a response whose first digit is `class`.
     fn demand(&mut self, class: u16, what: &str, question: impl AsRef<[u8]>) -> Result<Answer> {
         self.ask(what, question)?.expect(class, what, &self.server.host)
     }
@@ -263,7 +263,7 @@ impl<S: Read + Write> Dialog<'_, S> {
                     "{} sent an endless response to {what}",
                     self.server.host
                 );
-                // A server that sends a byte now and then would otherwise block the sink forever.
+                // Without this check, a server that sends a byte now and then could block the sink forever.
                 let read = match self.time.left().and_then(|_| self.stream.fill_buf()) {
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                     Ok([]) => Err(ErrorKind::UnexpectedEof.into()),
@@ -289,12 +289,12 @@ impl<S: Read + Write> Dialog<'_, S> {
         }
     }
 
-    /// Asks for the extensions of the server.
+    /// Requests the list of the server's extensions.
     fn hello(&mut self, name: &str) -> Result<Answer> {
         self.demand(2, "EHLO", format!("EHLO {name}"))
     }
 
-    /// Authenticates by PLAIN or LOGIN.
+    /// Authenticates with the mechanism PLAIN or LOGIN.
     fn authenticate(&mut self, Login { user, password }: &Login, mechanisms: &str) -> Result<()> {
         let host = &self.server.host;
         let has = |name: &str| mechanisms.split_whitespace().any(|offered| offered == name);

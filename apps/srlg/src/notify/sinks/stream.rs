@@ -13,8 +13,7 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A connection to a server.
 pub(super) trait Connection: Read + Write + Send {
-    /// Returns whether the server has not closed the connection. Data written to a closed connection is lost without an
-    /// error.
+    /// Returns whether the connection is still open. Data written to a closed connection is lost without an error.
     fn is_open(&mut self) -> Result<bool>;
 }
 
@@ -52,7 +51,7 @@ pub(super) fn open(host: &str, timeout: Duration) -> Result<TcpStream> {
     bail!("cannot connect to {host}: {cause}")
 }
 
-/// Connects to `host` as [`open`] does, and performs a TLS handshake if `tls` is given.
+/// Connects to `host` as [`open`] does and performs a TLS handshake if `tls` is given.
 pub(super) fn connect(
     host: &str,
     tls: Option<&TlsClient>,
@@ -63,7 +62,7 @@ pub(super) fn connect(
     tls.connect(stream, timeout).with_context(|| format!("cannot connect to {host}"))
 }
 
-/// Returns the text for a failure after `timeout`.
+/// Returns the error text for an operation that timed out after `timeout`.
 pub(super) fn after(timeout: Duration) -> String {
     format!("timeout after {}", humantime::format_duration(timeout))
 }

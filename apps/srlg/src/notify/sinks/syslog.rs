@@ -1,10 +1,10 @@
-//! A sink that sends syslog messages of RFC 5424 over UDP (RFC 5426), TCP (RFC 6587, octet counting), TLS (RFC 5425) or
-//! a local socket.
+//! A sink that sends RFC 5424 syslog messages over UDP (RFC 5426), TCP (RFC 6587, octet counting), TLS (RFC 5425) or a
+//! local socket.
 //!
 //! The crate `syslog` is not used, because its TCP messages have no octet counts and it cannot bind to an IPv6 address.
 //!
-//! The fields of an alert are `key=value` pairs in the message (logfmt). Structured data would need an enterprise
-//! number in its name, and this project has none.
+//! The fields of an alert are `key=value` pairs in the message (logfmt). Structured data would need a name with a
+//! private enterprise number, which this project does not have.
 
 use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
@@ -144,7 +144,8 @@ fn message(notice: &Notice, now: SystemTime) -> String {
     form(severity, &status, &pairs.join(" "), now)
 }
 
-/// Returns a logfmt value. It is quoted if it is empty or contains anything but letters, digits and `-._:/`.
+/// Returns a logfmt value. The value is quoted if it is empty or contains a character other than letters, digits and
+/// `-._:/`.
 fn quoted(value: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:/".contains(&byte);
     if !value.is_empty() && value.bytes().all(is_plain) {
@@ -154,7 +155,7 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// Returns a message of RFC 5424, with the text marked as UTF-8.
+/// Returns an RFC 5424 message, whose text is marked as UTF-8.
 fn form(severity: u8, id: &str, text: &str, now: SystemTime) -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic());

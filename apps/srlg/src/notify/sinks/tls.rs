@@ -1,4 +1,4 @@
-//! TLS of sinks: files that authenticate both sides, and causes of failures.
+//! TLS for sinks: the files with which both sides authenticate each other, and the causes of failures.
 
 use std::io::{self, ErrorKind, Read};
 use std::net::TcpStream;
@@ -23,10 +23,11 @@ use crate::network::read_secret;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TlsFiles {
-    /// PEM file of the certificate authorities of the server. `tls://` needs it. [default: those that browsers accept]
+    /// PEM file of the certificate authorities of the server. Required for syslog. [default: the authorities that
+    /// browsers accept]
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub ca: Option<PathBuf>,
-    /// PEM file of the client certificate and its intermediate certificates. Needs `key`.
+    /// PEM file of the client certificate and its intermediate certificates. Requires `key`.
     #[cfg_attr(test, schemars(extend("x-form" = "file")))]
     pub certificate: Option<PathBuf>,
     /// PEM file of the private key of `certificate`.
@@ -38,7 +39,7 @@ pub struct TlsFiles {
 type Identity = (Vec<CertificateDer<'static>>, String);
 
 impl TlsFiles {
-    /// Checks the choice of files.
+    /// Checks that the configured files may be used together.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.certificate.is_some() == self.key.is_some(),
@@ -65,7 +66,8 @@ impl TlsFiles {
         Ok(tls.build())
     }
 
-    /// Reads the files for a TLS client. It trusts the authorities in `ca`, or else those that browsers accept.
+    /// Reads the files for a TLS client. The client trusts the authorities in `ca` or, without `ca`, the authorities
+    /// that browsers accept.
     fn client(&self) -> Result<ClientConfig> {
         let mut roots = RootCertStore::empty();
         match self.authorities()? {
@@ -101,7 +103,7 @@ impl TlsFiles {
     }
 }
 
-/// Reads the certificates in a PEM file, which must have at least one.
+/// Reads the certificates in a PEM file, which must contain at least one certificate.
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let place = || path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", place()))?;
@@ -141,7 +143,7 @@ impl TlsClient {
         let until = Instant::now() + timeout;
         let mut connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         while connection.is_handshaking() {
-            // A server that sends a byte now and then would otherwise block the sink forever.
+            // Without this check, a server that sends a byte now and then could block the sink forever.
             ensure!(Instant::now() < until, "timeout during the TLS handshake");
             connection.complete_io(&mut stream).map_err(|error| anyhow!(io_cause(&error)))?;
         }
@@ -156,8 +158,8 @@ impl TlsClient {
 /// Time to wait for a TLS 1.3 server to reject the client certificate. A server that accepts it may send nothing.
 const VERDICT: Duration = Duration::from_secs(1);
 
-/// Waits until the server has checked the client certificate. In TLS 1.3 the client finishes its handshake earlier, and
-/// data that it sends before a rejection is lost.
+/// Waits until the server has checked the client certificate. In TLS 1.3, the client finishes its handshake earlier,
+/// and data that it sends before a rejection is lost.
 fn wait_for_verdict(
     StreamOwned { conn, sock }: &mut StreamOwned<ClientConnection, TcpStream>,
 ) -> Result<()> {

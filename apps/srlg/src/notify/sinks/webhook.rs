@@ -18,7 +18,7 @@ use crate::notify::notice::Notice;
 pub(super) struct Webhook {
     client: Client,
     body: Body,
-    /// Key that signs bodies, if they are signed.
+    /// Key for signing request bodies, if they are signed.
     key: Option<hmac::Key>,
 }
 
@@ -43,7 +43,7 @@ impl Webhook {
     }
 }
 
-/// Reads the secret that signs bodies.
+/// Reads the secret for signing request bodies.
 pub(super) fn read_key(path: &Path) -> Result<hmac::Key> {
     let secret = read_secret(path)?;
     let secret = secret.trim();

@@ -1,7 +1,8 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
-//! Notifications are sent in order, each after the previous one is done. [`Hold`] decides which of them are sent. A
-//! sink with a digest sends several in one message: at once after a quiet period, otherwise when the digest is due.
+//! Notifications are sent in order, each after the previous one is done. [`Hold`] decides which notifications are sent.
+//! A sink with a digest sends several notifications in one message. After a quiet period, it sends the message at once.
+//! At other times, it waits until the digest is due.
 //!
 //! Invariant: the cursor moves when a message is accepted or given up. After a kill, the collected notifications are
 //! therefore sent again.
@@ -26,7 +27,7 @@ const BATCH: usize = 64;
 /// Maximum number of notifications in one message of a sink with a digest.
 const MOST_IN_DIGEST: usize = 1_000;
 
-/// Shortest and longest pause after a failure.
+/// Minimum and maximum pause after a failure.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// Interval at which an idle sink checks for periodic work.
@@ -37,13 +38,13 @@ pub(super) struct Worker {
     channel: Box<dyn Channel>,
     store: Store,
     cursor: Cursor,
-    /// Shortest time between two messages; zero if each notification is a message.
+    /// Minimum time between two messages; zero if each notification is a separate message.
     digest: Duration,
     /// Time of the last message.
     told: Option<Instant>,
     /// Notifications after the cursor that go into the next message.
     group: Vec<NumberedNotice>,
-    /// Number of the last notification that was read, whether it is in the group or was not sent.
+    /// Number of the last notification that was read, including notifications that were filtered out.
     read: i64,
     /// Maximum number of waiting notifications.
     queue: i64,
@@ -118,7 +119,7 @@ impl Worker {
             }
         }
         if !self.is_late() {
-            // This includes the current minute.
+            // This also reports notifications that were suppressed in the current minute.
             self.tell_held(u64::MAX);
         }
     }
@@ -127,7 +128,7 @@ impl Worker {
         self.wake.until().is_some_and(|until| Instant::now() >= until)
     }
 
-    /// Processes the next notifications, and returns whether there were any.
+    /// Processes the next notifications and returns whether there were any.
     fn step(&mut self) -> Result<bool> {
         let waiting = self.store.last() - self.cursor.done;
         if waiting > self.queue {
@@ -163,7 +164,7 @@ impl Worker {
         Ok(count > 0)
     }
 
-    /// Returns whether the message is full. If it grew beyond the queue limit, notifications would be dropped.
+    /// Returns whether the message is full. If the message grew beyond the queue limit, notifications would be dropped.
     fn is_full(&self) -> bool {
         let most = if self.digest.is_zero() { 1 } else { MOST_IN_DIGEST };
         let is_queue_full = self.read - self.cursor.done >= self.queue;
@@ -175,7 +176,7 @@ impl Worker {
         self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
     }
 
-    /// Lets the sink perform its periodic work.
+    /// Makes the channel perform its periodic work.
     fn tick(&mut self) {
         let store = self.store.clone();
         let open = move || {
@@ -254,8 +255,8 @@ impl Worker {
         }
     }
 
-    /// Reports the number of suppressed notifications in minutes that are over at `now_ms`. If this fails, it is tried
-    /// again later.
+    /// Reports the number of suppressed notifications in minutes that are over at `now_ms`. After a failure, the report
+    /// is repeated later.
     fn tell_held(&mut self, now_ms: u64) {
         let held = self.hold.gate.held_until(now_ms);
         if held == 0 {
@@ -281,7 +282,7 @@ impl Worker {
         warn!("sink {}: {held} notifications suppressed by the rate limit", self.name);
     }
 
-    /// Waits. Each failed attempt doubles the pause.
+    /// Waits for a pause, which doubles with each failed attempt.
     fn back_off(&mut self) {
         self.wake.pause(self.pause);
         self.pause = (self.pause * 2).min(PAUSES[1]);
@@ -361,7 +362,7 @@ impl Wake {
         self.0.1.notify_all();
     }
 
-    /// Stops the thread when no notifications wait, or at `until` at the latest.
+    /// Stops the thread when no notifications are waiting, or at `until` at the latest.
     pub(super) fn stop(&self, until: Instant) {
         self.lock().until = Some(until);
         self.0.1.notify_all();

@@ -22,10 +22,10 @@ use crate::notify::notice::{Kind, Notice, Unit};
 /// Maximum number of notifications that are read for one incident.
 const MOST_NOTICES: i64 = 1_000;
 
-/// An alert from its start to its end, or until now.
+/// An alert from its start to its end, or to the present while it is active.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Incident {
-    /// Number of the first notification. Incidents are ordered by it.
+    /// Number of the first notification. Incidents are ordered by this number.
     pub first: i64,
     /// Id of the alert, the same across restarts.
     pub id: AlertId,
@@ -59,7 +59,7 @@ pub struct Incident {
     pub ports: Vec<String>,
 }
 
-/// Conditions that an incident must meet. Without conditions, all incidents match.
+/// Conditions that an incident must meet. If all fields are `None`, every incident matches.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
 pub struct IncidentFilter {
@@ -100,7 +100,7 @@ pub struct IncidentFilter {
     #[arg(skip)]
     pub to: Option<u64>,
 
-    /// Incidents that started before the one with this number.
+    /// Incidents that started before the incident with this number.
     #[arg(skip)]
     pub before: Option<i64>,
 
@@ -138,7 +138,7 @@ impl TryFrom<String> for PortFilter {
 }
 
 impl PortFilter {
-    /// Returns the SQL pattern that matches lists of ports with this one.
+    /// Returns the SQL pattern that matches lists of ports that contain this port.
     fn pattern(self) -> String {
         match self {
             Self::Number(number) => format!("%/{number} %"),
@@ -248,7 +248,7 @@ fn read(row: &Row<'_>) -> Result<Incident> {
 }
 
 impl IncidentFilter {
-    /// Returns the SQL condition after WHERE, and its values.
+    /// Returns the SQL condition that follows WHERE, and the values of its parameters.
     fn sql(&self) -> (String, Vec<Value>) {
         let (mut sql, mut values) = ("true".to_owned(), Vec::new());
         let mut add = |condition: &str, value: Value| {
@@ -263,7 +263,7 @@ impl IncidentFilter {
             add("high >= ?", low);
         }
         if let Some(label) = &self.label {
-            // SQLite's `lower` changes only ASCII letters too.
+            // SQLite's `lower` also changes only ASCII letters.
             add("instr(lower(label), ?) > 0", label.to_ascii_lowercase().into());
         }
         if let Some(view) = &self.view {
@@ -325,7 +325,7 @@ impl Store {
         self.notices(&sql, params_from_iter(values))
     }
 
-    /// Returns the newest notifications of the alert `id`, the oldest of them first.
+    /// Returns the newest notifications of the alert `id`, in ascending order.
     pub fn notices_of(&self, id: AlertId) -> Result<Vec<NumberedNotice>> {
         let sql = "SELECT number, json FROM notices WHERE id = ? ORDER BY number DESC LIMIT ?";
         let mut notices = self.notices(sql, params![id.to_string(), MOST_NOTICES])?;

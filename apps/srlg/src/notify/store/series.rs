@@ -1,8 +1,8 @@
 //! Values per minute, which the charts of the web page show.
 //!
-//! There is one row per series and minute. Its key is the series' number, of 1 or 2 bytes, and the minute. Rows with
-//! the negative number have the largest values of `BLOCK` minutes, so that a month is read as fast as a day. If the
-//! disk of the database is full, minutes wait in memory for up to an hour. Older ones are lost.
+//! Each series has one row per minute. Its key consists of the series' number, which takes 1 or 2 bytes, and the
+//! minute. Rows with the negated number contain the largest values of `BLOCK` minutes, so that a month is read as fast
+//! as a day. If the disk of the database is full, minutes wait in memory for up to an hour. Older minutes are lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 
 use super::Store;
 
-/// Length of a minute.
+/// Length of a minute, in milliseconds.
 pub const MINUTE_MS: u64 = 60_000;
 
 /// Number of minutes in a block.
@@ -39,7 +39,7 @@ pub enum Series {
     Records(IpAddr),
 }
 
-/// A series is written as its name in the database.
+/// Formats a series as its name in the database.
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -67,12 +67,12 @@ pub struct MinuteRange {
     pub first: u64,
     /// Last minute, since the Unix epoch.
     pub last: u64,
-    /// Number of minutes that are combined into one value, the largest.
+    /// Number of minutes whose values are combined into one, the largest.
     pub step: u64,
 }
 
 impl MinuteRange {
-    /// Creates a range whose step gives up to `most` values. The steps of a long range consist of whole blocks.
+    /// Creates a range whose steps yield up to `most` values. The steps of a long range consist of whole blocks.
     #[must_use]
     pub const fn new(first: u64, last: u64, most: u64) -> Self {
         let step = match last.saturating_sub(first).div_ceil(most) {
@@ -89,8 +89,9 @@ impl Store {
         self.0.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `minute`, and forgets the minutes more than `keep` before it, or more than a day before it in memory. After
-    /// an error, the minute waits for the next call, with up to an hour of others.
+    /// Adds `minute` and forgets the minutes that are more than `keep` minutes older. A database in memory forgets
+    /// minutes that are more than a day older. After an error, the minute waits for the next call, together with up to
+    /// an hour of earlier minutes.
     pub fn add_minute(&self, minute: Minute, keep: u64) -> Result<()> {
         let keep = if self.0.path.is_some() { keep } else { keep.min(MOST_IN_MEMORY) };
         let first = minute.minute.saturating_sub(keep);
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(store.values(&largest("gone"), all(1)).unwrap(), []);
         let count = |sql| store.with(|it| Ok(it.query_row(sql, [], |row| row.get::<_, i64>(0))?));
         assert_eq!(count("SELECT count(*) FROM series_names").unwrap(), 1);
-        // A database in memory keeps a day.
+        // A database in memory keeps the minutes of one day.
         let store = Store::open(None).unwrap();
         store.add_minute(minute(100, &[(largest("a"), 1.0)]), 99_999).unwrap();
         store.add_minute(minute(1_541, &[(largest("a"), 2.0)]), 99_999).unwrap();

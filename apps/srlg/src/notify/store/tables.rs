@@ -63,7 +63,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Creates the tables in an empty database, and checks any other database.
+/// Creates the tables in an empty database. Any other database is checked.
 pub(super) fn make(connection: &mut Connection) -> Result<()> {
     let count = "SELECT count(*) FROM sqlite_master";
     if connection.query_row(count, [], |row| row.get::<_, i64>(0))? > 0 {
@@ -77,12 +77,12 @@ pub(super) fn make(connection: &mut Connection) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Checks that a database belongs to this program and has the right version.
+/// Checks that a database belongs to this program and has the supported version.
 pub(super) fn check(connection: &Connection) -> Result<()> {
     check_numbers(value(connection, "user_version")?, value(connection, "application_id")?)
 }
 
-/// Checks the same from the header of the file `path`. An empty file is a database without tables.
+/// Performs the checks of [`check`] on the header of the file `path`. An empty file is a database without tables.
 pub(super) fn check_header(path: &Path) -> Result<()> {
     let mut header = Vec::new();
     File::open(path)?.take(72).read_to_end(&mut header)?;

@@ -132,7 +132,7 @@ fn a_full_disk_is_told_and_nothing_is_half_added() {
     let store = Store::open(Some(folder.path())).unwrap();
     let state = [("a".to_owned(), vec![1])];
     store.add(&notices(1), &state).unwrap();
-    // SQLite reports this limit like a disk without space.
+    // SQLite reports this limit in the same way as a full disk.
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 16)?)).unwrap();
     let error = store.add(&notices(100), &[("a".to_owned(), vec![2])]).unwrap_err();
     let error = format!("{error:#}");
@@ -152,7 +152,7 @@ fn a_damaged_database_is_told() {
     let path = super::path(folder.path());
     let mut bytes = fs::read(&path).unwrap();
     assert!(bytes.len() > 100_000);
-    // Everything but the schema is overwritten.
+    // The whole file except the schema is overwritten.
     bytes[4096..].fill(0xa5);
     fs::write(&path, bytes).unwrap();
     let error = format!("{:#}", Store::open(Some(folder.path())).unwrap_err());
@@ -192,7 +192,7 @@ fn an_alert_that_was_silenced_since_its_start_is_not_one_of_which_something_was_
         let silencing = Silencing { remark: remark.clone(), until_ms: 9, id: notice.id };
         Notice { silence: is_silenced.then_some(silencing), ..notice }
     };
-    // The first alert is silenced until its update, and the second one from then on.
+    // The first alert is silenced until its update. The second alert is silenced from its update on.
     let told = [of(0, true), of(1, false), of(2, false), of(3, true)];
     let ids = [told[0].id, told[1].id];
     for stored in 0..=told.len() {
@@ -255,7 +255,7 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
     assert_eq!(Store::read(folder.path()).unwrap().last(), 1);
 
     store.with(|it| Ok(it.pragma_update(None, "max_page_count", 10_000)?)).unwrap();
-    // Other states do not store the waiting notifications.
+    // Setting another state does not store the waiting notifications.
     store.set(&[("b".to_owned(), vec![1])]).unwrap();
     assert_eq!((store.waiting_len(), store.state("b").unwrap()), (298, Some(vec![1])));
     assert_eq!(store.add(&notices[299..], &state(3)).unwrap(), 300);
@@ -267,7 +267,7 @@ fn on_a_full_disk_notices_wait_where_sinks_find_them_and_are_stored_later() {
         (store.cursor("s").unwrap(), store.state("a").unwrap()),
         (cursor(150), Some(vec![3; 9_000]))
     );
-    // A position that waited does not overwrite a later one.
+    // A waiting position does not overwrite a later position.
     store.set_cursor("s", cursor(300)).unwrap();
     store.add(&[], &state(4)).unwrap();
     assert_eq!(store.cursor("s").unwrap(), cursor(300));

@@ -1,6 +1,7 @@
 //! Notifications that are not in the database yet, because its disk is full.
 //!
-//! Invariant: sinks read them after those of the database, with the numbers that they will have there.
+//! Invariant: sinks read the waiting notifications after the notifications in the database, with the numbers that they
+//! will have there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,7 @@ use crate::notify::notice::Notice;
 pub(super) struct Waiting {
     /// Number of the last notification in the database, which may have been pruned.
     pub(super) stored: i64,
-    /// Notifications after that one, in their order.
+    /// Notifications after number `stored`, in ascending order.
     pub(super) notices: Vec<NumberedNotice>,
     /// Positions of sinks.
     pub(super) cursors: BTreeMap<String, Cursor>,
@@ -33,21 +34,21 @@ impl Waiting {
         }
     }
 
-    /// Removes everything, because it has been stored.
+    /// Removes all notifications and positions, because they have been stored.
     pub(super) fn clear(&mut self) {
         self.stored = self.last();
         self.notices.clear();
         self.cursors.clear();
     }
 
-    /// Appends the waiting notifications after `number` to `found`, which has those of the database, up to `most` in
-    /// total.
+    /// Appends the waiting notifications after `number` to `found`, which contains the notifications from the database.
+    /// In total, `found` has up to `most` notifications.
     pub(super) fn append_after(&self, number: i64, most: usize, found: &mut Vec<NumberedNotice>) {
         let after = self.notices.iter().filter(|(of, _)| *of > number);
         found.extend(after.take(most.saturating_sub(found.len())).cloned());
     }
 
-    /// Updates the last notifications of active alerts with the waiting ones.
+    /// Updates the last notifications of active alerts with the waiting notifications.
     pub(super) fn update_open(&self, open: &mut Vec<NumberedNotice>) {
         let last = last_of_each(&self.notices);
         open.retain(|(_, other)| !last.contains_key(&other.id));
@@ -57,7 +58,7 @@ impl Waiting {
         open.extend(active.into_iter().cloned());
     }
 
-    /// Updates the alerts that were active at notification `number` with the waiting ones.
+    /// Updates the alerts that were active at notification `number` with the waiting notifications.
     pub(super) fn update_open_at(&self, number: i64, open: &mut Vec<AlertId>) {
         let before = || self.notices.iter().take_while(|(of, _)| *of <= number);
         let last = last_of_each(before());
@@ -71,7 +72,7 @@ impl Waiting {
     }
 }
 
-/// Returns the last notification of each alert; `notices` are in their order.
+/// Returns the last notification of each alert. `notices` must be in ascending order.
 fn last_of_each<'a>(
     notices: impl IntoIterator<Item = &'a NumberedNotice>,
 ) -> BTreeMap<AlertId, &'a NumberedNotice> {

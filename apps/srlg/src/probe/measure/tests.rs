@@ -1,4 +1,4 @@
-//! Tests of sent slices: their numbers, their order, and that together they contain all contacts.
+//! Tests of the numbers, the order and the content of sent slices.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,7 @@ use crate::network::Network;
 const SECOND: u64 = 1_000_000_000;
 const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
-/// Returns a network of one view, whose hosts are the destinations of contacts.
+/// Returns a network with one view, whose hosts are the destinations of contacts.
 pub(in crate::probe) fn network(part_bytes: usize) -> Network {
     let sizes = Config {
         window: 20,
@@ -46,7 +46,8 @@ fn contacts(slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)>
     contacts_from(0, slices)
 }
 
-/// Returns 300 pairs per slice with peers from `first` on. Those of every seventh slice are up to 3 slices late.
+/// Returns 300 pairs per slice, with peers numbered from `first`. The pairs of every seventh slice are up to 3 slices
+/// late.
 fn contacts_from(first: u32, slices: std::ops::Range<u64>) -> impl Iterator<Item = (u64, IpPair)> {
     slices.flat_map(move |slice| {
         (0..300_u32).map(move |index| {
@@ -171,7 +172,7 @@ fn a_broken_time_stamp_is_counted_and_moves_nothing() {
     assert_eq!(outbox.from(0, 99), [100, 101]);
 }
 
-/// A measurement by taps, as for a live input.
+/// A measurement that uses taps, as for a live input.
 struct Tapped {
     measurement: Measurement,
     outbox: Arc<Outbox>,
@@ -188,7 +189,7 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Takes contacts of `slices` with peers from `first` on, in blocks of a single thread.
+    /// Takes contacts of `slices`, with peers numbered from `first`, in blocks of a single thread.
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {
@@ -221,7 +222,7 @@ fn slices_that_are_passed_over_lose_nothing_that_threads_read() {
     drop(first);
     let mut second = tapped(&network, folder.path());
     assert_eq!(second.outbox.mark(VERSION), Some(104));
-    // These contacts differ, and some are of slices that were sent before.
+    // These contacts differ, and some belong to slices that were sent before.
     second.take(100..110, 1 << 20);
     let Tapped { measurement, outbox, taps } = second;
     let totals = measurement.finish(&taps).unwrap();
@@ -306,7 +307,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
             let (read, ended) = (&read, &ended);
             scope.spawn(move || {
                 for number in 0..SLICES * BLOCKS {
-                    // No thread may be a second behind another one.
+                    // No thread may be a second behind another thread.
                     while number * THREADS > read.load(Relaxed) + BLOCKS {
                         thread::yield_now();
                     }
@@ -333,7 +334,7 @@ fn slices_go_out_while_threads_read_and_no_pair_is_lost() {
     assert!(merged(&network, &outbox, last) == told(&network, all, last));
 }
 
-/// Returns a network of two equal views.
+/// Returns a network with two identical views.
 fn two_views() -> Network {
     let mut network = network(1 << 20);
     network.views.push(NetworkView { name: "again".to_owned(), ..network.views[0].clone() });
@@ -373,12 +374,12 @@ fn hosts_are_reported_with_their_counts_after_the_newest_slice_that_has_ended() 
         [(0, host(1)), (1, host(1))]
     );
     for HostReport { counts, .. } in hosts {
-        // No window is longer than that of the detector.
+        // No window is longer than the window of the detector.
         let [(1, one), (3, three)] = counts[..] else { panic!("{counts:?}") };
         // Counts of so few peers have standard errors below 2 %.
         assert!((one / 40.0 - 1.0).abs() < 0.1 && (three / 120.0 - 1.0).abs() < 0.1, "{counts:?}");
     }
-    // Several slices that close together are reported once, by all views.
+    // If several slices close together, all views report only once.
     measurement.pass(109 * SECOND, &Taps::default()).unwrap();
     let reports = outbox.reports.borrow().clone();
     let [SiteReport { slice: 108, hosts, spool, .. }] = &reports[..] else { panic!("{reports:?}") };

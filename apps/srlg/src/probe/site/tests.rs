@@ -1,4 +1,4 @@
-//! Tests of the version that counts a contact, and of the slices that it sends.
+//! Tests that the correct version counts each contact, and tests of the slices that it sends.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -110,7 +110,7 @@ fn slices_that_the_clock_has_skipped_are_not_sent() {
     for second in [now, now + 2] {
         site.pass(second * SECOND).unwrap();
     }
-    // The slice that runs when the clock is set is incomplete, and so is the slice at the new time.
+    // The slice that is running when the clock is set is incomplete, and so is the slice at the new time.
     let later = now + 3_600;
     let step = Duration::from_secs(3_598);
     site.set_forward(step, later * SECOND + SECOND / 2).unwrap();
@@ -143,7 +143,7 @@ fn threads_read_on_while_versions_change() {
         }
         has_ended.store(true, Relaxed);
     });
-    // The last version starts with its next slice, of half a second.
+    // The last version has slices of half a second, and it starts with its next slice.
     let first = (now + 59) * 2 + 1;
     sink.take(&[contact((now + 59) * SECOND), contact((now + 60) * SECOND)]).unwrap();
     site.pass((now + 61) * SECOND).unwrap();

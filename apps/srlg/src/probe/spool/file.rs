@@ -110,7 +110,7 @@ mod tests {
             let mut bytes = [&MAGIC[..], &7_u64.to_le_bytes(), &body].concat();
             bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
             if let Ok(SpoolEntry { parts, sampling }) = decode(7, bytes.into()) {
-                // JSON texts of the same sampling may differ.
+                // The same sampling may have several JSON texts.
                 let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();
                 let again = decode(7, encode(7, sampling, &parts).into()).unwrap();
                 prop_assert_eq!((again.parts.len(), again.sampling), (parts.len(), sampling));

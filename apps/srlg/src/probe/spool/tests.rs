@@ -1,4 +1,4 @@
-//! Tests of what a spool keeps, returns and forgets.
+//! Tests of the slices that a spool stores, returns and removes.
 
 use super::*;
 use srlg_input::contact::Sampling;
@@ -9,7 +9,7 @@ fn parts(slice: u64) -> Vec<Vec<u8>> {
 
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };
 const SECOND: VersionId = VersionId { number: 2, tag: 7 };
-/// Another version with the same number.
+/// A version with the number of [`SECOND`] but another tag.
 const THIRD: VersionId = VersionId { number: 2, tag: 8 };
 
 fn try_open(folder: &Path, version: VersionId) -> (Spool, Vec<SpoolError>) {
@@ -131,7 +131,7 @@ fn a_damaged_slice_is_named_kept_aside_and_no_mark() {
 fn a_slice_that_cannot_be_written_is_not_in_the_spool() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = open(folder.path());
-    // A folder is in the place of the file to write.
+    // A folder has the name of the file to write.
     let obstacle = folder.path().join(FIRST.to_string()).join("00000000000000000004.tmp");
     fs::create_dir(&obstacle).unwrap();
     assert!(matches!(

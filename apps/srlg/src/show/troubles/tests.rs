@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::{AGAIN, QUIET, SETTLE, TroubleBoard, TroubleCounts, TroubleKind, Troubles};
 use crate::show::board::{Board, ExporterBoard};
 
-/// Returns a board of exporters with counts of one kind, which may wait for templates.
+/// Returns a board whose exporters have counts of one kind and may wait for templates.
 fn board(kind: TroubleKind, counts: &[u64], is_waiting: bool) -> Board {
     let exporter = |(at, count): (u8, &u64)| {
         let mut troubles = TroubleCounts::default();

@@ -1,11 +1,11 @@
-//! Actions of users on incidents, which are sent by POST.
+//! User actions on incidents, sent by POST.
 //!
 //! An action requires a token in a header. Pages of other sites cannot make a browser send this header, so the checks
-//! of the origin are a second protection. A token is accepted only from this machine, or from a proxy that reports a
-//! TLS connection. The body is read after these checks and with a time limit, so that a silent client cannot hold a
-//! connection.
+//! of the origin are a second layer of protection. A token is accepted only from this machine, or from a proxy that
+//! reports a TLS connection. The body is read after these checks and with a time limit, so that a silent client cannot
+//! hold a connection.
 //!
-//! Orders wait for the main loop, which owns the alerts, and the request waits for the loop's answer.
+//! An order waits for the main loop, which owns the alerts. The request waits for the loop's answer.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,10 +44,10 @@ const WAITING: usize = 16;
 /// Time limit for the loop to answer an order.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Interval in which each reason for a rejection is logged at most once, so that clients cannot fill the log.
+/// Minimum interval between two log lines with the same reason for a rejection, so that clients cannot fill the log.
 const LOG: Duration = Duration::from_secs(10);
 
-/// The client's address of a connection.
+/// The address of a connected client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
@@ -127,7 +127,7 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// Creates the queue of orders of the users in the token file `tokens`.
+    /// Creates a queue for orders from the users in the token file `tokens`.
     pub(super) fn new(tokens: Option<PathBuf>) -> (Self, Receiver<WaitingOrder>) {
         let (sender, receiver) = mpsc::sync_channel(WAITING);
         let log = Arc::new(Mutex::new([Every::new(LOG); Denial::ALL.len()]));
@@ -155,7 +155,7 @@ impl Orders {
     }
 }
 
-/// Performs a user's action, and answers with its notification.
+/// Performs a user's action and responds with its notification.
 pub(super) async fn act(
     State(shared): State<WebState>,
     Extension(Peer(peer)): Extension<Peer>,
@@ -225,7 +225,7 @@ const fn status_of(refusal: &Refusal) -> StatusCode {
     }
 }
 
-/// Returns whether the request was sent confidentially: from this machine, or to a proxy by TLS.
+/// Returns whether the request was sent confidentially: from this machine, or over TLS to a proxy.
 fn is_confidential(headers: &HeaderMap, peer: SocketAddr) -> bool {
     let forwarded = HeaderName::from_static("x-forwarded-proto");
     match headers.get(forwarded) {
@@ -234,7 +234,7 @@ fn is_confidential(headers: &HeaderMap, peer: SocketAddr) -> bool {
     }
 }
 
-/// Returns whether the request came from a page of this server, or not from a web page.
+/// Returns whether the request came from a page of this server, or was not sent by a web page.
 fn is_same_site(headers: &HeaderMap) -> bool {
     let fetch_site = HeaderName::from_static("sec-fetch-site");
     let is_json = headers.get(CONTENT_TYPE).is_some_and(|kind| {

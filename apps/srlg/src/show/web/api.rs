@@ -1,7 +1,7 @@
 //! The API, and the stream of boards for web pages.
 //!
-//! Each page has a stream of the latest board. A board is serialised once for all open pages. A page that reads slowly
-//! misses boards and does not delay others.
+//! The API streams the latest board to every open page. A board is serialised once for all open pages. A slow page
+//! misses boards but does not delay other pages.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,8 +26,8 @@ use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
 use crate::show::open::OpenAlert;
 
-/// Longest time without a closed slice in a healthy program, in milliseconds. Ten slices are allowed if that is
-/// longer.
+/// Maximum time without a closed slice in a healthy program, in milliseconds. If ten slices take longer, that time is
+/// the limit.
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {
@@ -76,8 +76,8 @@ pub(super) async fn top(
     Json(&view.top[..limit]).into_response()
 }
 
-/// Answers `/healthz`. The status is an error if slices have stopped closing, which is not checked in a replay. Other
-/// problems have status 200, because a restart would not solve them.
+/// Responds to `/healthz`. The status is an error if slices have stopped closing, except in a replay. The status for
+/// other problems is 200, because a restart would not solve them.
 pub(super) async fn health(State(shared): State<WebState>) -> Response {
     let board = shared.board();
     let age_ms = now_ms().saturating_sub(board.now_ms.max(board.started_ms));
@@ -103,7 +103,7 @@ pub(super) struct WebState {
     /// Permits for pages that receive boards.
     pub(super) places: Arc<Semaphore>,
     pub(super) orders: Orders,
-    /// The last board, and its event.
+    /// The last board with its event.
     last: Arc<Mutex<Option<BoardEvent>>>,
 }
 
@@ -135,12 +135,12 @@ impl WebState {
     }
 }
 
-/// Returns an error answer with `status` and `text`.
+/// Returns an error response with `status` and `text`.
 pub(super) fn error(status: StatusCode, text: &str) -> Response {
     (status, Json(json!({ "error": text }))).into_response()
 }
 
-/// Interval after which a comment is sent if there is no board, so that both sides notice a lost connection.
+/// Time without a new board after which a comment is sent, so that both sides notice a lost connection.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// The stream of one page.

@@ -1,6 +1,7 @@
 //! The sampled peers of an incident and their networks, as CSV (RFC 4180).
 //!
-//! Invariant: a spreadsheet never takes a cell for a formula, because names of ASes come from third parties.
+//! Invariant: a spreadsheet never interprets a cell as a formula. This matters because AS names come from third
+//! parties.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -34,7 +35,7 @@ pub(super) async fn prefixes(
     .await
 }
 
-/// Answers with the `rows` of the last notification with details, as a file. Its name contains the word `what`.
+/// Responds with the `rows` of the last notification with details, as a file. The name of the file contains `what`.
 fn download(notices: &[Notice], what: &str, rows: fn(&Notice) -> Vec<Vec<String>>) -> Response {
     // The end of an alert has no details.
     let detailed = notices.iter().rfind(|notice| notice.status != Status::End);
@@ -78,12 +79,11 @@ fn origin_cells(origin: Option<&Origin>) -> [String; 3] {
     [asn, as_name, country].map(Option::unwrap_or_default)
 }
 
-/// Returns `cell` with quotes as CSV needs them. An apostrophe is put before each part that a spreadsheet would take
-/// for a formula.
+/// Returns `cell` quoted for CSV. An apostrophe precedes each part that a spreadsheet would interpret as a formula.
 fn escape(cell: &str) -> String {
     let formula = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
     let is_formula = |part: &str| part.trim_start().starts_with(formula);
-    // In some locales, spreadsheets also split cells at semicolons, and then quotes do not protect line breaks.
+    // In some locales, spreadsheets also split cells at semicolons. Quotes then do not protect line breaks.
     let parts = cell.split_inclusive([';', '\t', '\r', '\n']);
     let marked = parts.map(|part| format!("{}{part}", if is_formula(part) { "'" } else { "" }));
     let cell: String = marked.collect();

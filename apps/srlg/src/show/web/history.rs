@@ -25,13 +25,13 @@ use crate::now_ms;
 use crate::show::board::TopHost;
 use crate::show::open::OpenAlert;
 
-/// Default number of incidents in an answer.
+/// Default number of incidents in a response.
 const INCIDENTS: usize = 200;
 
-/// Maximum number of incidents in an answer.
+/// Maximum number of incidents in a response.
 const MOST_INCIDENTS: usize = 1_000;
 
-/// Maximum number of values of a series in an answer, which is a day of minutes.
+/// Maximum number of values of a series in a response. This is the number of minutes in a day.
 const MOST_VALUES: u64 = 1_440;
 
 /// Default length of a series, in milliseconds.
@@ -41,7 +41,7 @@ const HOUR_MS: u64 = 3_600_000;
 #[derive(Debug, Serialize)]
 struct IncidentPage {
     incidents: Vec<Incident>,
-    /// Value of `before` for the next page, if there is one.
+    /// Value of `before` that requests the next page, if there is one.
     next: Option<i64>,
 }
 
@@ -58,14 +58,14 @@ impl IncidentPage {
     }
 }
 
-/// Returns an error answer with the reason and the correct usage.
+/// Returns an error response with the reason and the correct usage.
 fn refuse(reason: impl Display, usage: &str) -> Response {
     let reason = reason.to_string();
     let reason = reason.strip_prefix("Failed to deserialize query string: ").unwrap_or(&reason);
     error(StatusCode::BAD_REQUEST, &format!("{reason}; use {usage}"))
 }
 
-/// Answers with the result of `work`.
+/// Responds with the result of `work`.
 async fn read<T: Serialize + Send + 'static>(
     shared: &WebState,
     work: impl FnOnce(&Store) -> Result<T> + Send + 'static,
@@ -98,7 +98,7 @@ pub(super) async fn incidents(
 pub(super) struct IncidentDetail {
     /// Alert with the counts after the last slice. `None` if the alert is not active.
     alert: Option<OpenAlert>,
-    /// Notifications of the incident, oldest first. There is at least one.
+    /// One or more notifications of the incident, oldest first.
     pub(super) notices: Vec<Notice>,
     /// Whether users may act on incidents.
     can_act: bool,
@@ -112,7 +112,7 @@ pub(super) async fn incident(
     with_incident(shared, asked, usage, |incident| Json(incident).into_response()).await
 }
 
-/// Reads the requested incident, and answers with the result of `work`.
+/// Reads the requested incident and responds with the result of `work`.
 pub(super) async fn with_incident(
     shared: WebState,
     asked: Result<Path<String>, PathRejection>,
@@ -159,7 +159,7 @@ pub(super) struct HostQuery {
 #[derive(Debug, Serialize)]
 struct HostDetail {
     host: IpAddr,
-    /// Counts after the last slice, in the views in which the host is one of the largest.
+    /// Counts after the last slice, in the views that list the host among their largest hosts.
     counts: Vec<HostCount>,
     /// Active alerts of the host and of networks that contain it.
     alerts: Vec<OpenAlert>,
@@ -232,14 +232,14 @@ pub(super) struct SeriesQuery {
 struct Values {
     /// Time of the first value, in milliseconds since the Unix epoch.
     start_ms: u64,
-    /// Interval between two values, in milliseconds.
+    /// Interval between consecutive values, in milliseconds.
     step_ms: u64,
     /// Contacts per second.
     contacts: Vec<Option<f64>>,
     /// Number of super points of the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     super_points: Option<Vec<Option<f64>>>,
-    /// Number of peers of the largest host of the view.
+    /// Number of peers of the host with the most peers in the view.
     #[serde(skip_serializing_if = "Option::is_none")]
     largest: Option<Vec<Option<f64>>>,
     /// Flow records per second of the exporter.

@@ -1,4 +1,4 @@
-//! Metrics of the latest board in the text format of Prometheus.
+//! Metrics of the latest board in the Prometheus text format.
 //!
 //! Invariant: labels never contain the address or port of a host. Only the label `exporter` has many values, at most
 //! 1,024.
@@ -16,11 +16,11 @@ use crate::show::board::{
 };
 use crate::show::troubles::TroubleKind;
 
-/// Maximum number of exporters with their own labels.
+/// Maximum number of exporters that have labels.
 const EXPORTERS: usize = 1_024;
 
 pub(super) async fn metrics(State(shared): State<WebState>) -> impl IntoResponse {
-    // A new recorder is used each time, so that metrics that have left the board disappear.
+    // Each request uses a new recorder, so metrics of items that are no longer on the board disappear.
     let recorder = PrometheusBuilder::new().build_recorder();
     with_local_recorder(&recorder, || {
         record(&shared.board());

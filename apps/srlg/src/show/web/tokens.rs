@@ -23,7 +23,7 @@ struct Token {
 }
 
 impl Tokens {
-    /// Reads the token file `path`, which only its owner and group may be able to read.
+    /// Reads the token file `path`. Only its owner and group may have permission to read it.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         Self::parse(&read_secret(path)?)
             .with_context(|| format!("cannot read the token file {}", path.display()))
@@ -55,7 +55,7 @@ impl Tokens {
     /// Returns the name of the user who owns `token`.
     pub(crate) fn name(&self, token: &str) -> Option<&str> {
         let hash = hash(token);
-        // The duration of the comparison reveals only the hashes.
+        // Hashes are compared, so the duration of the comparison reveals nothing about the tokens.
         let found = self.0.iter().find(|it| it.hash.as_ref() == hash.as_ref());
         found.map(|it| it.name.as_str())
     }

@@ -1,5 +1,5 @@
-//! Kafka brokers and a producer for tests. Both are run by `kcat` (`scripts/kafka.sh`), with the mock brokers of
-//! librdkafka.
+//! Kafka brokers and a producer for tests. Brokers and producer are run by `kcat` (`scripts/kafka.sh`), with the mock
+//! brokers of librdkafka.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -23,7 +23,8 @@ pub(crate) struct Broker {
     pub(crate) addresses: String,
 }
 
-/// Returns whether `kcat` is installed. If it is missing, a message is printed, or the test fails if it is required.
+/// Returns whether `kcat` is installed. If `kcat` is missing, prints a message, or panics if the environment requires
+/// `kcat`.
 pub(crate) fn has_kcat() -> bool {
     let kcat = Command::new("kcat").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     if kcat.is_err() {
@@ -79,7 +80,7 @@ impl Broker {
         assert!(producer.wait().unwrap().success());
     }
 
-    /// Sends a signal to the brokers. `STOP` stops their answers, and `CONT` resumes them.
+    /// Sends a signal to the brokers. `STOP` suspends the brokers, and `CONT` resumes them.
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());

@@ -123,7 +123,7 @@ fn messages_that_are_no_flows_are_counted() {
     let [flow, ..] = flows(0, 1)[..] else { panic!() };
     let good = goflow2(&flow, true);
     let json = br#"{"src_addr":"192.0.2.1","dst_addr":"192.0.2.2"}"#.to_vec();
-    // This message has another schema, so it has no addresses of goflow2.
+    // This message has another schema, so it has no goflow2 addresses.
     let other = enriched(&flow);
     broker.produce("flows", 0, &[json, good[..9].to_vec(), other, good]);
     let mut reading = Reading::open(&options(&broker.addresses, "flows"), None);
@@ -226,7 +226,7 @@ fn a_schema_is_fetched_as_soon_as_there_is_one() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/schema.proto", listener.local_addr().unwrap());
     thread::spawn(move || {
-        // The schema is missing at first, and then has no flow. It is fetched again every 15 s.
+        // The first response has no schema, and the second schema has no flow. The schema is fetched again every 15 s.
         let bodies = [None, Some("syntax = \"proto3\";")];
         for body in bodies.into_iter().chain(iter::repeat(Some(ENRICHED))) {
             answer(&listener, body);
@@ -264,7 +264,7 @@ fn a_schema_that_changes_is_followed_to_its_topic() {
     let mut reading = Reading::open(&options, None);
     reading.contacts(50);
     produce("enriched-NEXTHASH", 50);
-    // The schema cannot be fetched at first. It is requested every 15 s.
+    // The schema cannot be fetched at first, and is requested again every 15 s.
     reading.until(|it| it.warnings() > 0);
     reading.contacts(100).until(|it| it.broker().messages == 100);
     assert_eq!(reading.peers().len(), 100);
@@ -318,7 +318,7 @@ fn a_topic_that_was_replaced_while_srlg_was_stopped_is_read_to_its_end_first() {
     }
 }
 
-/// Answers an HTTP request with `body`, or with an error if there is none.
+/// Answers an HTTP request with `body`, or with an error if there is no body.
 fn answer(listener: &TcpListener, body: Option<&str>) {
     let (mut stream, _) = listener.accept().unwrap();
     let _length = stream.read(&mut [0; 1024]).unwrap();

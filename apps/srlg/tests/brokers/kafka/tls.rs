@@ -51,7 +51,7 @@ fn proxy(address: &str, ca: &Path) -> u16 {
 fn relay(mut client: impl Read + Write, address: &str, port: u16) -> io::Result<()> {
     let mut broker = TcpStream::connect(address)?;
     let broker_port = broker.peer_addr()?.port();
-    // Host and port of a broker in the metadata.
+    // The metadata contains the host and port of a broker in this form.
     let [real, own] = [broker_port, port]
         .map(|port| [b"127.0.0.1".as_slice(), &u32::from(port).to_be_bytes()].concat());
     loop {

@@ -107,7 +107,7 @@ fn messages_that_are_no_flows_are_counted() {
     server.make_stream();
     let [flow, ..] = flows(0, 1)[..] else { panic!() };
     let (good, json) = (goflow2(&flow, true), json(&flow).into_bytes());
-    // The last but one message has another schema, so it has no addresses of goflow2.
+    // The second to last message has another schema, so it has no goflow2 addresses.
     server.produce(vec![json, good[..9].to_vec(), Vec::new(), enriched(&flow), good]);
     let mut reading = Reading::open(&server.stream(), None);
     reading.contacts(1).until(|it| it.broker().messages == 5);
@@ -134,7 +134,7 @@ fn messages_that_were_deleted_before_they_were_read_are_counted() {
     let stored = reading.contacts(20).input.position().unwrap().clone();
     drop(reading);
     server.produce(messages(20, 230));
-    // The stream has the last 100 of 250 messages, except for one in their middle.
+    // The stream has the last 100 of 250 messages, except for one message in the middle.
     server.remove_message(200);
     let mut reading = Reading::open(&server.stream(), Some(stored.clone()));
     reading.contacts(99).until(|it| it.broker().messages == 99);

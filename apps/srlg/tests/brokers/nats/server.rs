@@ -81,7 +81,7 @@ impl Server {
         });
     }
 
-    /// Publishes messages, and waits until the stream has stored them.
+    /// Publishes messages and waits until the stream has stored them.
     pub(crate) fn produce(&self, messages: Vec<Vec<u8>>) {
         self.with(async |client| produce(&jetstream::new(client), messages).await);
     }

@@ -52,7 +52,7 @@ fn beyond_what_an_estimator_can_tell_is_a_lower_bound_and_the_default_tells_it()
 
 #[test]
 fn of_a_lower_bound_the_count_without_sampling_has_no_upper_one() {
-    // IPFIX messages with source and destination, a sampling of 1 in 10, and the template.
+    // These are IPFIX messages with source and destination, a sampling of 1 in 10, and the template.
     let message = |peers: std::ops::Range<u32>| {
         let bytes = 4 + peers.len() as u16 * 12;
         let header = [10, 16 + 20 + bytes, 0, 1, 0, 0, 0, 0];
@@ -120,7 +120,7 @@ fn impossible_options_exit_2_and_say_why() {
 
 #[test]
 fn cut_capture_gives_its_whole_packets_and_a_warning() {
-    // A pcap header, a record with an IPv4 header, and half of another record.
+    // The file has a pcap header, a record with an IPv4 header, and half of another record.
     let mut pcap = vec![
         0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0, 101, 0, 0, 0,
     ];
@@ -131,7 +131,7 @@ fn cut_capture_gives_its_whole_packets_and_a_warning() {
     pcap.extend_from_slice(&record[..25]);
     let output = run(&["--input", &file("cut.pcap", pcap)]);
     assert!(output.status.success());
-    // The first 60 bytes are readable, which are the header of the file and one packet.
+    // The first 60 bytes are readable: the header of the file and one packet.
     insta::assert_snapshot!(steady(&stderr(&output)));
 }
 

@@ -29,7 +29,7 @@ fn file(name: &str, content: impl AsRef<[u8]>) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Runs `detect` on a file with `content`, and returns its lines of JSON.
+/// Runs `detect` on a file with `content` and returns its lines of JSON.
 fn ndjson(name: &str, content: impl AsRef<[u8]>, options: &[&str]) -> Output {
     run(&[&["--input", &file(name, content), "--output", "ndjson"], options].concat())
 }
@@ -42,7 +42,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// Returns contacts of second 61, in which 2000 hosts contact a host that itself contacts 1500.
+/// Returns contacts of second 61, in which 2000 hosts contact a host that itself contacts 1500 hosts.
 fn contacts() -> String {
     let mut csv = "time_ms,src,dst\n".to_owned();
     for peer in 0..2000 {

@@ -69,7 +69,7 @@ fn exact(
     peers.into_iter().map(|(host, peers)| (host, peers.len())).collect()
 }
 
-/// Checks that the last slice reports the hosts with at least 1,024 peers in `exact`, with counts within four standard
+/// Asserts that the last slice reports the hosts with at least 1,024 peers in `exact`, with counts within four standard
 /// errors.
 fn assert_alike(output: &Output, exact: &BTreeMap<String, usize>) {
     let text = stdout(output);

@@ -85,7 +85,7 @@ fn preset_and_seed_reach_the_detector() {
     let (default, summary) = estimate(&[]);
     assert!(summary.contains(" 31.6 MB "), "{summary}");
     let (paper, _) = estimate(&["--preset", "paper"]);
-    assert_ne!(paper, default, "other recorders must give other counts");
+    assert_ne!(paper, default, "different recorders must give different counts");
     let others = ["1", "2", "3"].map(|seed| estimate(&["--seed", seed]).0);
     assert!(others.iter().any(|&other| other != default), "{default} {others:?}");
 }
@@ -103,7 +103,7 @@ fn standard_input_is_read_to_its_end() {
     assert_eq!(points(&child.wait_with_output().unwrap()).len(), 1);
 }
 
-// Each run has another seed. The host with 3500 peers exceeds the threshold of 1024 with any of them.
+// Each run has a different seed. The host with 3500 peers exceeds the threshold of 1024 with any seed.
 #[test]
 fn hostile_traffic_is_hashed_by_another_seed_every_time() {
     let input = file("hostile.csv", contacts());
@@ -115,7 +115,7 @@ fn hostile_traffic_is_hashed_by_another_seed_every_time() {
     assert_ne!(
         points(&run(&secret)),
         points(&run(&options[..6])),
-        "another hash family must give another error"
+        "different hash families must give different errors"
     );
 }
 
@@ -127,7 +127,7 @@ fn sample_peers_are_printed_where_they_are_asked_for() {
     assert_eq!(ask(&["--output", "ndjson", "--peers", "0"]), ask(&["--output", "ndjson"]));
     let lines = ask(&["--output", "ndjson", "--peers", "5"]);
     assert_eq!(lines.matches("\"last_seen\":61").count(), 5, "{lines}");
-    // More peers are requested than a sample holds. It has at most 64, and nearly as many after 3500 contacts.
+    // More peers are requested than a sample holds. A sample has at most 64 peers, and nearly 64 after 3500 contacts.
     let many = ask(&["--output", "ndjson", "--peers", "1000"]).matches("\"last_seen\":61").count();
     assert!((48..=64).contains(&many), "{many}");
     assert_eq!(ask(&["--output", "csv", "--peers", "3"]).matches("@61").count(), 3);

@@ -1,4 +1,4 @@
-//! The GoBGP recipe with two daemons. One of them must receive the routes that the other announces.
+//! The GoBGP recipe with two daemons. One daemon must receive the routes that the other daemon announces.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use super::made::{Delivery, notices};
 /// Two daemons with a session over loopback, which are killed when this value is dropped.
 struct Routers {
     daemons: Vec<Child>,
-    /// Ports of their APIs. The first one belongs to the announcing daemon.
+    /// Ports of the daemons' APIs. The first port belongs to the announcing daemon.
     ports: [u16; 2],
     _folder: TempDir,
 }
@@ -35,12 +35,12 @@ fn free_ports() -> [u16; 4] {
 }
 
 impl Routers {
-    /// Starts the daemons, if Debian's gobgpd is installed.
+    /// Starts the daemons. Returns `None` if Debian's gobgpd is not installed.
     fn start() -> Option<Self> {
         if Command::new("gobgp").arg("--version").output().is_err() {
             let required = std::env::var_os("SRLG_REQUIRE_GOBGP").is_some();
             assert!(!required, "gobgp is not installed; run scripts/gobgp.sh");
-            eprintln!("skipped: there is no gobgp, which scripts/gobgp.sh installs");
+            eprintln!("skipped: gobgp is not installed; run scripts/gobgp.sh");
             return None;
         }
         let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ impl Routers {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Waits until an answer contains `text`, and returns the time that this took.
+    /// Waits for an answer that contains `text`. Returns the time that this took.
     fn wait(&self, side: usize, question: &[&str], text: &str) -> Duration {
         let start = Instant::now();
         loop {
@@ -91,7 +91,7 @@ impl Routers {
     }
 }
 
-/// Returns a sink that runs the recipe.
+/// Returns the configuration of a sink that runs the recipe.
 fn sink(state: &Path, way: &str, port: u16) -> String {
     let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/recipes/gobgp.sh");
     format!(
@@ -134,7 +134,7 @@ fn a_flood_is_announced_while_its_alert_is_active() {
 fn what_is_no_flood_of_an_inside_host_is_not_announced() {
     if Command::new("jq").arg("--version").output().is_err() {
         assert!(std::env::var_os("SRLG_REQUIRE_GOBGP").is_none(), "jq is not installed");
-        eprintln!("skipped: there is no jq, which scripts/gobgp.sh installs");
+        eprintln!("skipped: jq is not installed; run scripts/gobgp.sh");
         return;
     }
     let state = tempfile::tempdir().unwrap();

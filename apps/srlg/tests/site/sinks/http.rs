@@ -60,7 +60,7 @@ fn a_refusal_is_counted_and_a_failure_is_tried_again() {
 
 #[test]
 fn a_server_that_is_down_loses_nothing_that_fits_the_queue() {
-    // A port that is not in use yet.
+    // This port is not in use yet.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -265,7 +265,7 @@ fn an_alertmanager_hears_of_a_higher_severity_and_the_end_of_the_former_at_once(
     for (severity, told) in [
         (Severity::Warning, &[("warning", false)][..]),
         (Severity::Critical, &[("warning", true), ("critical", false)]),
-        // The waiting notification is older than the last one that was sent.
+        // The waiting notification is older than the last notification that was sent.
         (Severity::Major, &[("critical", false)]),
     ] {
         notice.severity = severity;

@@ -1,4 +1,4 @@
-//! Notifications to send.
+//! Artificial notifications and the sinks that receive them.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ impl Delivery {
         Self { store: store.clone(), sinks: Some(Sinks::start(options, store).unwrap()) }
     }
 
-    /// Starts one sink with an in-memory database.
+    /// Creates an in-memory database and starts one sink.
     pub(crate) fn new(text: &str) -> Self {
         Self::start(&[sink(text)], &Store::open(None).unwrap())
     }
@@ -85,7 +85,7 @@ impl Delivery {
         }
     }
 
-    /// Waits up to `most` until the sinks have processed all notifications.
+    /// Waits up to `most` for the sinks to process all notifications.
     pub(crate) fn finish(mut self, most: Duration) {
         self.sinks.take().unwrap().finish(most);
     }

@@ -1,4 +1,4 @@
-//! Mails to an SMTP server.
+//! Emails to an SMTP server.
 
 use std::path::Path;
 use std::sync::mpsc::Receiver;
@@ -14,7 +14,7 @@ use super::access::{CLIENT, authority, server_config, tls};
 use super::made::{Delivery, is_done, notices, sink};
 use super::smtp::{Mail, Server};
 
-/// Longest time that a test waits for a mail.
+/// Maximum time that a test waits for an email.
 const MOST: Duration = Duration::from_secs(60);
 
 /// Returns the configuration of a mail sink with the server `url`.
@@ -24,13 +24,13 @@ fn keys(url: &str, more: &str) -> String {
     )
 }
 
-/// Starts a server without encryption, and returns the configuration of a sink and the received mails.
+/// Starts a server without encryption. Returns the configuration of a sink and the received emails.
 fn plain(server: Server, more: &str) -> (String, Receiver<Mail>) {
     let (address, mails) = server.start();
     (keys(&format!("smtp://{address}"), &format!("plain = true\n{more}")), mails)
 }
 
-/// Writes a file with `password`, and returns the configuration key of the file.
+/// Writes a file with `password` and returns the configuration key of the file.
 fn credentials(folder: &Path, password: &str) -> String {
     let path = folder.join(password.len().to_string());
     write_secret(&path, &format!("srlg:{password}\n")).unwrap();
@@ -177,7 +177,7 @@ fn a_recipient_who_is_refused_takes_no_mail_from_others() {
     assert_eq!(next(&mails).recipients, ["b@example.net"]);
     let board = sinks.wait(is_done);
     assert_eq!((board.sent, board.dropped, board.failed), (1, 0, 0));
-    // If all recipients are rejected, the configuration of either side may be wrong.
+    // If all recipients are rejected, the configuration of either side may be incorrect.
     let answers = vec![("RCPT", "554 5.7.1 relay access denied"); 2];
     let (keys, mails) = plain(Server { answers, ..Server::default() }, "");
     let sinks = Delivery::new(&keys);
@@ -224,7 +224,7 @@ fn notices_that_were_collected_are_sent_after_a_kill() {
     sinks.wait(is_done);
     sinks.send(&starts[1..]);
     assert_eq!(sinks.wait(|board| board.queue == 3).sent, 1);
-    // The sink stops at once, as after a kill.
+    // The sink stops at once, as if it had been killed.
     drop(sinks);
     assert_eq!(store.cursor("mail").unwrap().done, 1);
     let sinks = Delivery::start(&[sink(&keys)], &store);

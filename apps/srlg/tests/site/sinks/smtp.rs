@@ -1,4 +1,4 @@
-//! An SMTP server that receives the mails of sinks.
+//! An SMTP server that receives the emails of sinks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -18,19 +18,19 @@ pub(super) struct Server {
     pub(super) is_tls_from_start: bool,
     /// Authentication mechanism for the user `srlg` with the password `pass:word`.
     pub(super) mechanism: &'static str,
-    /// Prefixes of commands with special answers, each of which is used once. The end of a mail is the command `.`. An
-    /// empty answer closes the connection.
+    /// Prefixes of commands with special answers, each of which is used once. The end of an email is the command `.`.
+    /// An empty answer closes the connection.
     pub(super) answers: Vec<(&'static str, &'static str)>,
     /// Delay of each answer.
     pub(super) delay: Duration,
 }
 
-/// A received mail.
+/// A received email.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Mail {
     pub(super) sender: String,
     pub(super) recipients: Vec<String>,
-    /// Text of the mail without additions of the transport.
+    /// Text of the email without the additions of SMTP.
     pub(super) text: String,
     pub(super) is_encrypted: bool,
     pub(super) is_logged_in: bool,
@@ -63,7 +63,7 @@ impl Mail {
 }
 
 impl Server {
-    /// Starts the server on loopback, and returns its address and the received mails.
+    /// Starts the server on loopback. Returns its address and the received emails.
     pub(super) fn start(mut self) -> (SocketAddr, Receiver<Mail>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -89,7 +89,7 @@ impl Server {
         (address, mails)
     }
 
-    /// Serves `stream`, and returns it if the client requests encryption.
+    /// Serves `stream`. Returns the stream if the client requests encryption.
     fn talk<S: Read + Write>(
         &mut self,
         stream: S,

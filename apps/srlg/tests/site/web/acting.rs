@@ -22,7 +22,7 @@ fn write_tokens(path: &Path, text: &str) {
     fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Posts a request with these header lines, and returns the status and the text of the answer.
+/// Posts a request with these header lines. Returns the status and the text of the response.
 fn post(web: &Web, headers: &[&str], body: &str) -> (u16, String) {
     let head = format!(
         "POST /api/v1/incidents/{ID}/acts HTTP/1.1\r\nHost: localhost:{}\r\nContent-Length: {}\r\n{}",

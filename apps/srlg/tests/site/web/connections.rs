@@ -44,10 +44,10 @@ fn is_served(stream: &TcpStream) -> bool {
     sockets.lines().skip(1).any(is_it)
 }
 
-/// Reads until the server closes the connection, and returns the time that this took.
+/// Reads until the server closes the connection. Returns the time that this took.
 fn until_end(mut stream: TcpStream) -> Duration {
     let start = Instant::now();
-    // The connection may end with an answer, a close or a reset.
+    // The connection may end with a response, a close or a reset.
     let _ended = stream.read_to_end(&mut Vec::new());
     start.elapsed()
 }
@@ -84,7 +84,7 @@ fn pages_that_stop_reading_hold_nobody_up_and_are_cut_off() {
     }
     assert!(
         is_answered_beside_them,
-        "answers must not wait until the stuck pages are disconnected"
+        "responses must not wait until the stuck pages are disconnected"
     );
     // After ten seconds, only data in the system's buffers can be read, without a last chunk.
     while stuck.iter().any(is_served) {

@@ -1,4 +1,4 @@
-//! Files of the web page, and files for Prometheus and Grafana.
+//! Files for the web page, Prometheus and Grafana.
 
 use std::collections::BTreeSet;
 

@@ -18,7 +18,7 @@ use srlg_cli::show::web::Web;
 use super::made::{ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// Stores a start and an end of each of `hosts` hosts.
+/// Stores the start and the end of an alert for each of `hosts` hosts.
 fn stored(hosts: u16) -> (Store, Vec<Notice>) {
     let (store, notices) = (Store::open(None).unwrap(), notices(hosts));
     store.add(&notices, &[]).unwrap();
@@ -139,10 +139,10 @@ fn an_incident_has_all_its_notifications_and_a_host_all_its_incidents() {
     assert_eq!(host["incidents"][0]["id"], json!(notices[0].id));
     assert_eq!((&host["counts"], &host["alerts"]), (&json!([]), &json!([])));
     assert_eq!(json(&web, &format!("{path}?view=none"))["incidents"], json!([]));
-    // The board has this host in the view in which it is one of the largest.
+    // The board has this host in the view that lists it among its largest hosts.
     let largest = json(&web, "/api/v1/hosts/192.0.2.7?view=fan-in");
     assert_eq!(largest["counts"][0]["cardinality"], 2_000.0);
-    // Both pages exist for any id and address.
+    // The pages of incidents and hosts exist for any id and address.
     for path in ["/incident/0000000000000000", "/host/2001:db8::1?view=x"] {
         assert!(get(&web, path).2.contains("src=\"../detail.js\""), "{path}");
     }
@@ -268,9 +268,9 @@ fn thirty_days_of_a_busy_site_answer_within_100_ms() {
         total += started.elapsed();
     }
     let writes = (days * 1_440) as u32;
-    println!("a minute is written in {:?}, the slowest in {slowest:?}", total / writes);
+    println!("writing a minute takes {:?} on average, at most {slowest:?}", total / writes);
     let bytes = std::fs::metadata(srlg_cli::notify::store::path(folder.path())).unwrap().len();
-    println!("the file has {:.1} MB", bytes as f64 / 1e6);
+    println!("the file takes {:.1} MB", bytes as f64 / 1e6);
     let view = ViewBoard { name: "fan-in".to_owned(), ..ViewBoard::default() };
     let board = Board { views: vec![view], ..board(now) };
     let (web, _boards) = start_with(board, &store);

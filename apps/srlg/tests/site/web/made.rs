@@ -85,7 +85,7 @@ pub(crate) fn start_with(board: Board, store: &Store) -> (Web, Sender<Arc<Board>
     (Web::start(address, Visitors::default(), latest, store).unwrap(), boards)
 }
 
-/// Sends the head of a request, and returns the connection.
+/// Sends the head of a request and returns the connection.
 pub(crate) fn send(address: SocketAddr, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -109,7 +109,7 @@ pub(crate) fn get(web: &Web, path: &str) -> (u16, String, String) {
     answer(ask(web.address(), path, &format!("localhost:{}", web.address().port())))
 }
 
-/// Returns the sampling of contacts with these rates; a rate of 0 is unknown.
+/// Returns the sampling of contacts with these rates. A rate of 0 means that the rate is unknown.
 pub(crate) fn sampling<const N: usize>(rates: [u32; N]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

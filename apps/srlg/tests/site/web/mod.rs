@@ -162,7 +162,11 @@ fn metrics_have_labels_of_1024_exporters_at_most() {
     let lines = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
     assert_eq!(lines("srlg_records_total{"), 1_024);
     assert_eq!(lines("srlg_exporters 1500"), 1);
-    assert_eq!(lines("srlg_sampling_rate{"), 1_022, "it must be unknown for two exporters");
+    assert_eq!(
+        lines("srlg_sampling_rate{"),
+        1_022,
+        "the sampling rate must be unknown for two exporters"
+    );
     assert_eq!(lines("srlg_sampling_rate{exporter=\"10.0.0.0\"} 2000"), 1);
 }
 

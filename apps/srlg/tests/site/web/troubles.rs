@@ -58,8 +58,8 @@ fn troubles(board: &Value) -> Vec<(&str, u64, &Value)> {
 #[test]
 fn exports_that_cannot_be_decoded_are_shown_within_seconds() {
     let site = Site::start();
-    // The input has garbage without a valid version, a wrong version, data without a template, and truncated
-    // datagrams.
+    // The input has garbage without a valid version, datagrams of an unknown version, data without a template, and
+    // truncated datagrams.
     let garbage = (0..460_u32).map(|it| vec![0xa5; 40 + it as usize % 900]);
     let version = (0..460).map(|_| [&[0, 8][..], &[0; 60]].concat());
     let waiting = (0..460).map(|number| v9(number, number % 8, &flow(1, UPTIME_MS - 1_000)));

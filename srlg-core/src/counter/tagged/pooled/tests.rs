@@ -17,7 +17,7 @@ fn params(width: u32) -> TaggedParams {
 }
 
 /// Returns the expected tally, rounded, of a region of `width` positions without touches of other hosts. At each of
-/// `ages` ages, each position gets a peer with probability 1 - e^-`rate`.
+/// `ages` ages, a peer touches each position with probability 1 - e^-`rate`.
 fn even(width: u32, rate: f64, ages: usize) -> Tally {
     let mut histograms = Histograms::EMPTY;
     let gone = |age: usize| (f64::from(width) * -libm::expm1(-rate * age as f64)) as u32;
@@ -28,7 +28,8 @@ fn even(width: u32, rate: f64, ages: usize) -> Tally {
     Tally::Visible(histograms)
 }
 
-// Contacts are even over the window. Rounding changes an increment by one or two positions, as sampling does.
+// The contacts in this test are even over the window. Rounding changes an increment by one or two positions, as
+// sampling would.
 #[test]
 fn giants_are_told_within_their_error_to_ten_million() {
     for (width, worst, most) in [(32_768, 0.035, 1e7), (8192, 0.035, 1e7), (4096, 0.045, 6e6)] {
@@ -63,7 +64,8 @@ fn what_fills_all_regions_is_beyond_range_and_a_bound() {
     };
     let found = estimate(&params, &[full(32_768), full(8192)], Span::whole(300, 1));
     assert_eq!(found.range, EstimateRange::Beyond);
-    // One of 8,192 positions remains at 1 in 512: 8,192 ln 8,192 times 512, minus twice 8,192 times 512.
+    // One of 8,192 positions remains in the region of one peer in 512. The bound is 8,192 ln 8,192 times 512, minus
+    // twice 8,192 times 512.
     let expected = 8192.0 * 512.0 * (libm::log(8192.0) - 2.0);
     assert_abs_diff_eq!(found.cardinality / expected, 1.0, epsilon = 0.01);
 }
@@ -126,8 +128,9 @@ proptest! {
         }
     }
 
-    // For one region, the equations of several regions are those of `visible`, except for increments that stay at the
-    // first guess. The test adds up the errors of these guesses. The rest is the rounding of a thousand terms.
+    // For one region, the equations for several regions are equivalent to the equations in `visible`, except for
+    // increments that stay at the first guess. The tolerance is the sum of the errors of these guesses, plus the
+    // rounding errors of a thousand terms.
     #[test]
     fn one_region_is_estimated_as_alone(fine in histograms(4096), span in span()) {
         let params = params(4096);

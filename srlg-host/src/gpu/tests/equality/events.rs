@@ -20,12 +20,12 @@ type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]
 pub(super) enum Event {
-    /// Some contacts, `late` slices late.
+    /// An ingestion of contacts, `late` slices late.
     Ingest {
         contacts: Contacts,
         late: u32,
     },
-    /// Some contacts in a pinned buffer.
+    /// An ingestion of contacts in a pinned buffer.
     Pinned {
         contacts: Contacts,
     },
@@ -56,7 +56,8 @@ pub(super) enum Event {
 }
 
 pub(super) fn configs() -> impl Strategy<Value = Config> {
-    // With wide estimators, coarse regions are examined for few hosts; with narrow ones, for all.
+    // With wide estimators, coarse regions are examined for few hosts. With narrow estimators, they are examined for
+    // all.
     let width = prop_oneof![2 => Just(256u32), 2 => Just(512), 1 => Just(1024)];
     let tagged =
         (12u32..16, width, 0u32..200, 64u32..300).prop_map(|(cell_bits, width, more, tags)| {
@@ -114,7 +115,7 @@ pub(super) fn events() -> impl Strategy<Value = Vec<Event>> {
     prop::collection::vec(event, 1..14)
 }
 
-/// Returns the host with this index. Every second one is an IPv6 host.
+/// Returns the host with this index. Every second host has an IPv6 address.
 fn any_host(place: usize) -> IpAddr {
     match place % 2 {
         0 => ip(HOSTS[place]),
@@ -122,7 +123,7 @@ fn any_host(place: usize) -> IpAddr {
     }
 }
 
-/// Does `$work` with the pairs of `$contacts`, in the requested type if the detector accepts it.
+/// Evaluates `$work` with the pairs of `$contacts`, in the requested type if the detector accepts it.
 macro_rules! of_type {
     (($detector:expr, $contacts:expr), |$pairs:ident| $work:expr) => {{
         let (contacts, is_long) = $contacts;
@@ -147,7 +148,7 @@ fn ingest_pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();
     detector.ingest_pinned(&pinned).unwrap();
-    // The buffer may be filled again and dropped at once.
+    // The buffer may be refilled and dropped at once, although the device may still be reading it.
     pinned.fill(|buffer| buffer.fill(P::default())).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! A launch, which copies the memory of a kernel, runs its threads, and copies changes back.
+//! Launches: a launch copies the memory of a kernel, runs the kernel's threads, and copies changes back.
 
 use srlg_kernels::{Carry, Element, Grid, Kernel, Length, Place, Slices, THREADS};
 use zerocopy::IntoBytes;
@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 use super::{SimulatedGpu, World};
 use crate::gpu::device::{Buffer, On};
 
-/// Address of a value: a memory, and a byte in it.
+/// Address of a value: the number of a memory, and a byte in this memory.
 pub(super) type Address = (usize, usize);
 
 struct CopiedMemory;
@@ -15,7 +15,7 @@ impl Place for CopiedMemory {
     type Buffer<T: Element> = Values<T>;
 }
 
-/// Values, and their address.
+/// Values, together with their address.
 struct Values<T> {
     values: Vec<T>,
     from: Address,
@@ -54,7 +54,7 @@ impl<'a> Carry<'a, CopiedMemory, Slices<'a>> for Lend {
     }
 }
 
-/// A carrier that copies the writes of a kernel back, and leaves nothing.
+/// A carrier that copies the writes of a kernel back and leaves no buffers.
 struct Store<'w>(&'w mut World);
 
 impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
@@ -69,7 +69,7 @@ impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {
     }
 }
 
-/// Runs `blocks` of `kernel`, with its threads in any order and several at the same time.
+/// Runs `blocks` of `kernel`. The threads run in any order, and several run at the same time.
 pub(super) fn run<K: Kernel<Place = On<SimulatedGpu>>>(
     world: &mut World,
     blocks: u32,

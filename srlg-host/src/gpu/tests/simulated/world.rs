@@ -1,4 +1,4 @@
-//! [`World`]: the state of a simulated GPU, and its changes.
+//! [`World`]: the state of a simulated GPU and its changes.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +17,7 @@ pub(in crate::gpu) enum Operation {
     Record,
     Wait,
     Finish,
-    /// Waiting for the copies of pinned memory.
+    /// Waiting for the copies to and from pinned memory.
     Look,
 }
 
@@ -25,13 +25,13 @@ pub(in crate::gpu) enum Operation {
 pub(super) struct World {
     pub(super) chance: Chance,
     pub(super) memories: HashMap<usize, Vec<u64>>,
-    /// Number of pending copies of each memory of the host.
+    /// Number of pending copies of each host memory.
     pub(super) copies: HashMap<usize, u32>,
     pub(super) queues: HashMap<usize, VecDeque<Work>>,
-    /// Number of times that each mark was recorded, and how many of these were reached.
+    /// Number of times that each mark was recorded, and how many of these records were reached.
     pub(super) marks: HashMap<usize, (u64, u64)>,
     next_id: usize,
-    /// An operation that fails, and the number of successes before.
+    /// An operation that fails, and the number of successful calls before the failure.
     pub(super) fault: Option<(Operation, u32)>,
     pub(super) operations: HashMap<&'static str, u32>,
 }
@@ -97,7 +97,7 @@ impl World {
         self.memories.get_mut(&id).unwrap().as_mut_bytes()
     }
 
-    /// Does the next work of a random queue that need not wait. Returns false if there is none.
+    /// Runs the next work of a random queue that does not wait. Returns false if there is no such work.
     fn step(&mut self) -> bool {
         let ready = |queue: &VecDeque<Work>| match queue.front() {
             Some(Work::Wait { mark, time }) => self.marks[mark].1 >= *time,

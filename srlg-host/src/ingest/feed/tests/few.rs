@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Number of pairs of which some are still waiting at the end. It is larger than a buffer of 100.
+/// Number of pairs to feed. Some of them are still waiting at the end, and they do not fit into a buffer of 100.
 const PEERS: u32 = 500;
 
 fn feed_singly(feed: &mut Feed, pairs: &[IpPair]) {
@@ -89,7 +89,7 @@ fn pairs_of_a_feed_that_is_dropped_stay() {
     feed_singly(&mut feed, &pairs(2, 10));
     drop(feed);
     assert_eq!(during.end().unwrap(), plain.close_slice().unwrap());
-    // Another feed removes the slots that are not needed.
+    // When another feed is created, unneeded slots are removed.
     fed.feed(0).unwrap();
     plain.ingest(&pairs(2, 10)).unwrap();
     assert_equal(&mut fed, &mut plain);
@@ -133,7 +133,7 @@ fn no_pair_is_lost_between_short_calls_and_readers_and_closes_that_never_pause()
     assert_equal(&mut fed, &mut plain);
 }
 
-// Each slice forgets the one before. A touch is a minimum, so all slices together contain each touch of each pair.
+// Each slice forgets the previous slice. A touch is a minimum, so all slices together contain each touch of each pair.
 #[test]
 fn no_pair_is_lost_between_short_calls_and_slices_that_end() {
     let (mut fed, mut all, mut plain) = (detector_of(1), detector_of(1), detector_of(1));
@@ -162,8 +162,8 @@ fn no_pair_is_lost_between_short_calls_and_slices_that_end() {
     assert!(all == words(&*plain.backend_mut().exclusive().unwrap()));
 }
 
-// A feed must not mistake another thread that takes out waiting pairs for a close. Otherwise, the buffer would accept
-// pairs of the next slice and ingest them in this one.
+// A feed must not mistake another thread that takes out waiting pairs for a close. If it did, the buffer would accept
+// pairs of the next slice, and the feed would ingest them in this slice.
 #[test]
 fn no_pair_of_the_next_slice_is_ingested_before_it_runs() {
     let mut fed = detector_of(1);
@@ -181,7 +181,7 @@ fn no_pair_of_the_next_slice_is_ingested_before_it_runs() {
             });
         }
         while Instant::now() < until {
-            // Without the work of a close, there are a million of them.
+            // Without the work of a close, about a million slices start during the test.
             let next = fed.slice() + 1;
             fed.backend_mut().exclusive_until(next).unwrap().set_slice(next);
         }

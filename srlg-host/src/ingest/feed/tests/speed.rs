@@ -1,6 +1,6 @@
 //! A measurement of how much feeds at full speed lengthen a close.
 //!
-//! Run it with `cargo test -p srlg-host --release feed -- --ignored --nocapture`.
+//! Run this with `cargo test -p srlg-host --release feed -- --ignored --nocapture`.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -10,7 +10,7 @@ use crate::ingest::Feed;
 use crate::report::StageTimes;
 use crate::{Config, Device, IpPair, SlidingDetector};
 
-/// Number of closes in a round, including the first ones, which do not count.
+/// Number of closes in a round. The first [`UNCOUNTED`] closes are not measured.
 const CLOSES: usize = 25;
 const UNCOUNTED: usize = 5;
 const PAUSE: Duration = Duration::from_millis(200);
@@ -18,8 +18,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// The duration of a close, and the stages of its report.
 type Close = (Duration, StageTimes);
 
-/// Ingests a million random pairs repeatedly, in calls of 256 without a pause. Returns the duration of the longest
-/// call.
+/// Ingests a million random pairs repeatedly, in calls of 256 pairs without a pause. Returns the duration of the
+/// longest call.
 fn never_pause(mut feed: Feed, mut seed: u64, ends: &AtomicBool) -> Duration {
     let random = std::iter::repeat_with(|| {
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
@@ -56,7 +56,7 @@ fn closes(capacity: usize) -> (Vec<Close>, Duration) {
     })
 }
 
-/// Returns the median and the maximum in milliseconds.
+/// Returns the median and the maximum, in milliseconds.
 fn milliseconds(closes: &[Close], of: impl Fn(&Close) -> Duration) -> [f64; 2] {
     let mut values: Vec<f64> = closes.iter().map(|close| of(close).as_secs_f64() * 1e3).collect();
     values.sort_by(f64::total_cmp);

@@ -1,6 +1,6 @@
 //! Tests of feeds that never wait.
 //!
-//! Each test would hang if they did, because they would wait for the thread that calls them.
+//! Each test would hang if a feed waited, because the feed would wait for the thread that calls it.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn a_feed_that_does_not_wait_leaves_all_locks_to_who_has_them() {
     assert_equal(&mut fed, &mut plain);
 }
 
-// Over many closes, exactly the pairs reported as taken are counted.
+// Over many closes, exactly the pairs that were reported as taken are counted.
 #[test]
 fn what_is_taken_without_waiting_counts_and_nothing_else() {
     let (mut fed, mut plain) = (detector(), detector());

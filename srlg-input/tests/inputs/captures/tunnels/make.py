@@ -1,7 +1,7 @@
-"""Writes tunnels.pcap, packets in tunnels, and hosts.csv, what scapy finds in each: the hosts of
-all packets of IP, from outside in.
+"""Writes tunnels.pcap with packets in tunnels, and hosts.csv with the hosts that scapy finds in each of them: the
+hosts of all IP packets, from the outermost to the innermost.
 
-Run it in a folder: python3 make.py. It needs scapy; the files that are committed were made by 2.8.0.
+Run `python3 make.py` in the folder of the files. It needs scapy; the committed files were made with version 2.8.0.
 """
 
 import random
@@ -64,14 +64,14 @@ for a in (v4, v6):
             vxlan(a(), a() / GRE() / b() / inner(a())),
             vxlan(a(), Dot1Q(vlan=5) / inner(b())),
         ]
-# Ordinary packets.
+# These packets are ordinary packets.
 packets += [
     v4() / UDP(sport=4789, dport=53) / Raw(b"query"),
     v4() / UDP(sport=50000, dport=2152) / GTP_U_Header(gtp_type=1, teid=0),
     v6() / IPv6ExtHdrDestOpt() / TCP(dport=80),
     vxlan(v4(), ARP()),
 ]
-# Tunnels without a packet of IP in them, and more tunnels than are entered.
+# These tunnels do not contain an IP packet, or are nested more deeply than the reader enters.
 no_content = [v4() / GRE() / Raw(b"loopback"), v4() / GRE(proto=0x9000) / Raw(b"loopback")]
 deep = [v4() / v4() / v4() / v4() / v4() / inner(v4())]
 cut = [vxlan(v4(), inner(v4()))]
@@ -79,7 +79,7 @@ later = [v4() / GRE() / inner(v4())]
 
 
 def hosts(made):
-    """Returns the hosts of each packet of IP, from outside in, read anew from the bytes: by then all fields are filled in."""
+    """Returns the hosts of each IP packet, outermost first. The bytes are parsed again, so that all fields are set."""
     found, layer = [], Ether(made)
     while layer:
         if isinstance(layer, (IP, IPv6)):
@@ -106,5 +106,5 @@ for packet in later:
 
 wrpcap("tunnels.pcap", [row[0] for row in rows], linktype=1)
 with open("hosts.csv", "w") as file:
-    # The reason why there are no inner hosts, then the hosts of each packet.
+    # A row has the reason why there are no inner hosts, then the hosts of each packet.
     file.writelines(",".join(row[1:]) + "\n" for row in rows)

@@ -14,7 +14,7 @@ fn packet(time_ms: u64, octets: u64) -> Contact {
     contact
 }
 
-/// Returns a flow from an exporter that samples one of `sampling` packets; 0 means that the rate is unknown.
+/// Returns a flow from an exporter that samples one in `sampling` packets; 0 means that the rate is unknown.
 fn flow(time_ms: u64, [packets, octets]: [u64; 2], sampling: u32) -> Contact {
     let mut contact = packet(time_ms, octets);
     contact.packets = NonZeroU64::new(packets);
@@ -32,7 +32,7 @@ fn at_least(rates: Rates) -> Rates {
     Rates { is_rate_lower_bound: true, ..rates }
 }
 
-/// Returns the volume of `contacts` from `since_ms` on, each of which arrives at its own time.
+/// Returns a volume that starts at `since_ms` and counts `contacts`, each at its own time.
 fn volume(since_ms: u64, contacts: impl IntoIterator<Item = Contact>) -> Volume {
     let mut volume = Volume::new(since_ms);
     contacts.into_iter().for_each(|contact| volume.add(&contact, 0));

@@ -8,7 +8,7 @@ fn address(last: u8) -> IpAddr {
     [192, 0, 2, last].into()
 }
 
-/// Returns a table of exporters since second 1,000.
+/// Returns a table of exporters that was created at second 1,000.
 fn exporters(silent_after: Option<Duration>) -> WitnessTable {
     WitnessTable::new(&["192.0.2.0/28".parse().unwrap()], silent_after, SECOND, 1_000 * SECOND)
 }
@@ -30,8 +30,8 @@ fn known(exporters: &[IpAddr], since: u64) -> Option<KnownExporters<'_>> {
     Some(KnownExporters { exporters, since_ms: since * SECOND })
 }
 
-/// Returns a host whose alert started at second `start`, with a window from second `since` on. The slice ends at second
-/// 1,140.
+/// Returns a host whose alert started at second `start`, with a window that began at second `since`. The slice ends at
+/// second 1,140.
 fn suspect(start: u64, since: u64) -> Suspect {
     let (start_ms, since_ms, now_ms) = (start * SECOND, since * SECOND, 1_140 * SECOND);
     Suspect { host: address(9), start_ms, since_ms, now_ms }
@@ -221,7 +221,7 @@ fn an_exporter_with_an_entry_of_its_own_is_remembered_for_longer_than_a_day() {
     assert_eq!(silent(&restored), expected);
     assert_eq!(restored.silent_since(address(1)), Some(1_099 * SECOND));
     assert_eq!(restored.unheard().count(), 0);
-    // The exporter does not make room for others either.
+    // New exporters do not evict an exporter that has its own entry.
     let crowd = (0..2 * EXPORTERS as u32).map(|at| (0x0a00_0000 + at).to_be_bytes().into());
     let crowd: Vec<IpAddr> = crowd.collect();
     for second in [0, 30, 60, 90] {

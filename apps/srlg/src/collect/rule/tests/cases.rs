@@ -1,4 +1,4 @@
-//! Single cases with their own numbers.
+//! Tests of single cases.
 
 use super::*;
 
@@ -44,8 +44,8 @@ fn a_clock_that_runs_ahead_moves_nobody_else() {
             collector.take(now, arrival(0, slice, 1));
             collector.take(now, arrival(1, slice, 1));
         }
-        // A delta more than 100 slices ahead of the front is refused. Others wait, and none is merged into a wrong
-        // slice.
+        // A delta more than 100 slices ahead of the front is refused. Other deltas wait, and no delta is merged into an
+        // incorrect slice.
         let refused = collector.refused.len();
         assert_eq!(refused > 0, ahead > LIMITS.max_skew, "{ahead} ahead: {refused} refused");
         assert!(

@@ -84,7 +84,7 @@ function openAct(name, id, of, done) {
   dialog.showModal();
 }
 
-// Returns the buttons for actions on the incident of a notification, or none if actions are disabled.
+// Returns the buttons for actions on the incident of a notification, or no buttons if actions are disabled.
 function actButtons(notice, done = () => {}) {
   if (!canAct) return [];
   const isOver = notice.status === "end";

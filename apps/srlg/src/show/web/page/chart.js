@@ -85,7 +85,7 @@ class Chart {
   // Adds the values of a slice.
   push(seconds, values) {
     const [times] = this.live;
-    // The time goes back if `srlg run` was restarted with older data.
+    // The time goes backwards if `srlg run` was restarted with older data.
     if (times.length && seconds < times.at(-1)) this.live = this.none();
     if (seconds === this.live[0].at(-1)) return;
     this.live[0].push(seconds);

@@ -1,4 +1,4 @@
-// Functions that all pages use. Data are always inserted as text, never as HTML.
+// Functions that all pages use. Data is always inserted as text, never as HTML.
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -52,7 +52,7 @@ function row(cells) {
   return made;
 }
 
-// Writes the cells of a row. Each has a text and an optional class.
+// Writes the cells of a row. Each cell has a text and an optional class.
 function updateRow(node, cells) {
   cells.forEach(([text, className], index) => write(node.children[index], text, className ?? ""));
 }
@@ -69,7 +69,7 @@ function link(text, path, className) {
   return made;
 }
 
-// Returns a thing, such as an exporter, with its name in the configuration.
+// Returns a `thing`, such as an exporter's address, with its name in the configuration, if it has one.
 const withName = (thing, name) => (name ? `${name} (${thing})` : thing);
 
 // Creates a small chart of the last slices, which is aligned to the right.

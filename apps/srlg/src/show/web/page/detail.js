@@ -24,7 +24,7 @@ function updateNotice(node, notice) {
   write(text, notice.text, "says");
 }
 
-// Returns the last notification with details. The end of an alert has none.
+// Returns the last notification with details. The end of an alert has no details.
 function detailed(notices) {
   return notices.findLast((notice) => notice.status !== "end") ?? notices.at(-1);
 }

@@ -9,7 +9,7 @@ function shares(parts) {
   return (parts || []).map(([name, share]) => `${name} ${percent(share)}`).join(", ");
 }
 
-// Returns the AS and country, as far as they are known.
+// Returns the AS and country, if known.
 function originText({ asn, as_name: name, country } = {}) {
   return [[asn === undefined ? "" : `AS${asn}`, name].filter(Boolean).join(" "), country].filter(Boolean).join(", ");
 }
