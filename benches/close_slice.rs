@@ -1,5 +1,5 @@
-//! Benchmark of the time to close a slice with one thread. The window has two million distinct pairs, which are uniform
-//! (few candidates) or from the backbone model (many candidates).
+//! Benchmark of the time to close a slice with one thread. The window has two million distinct pairs, either uniform
+//! (few candidates) or from the backbone model (many).
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 
-/// Returns the time to close a slice that contains all pairs. Every close has the same window.
+/// Ingests all pairs, then returns the time to close the slice. Every close therefore has the same window.
 fn close_after(detector: &mut SlidingDetector, pairs: &[IpPair]) -> Duration {
     detector.ingest(pairs).expect("the CPU takes all pairs");
     let start = Instant::now();

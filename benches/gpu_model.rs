@@ -1,8 +1,8 @@
-//! Workloads on a GPU whose cost `cargo xtask gpu-model` counts. The command line is `gpu_model WORK ROUNDS`.
+//! GPU workloads whose cost `cargo xtask gpu-model` counts. The command line is `gpu_model WORK ROUNDS`.
 //!
-//! The program prints the number of pairs or closes in a round. For closes, it also prints the results. Everything
-//! outside the rounds is the same for one round and for two rounds. The difference between their counts is therefore
-//! the cost of one round.
+//! The program prints the number of pairs or closes in a round. For closes, it also prints the results. A run with one
+//! round and a run with two do the same work outside the rounds. The difference between their counts is therefore the
+//! cost of one round.
 
 use anyhow::{Context, Result, bail, ensure};
 use srlg::config::HashFamily;

@@ -1,5 +1,5 @@
-//! Benchmark of the ingest rate of a detector, in distinct pairs per second on one thread. It measures IPv4 hosts, the
-//! same pairs with IPv6 hosts, and the exact map that a detector replaces.
+//! Benchmark of the ingest rate of a detector, in distinct pairs per second on one thread. It measures pairs of IPv4
+//! hosts, the same pairs as IPv6 hosts, and the exact map that a detector replaces.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::distinct_pairs;
 
-/// Returns the time to ingest `pairs` in a new epoch, in which every touch changes its recorder.
+/// Returns the time to ingest `pairs` in a new epoch. There, every touch changes its recorder.
 fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next).expect("time moves forward");
@@ -23,7 +23,7 @@ fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration
     start.elapsed()
 }
 
-/// Measures a detector with `config` and reports it as `name`.
+/// Measures a detector with `config` under the benchmark name `name`.
 fn of_detector<P: Pair>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,

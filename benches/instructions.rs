@@ -1,7 +1,7 @@
 //! Workloads whose instructions `cargo xtask instructions` counts. The command line is `instructions WORK ROUNDS`.
 //!
-//! The program prints the number of pairs, recorders or candidates in a round. Everything outside the rounds, such as
-//! traffic and empty detectors, is the same for one round and for two rounds. The difference between their counts is
+//! The program prints the number of pairs, recorders or candidates in a round. A run with one round and a run with two
+//! do the same work outside the rounds, such as creating traffic and detectors. The difference between their counts is
 //! therefore the cost of one round.
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,8 +14,8 @@ use srlg_traffic::synthetic::{Backbone, distinct_pairs};
 /// Maximum number of rounds in a run.
 const MOST_ROUNDS: usize = 2;
 
-/// Number of pairs in a round of ingest. The look-ups of recent pairs work in trials of 2^14 pairs. If no pair repeats,
-/// they pause for 15 of 16 trials, so a round has one whole cycle.
+/// Number of pairs in a round of ingest. Look-ups of recent pairs run in trials of 2^14 pairs. If no pair repeats, they
+/// pause for 15 of 16 trials, so a round is one whole cycle.
 const PAIRS: usize = 1 << 18;
 
 /// Number of pairs per call in workloads that do not measure calls.
@@ -24,7 +24,7 @@ const CALL: usize = 1 << 14;
 /// Mean number of packets per pair in workloads with repeated pairs.
 const PACKETS_PER_PAIR: u32 = 20;
 
-/// Number of distinct pairs in a window whose slices are closed.
+/// Number of distinct pairs in the window of workloads that close slices.
 const LOAD: u32 = 500_000;
 
 fn main() -> Result<()> {
@@ -53,7 +53,7 @@ fn distinct() -> Vec<IpPair> {
     distinct_pairs(1, 200_000, (MOST_ROUNDS * PAIRS) as u64).collect()
 }
 
-/// Returns packets of five minutes of backbone traffic, in order, as if they were in one slice.
+/// Returns the packets of five minutes of backbone traffic in order, for use in a single slice.
 fn packets() -> Vec<IpPair> {
     let count = MOST_ROUNDS * PAIRS;
     // The mean holds only over many pairs, so a fifth more pairs ensure that there are enough packets.
@@ -73,8 +73,8 @@ fn ingest<P: Pair>(config: Config, pairs: &[P], call: usize, rounds: usize) -> R
     Ok(PAIRS)
 }
 
-/// Closes `rounds` slices of an empty window, which measures the work that every close has. Returns the number of
-/// recorders.
+/// Closes `rounds` slices of an empty window. This measures the work that every close has in common. Returns the number
+/// of recorders.
 fn sweeps(rounds: usize) -> Result<usize> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     for _ in 0..rounds {
@@ -83,7 +83,7 @@ fn sweeps(rounds: usize) -> Result<usize> {
     Ok(detector.params().arrays().map(|shape| shape.recorders).iter().sum())
 }
 
-/// Closes `rounds` slices of a full window, and one slice of an empty window for each missing round. Only the work for
+/// Closes `rounds` slices of a full window, and slices of an empty window for the remaining rounds. Only the work for
 /// candidates therefore depends on the number of rounds. Returns the number of candidates.
 fn candidates(rounds: usize) -> Result<usize> {
     let mut full = full_window()?;
@@ -98,7 +98,7 @@ fn candidates(rounds: usize) -> Result<usize> {
     Ok(candidates)
 }
 
-/// Returns a detector with a window of backbone traffic, with hosts of all ages.
+/// Returns a detector whose window contains backbone traffic of all ages.
 fn full_window() -> Result<SlidingDetector> {
     let mut detector = SlidingDetector::new(Config::default(), Device::Cpu)?;
     let slices = detector.params().window();

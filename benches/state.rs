@@ -1,5 +1,5 @@
-//! Benchmark of snapshots and deltas, which are converted to bytes and back, with one thread. The default preset has 5
-//! million distinct pairs in its window. The names of the benchmarks include the sizes.
+//! Benchmark of converting snapshots and deltas to bytes and back on one thread. The default preset has 5 million
+//! distinct pairs in its window. The benchmark names include the sizes.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Numbers of pairs in a slice, which touch about 50,000 recorders and about a million recorders.
+/// Numbers of pairs in a slice. The pairs touch about 50,000 recorders or about a million.
 const DELTAS: [usize; 2] = [28_300, 590_000];
 
 /// Returns a detector with 5 million distinct pairs in its window, and with `pairs` more pairs in its running slice.

@@ -16,7 +16,7 @@ use srlg_input::{View, ViewOptions};
 
 const WINDOW: u32 = 60;
 
-/// Maximum distance of a timestamp ahead of the system clock; packets with later timestamps are not counted.
+/// Maximum lead of a timestamp over the system clock; packets with later timestamps are not counted.
 ///
 /// A timestamp far in the future would close all slices before it, so that every later packet would be too late.
 const DAY: Duration = Duration::from_secs(86_400);

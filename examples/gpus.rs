@@ -100,7 +100,7 @@ fn close(all: &mut Vec<SlidingDetector>, slice: u64, pairs: &[IpPair]) -> Result
     bail!("cannot close slice {slice}: all devices have failed")
 }
 
-/// Returns the report on all traffic. If a detector fails, returns its number and the error instead.
+/// Returns the report on all traffic. If a detector fails, returns its index and the error instead.
 fn try_close(
     all: &mut [SlidingDetector],
     slice: u64,

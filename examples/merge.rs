@@ -8,7 +8,7 @@ use std::ops::Range;
 use srlg::state::Delta;
 use srlg::{Config, Device, Error, IpPair, SliceReport, SlidingDetector};
 
-/// Returns the contacts of one inside host with `peers`, given by number.
+/// Returns the contacts of one inside host with the peers that have these numbers.
 fn contacts(peers: Range<u32>) -> Vec<IpPair> {
     let host = Ipv4Addr::new(10, 0, 0, 1);
     let peer = |number| Ipv4Addr::from_bits(u32::from(Ipv4Addr::new(198, 51, 0, 0)) + number);

@@ -1,6 +1,7 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports these hosts with their estimated numbers of peers. Its memory is fixed.
+//! After every time slice, a detector reports each of these hosts with its estimated number of peers. Its memory is
+//! fixed.
 //!
 //! This crate is `srlg-host` under a shorter name. All items are documented there.
 

@@ -44,7 +44,7 @@ const COLUMNS: &[Column] = &[
     Column::percent("RMSE, θ to 4 θ").metric("rmse_low", "%"),
     Column::percent("RMSE, above").metric("rmse_high", "%"),
     Column::percent("bias").metric("bias", "%"),
-    Column::percent("interval of 95 % held").metric("coverage95", "%"),
+    Column::percent("in the 95 % interval").metric("coverage95", "%"),
     Column::decimals(3, "").metric("us_per_candidate", "us"),
 ];
 

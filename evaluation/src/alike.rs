@@ -4,8 +4,8 @@
 //! A backbone has few large hosts and very many small ones. Here, all hosts have the same number of peers. Examples are
 //! a busy /16, a million customers of a provider, and a flood of single contacts. Hosts with exactly θ peers are
 //! planted among them. For each number of hosts and each load, contacts are spread evenly over the slices of a window.
-//! Misses are counted when the last slice of this window closes, because no earlier report has kept a host. Some more
-//! slices follow to measure the duration of a close.
+//! Misses are counted when the last slice of this window closes, because no earlier report has kept a host as a
+//! candidate. In the slices that follow, the duration of a close is measured.
 
 use std::net::IpAddr;
 use std::time::Duration;

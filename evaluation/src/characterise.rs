@@ -2,8 +2,8 @@
 //! tags.
 //!
 //! A step of a [sweep](sweeps) is one setting of traffic. All configurations of the step process the same streams. At
-//! the end of the window, each configuration estimates the same hosts, which the exact answer selects. The errors are
-//! therefore errors of the estimates, without misses of the finder. False rates are computed from the reports.
+//! the end of the window, each configuration estimates the same hosts, which the exact answer selects. The errors
+//! therefore do not include misses of the finder. False rates are computed from the reports.
 
 mod sweeps;
 
@@ -33,7 +33,7 @@ const RMSE: Column = Column::percent("RMSE").metric("rmse", "%");
 const BIAS: Column = Column::signed("bias").metric("bias", "%");
 const FALSE: Column = Column::percent("TFR").metric("tfr_mean", "%");
 
-/// Columns of the sweep over cardinalities. This sweep has a single false rate, so the rate has no chart.
+/// Columns of the sweep over cardinalities. This sweep has only one false rate, which therefore has no chart.
 const OF_CARDINALITIES: &[Column] =
     &columns(BIAS.chart_of("bias", "mean relative error, %", Scale::Linear), FALSE);
 const OF_OTHERS: &[Column] =
@@ -44,7 +44,7 @@ const fn columns(bias: Column, false_rate: Column) -> [Column; 6] {
         Column::decimals(0, "hosts"),
         RMSE.chart_of("rmse", "relative error (RMSE), %", Scale::Logarithmic),
         bias,
-        Column::percent("in the interval of 95 %").metric("coverage95", "%"),
+        Column::percent("in the 95 % interval").metric("coverage95", "%"),
         false_rate,
         Column::megabytes("memory, MB"),
     ]
@@ -55,7 +55,7 @@ pub(crate) struct Characterise {
     /// Number of streams per setting. More streams make the error bars of the plots shorter
     #[arg(long, default_value = "3", value_parser = number::count)]
     streams: u32,
-    /// Seed of the first stream and its hashes; the next streams have the next seeds
+    /// Seed of the first stream and its hashes; the following streams use the following seeds
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
     /// Use tiny sizes to test the command. The figures have no meaning

@@ -28,7 +28,7 @@ use crate::traces::{self, Traces};
 /// Options that do not change the figures.
 const NO_SETTINGS: [&str; 3] = ["json", "output", "write"];
 
-/// Synthetic and recorded traffic for measuring srlg. Numbers take the suffixes k, M and G.
+/// Synthetic and recorded traffic for measuring srlg. Numbers accept the suffixes k, M and G.
 #[derive(Parser)]
 #[command(name = "srlg-evaluation", version)]
 pub(crate) struct Cli {
@@ -40,7 +40,7 @@ pub(crate) struct Cli {
 enum Command {
     /// Compare a detector with the exact answer on synthetic backbone traffic
     Accuracy(Accuracy),
-    /// Measure misses of the finder and the duration of a close when all hosts are alike
+    /// Measure misses of the finder and the duration of a close when all hosts have the same number of peers
     Alike(Alike),
     /// Measure the errors of hosts with θ to ten million peers
     Giants(Giants),
@@ -78,7 +78,7 @@ enum Command {
     },
 }
 
-/// Runs the command that the process arguments name and returns its exit status.
+/// Runs the command that the process arguments select and returns its exit status.
 #[must_use]
 pub fn run() -> ExitCode {
     let outcome = match Cli::parse().command {

@@ -25,7 +25,7 @@ use crate::track::{Quality, Track, Window};
 /// Maximum number of slices per window. A ring of more sketches would have almost no memory for each.
 const LONGEST_WINDOW: u32 = 10_000;
 
-/// Number of memory measurements per window. It is small, because some systems need long to compute their memory.
+/// Number of memory measurements per window. It is small, because some systems take long to compute their memory.
 const LOOKS: u32 = 4;
 
 const COLUMNS: &[Column] = &[
@@ -65,7 +65,7 @@ enum Contender {
     Sketch(Peer, usize),
 }
 
-/// Memory budgets of sketches, in bytes: a small one, and the smallest one with which later papers measure RGS-Sketch.
+/// Memory budgets of sketches, in bytes: a small one, and the smallest one with which later papers evaluate RGS-Sketch.
 const LITTLE: usize = 4_000_000;
 const LEAST: usize = 500_000;
 
@@ -110,10 +110,10 @@ impl Contender {
         let config = synthetic.config(Preset::Default);
         let recorder_bytes = config.validate()?.recorder_bytes();
         Ok(match *self {
-            Self::Srlg(preset) => Box::new(Srlg::new(preset.name(), synthetic.config(preset))?),
+            Self::Srlg(preset) => Box::new(Srlg::new(preset.label(), synthetic.config(preset))?),
             Self::Planned(bytes) => {
                 let config = planned(config, (*load).into(), bytes as u64)?;
-                Box::new(Srlg::new(format!("planned, {} MB", bytes / 1_000_000), config)?)
+                Box::new(Srlg::new(format!("plan for {} MB", bytes / 1_000_000), config)?)
             }
             Self::Table(peer) => peer.make(&config, 0),
             Self::Times(peer, times) => peer.make(&config, times * recorder_bytes),
@@ -131,7 +131,7 @@ impl Peers {
             heading: format!("Comparison with common alternatives, {place}"),
             place,
             setting: format!(
-                "{super_points} super points in all {windows} windows together; {}",
+                "{super_points} super points in all {windows} windows together. Measured on {}",
                 machine()
             ),
             names: vec!["system"],

@@ -30,7 +30,7 @@ pub(crate) struct Generate {
     /// Number of slices of one second
     #[arg(long, default_value = "60", value_parser = number::count)]
     slices: u32,
-    /// Approximate number of distinct pairs in all slices, or in any 300 slices if there are more
+    /// Approximate number of distinct pairs in all slices, or in any 300 slices if --slices is larger
     #[arg(long, default_value = "500k", value_parser = number::count)]
     pairs: u32,
     /// Mean number of packets per pair

@@ -23,7 +23,7 @@ use crate::results::{Cell, Column, Results, Row, details};
 use crate::study::{Form, Study, Sweep};
 use crate::table::short;
 
-/// Number of the first measured host. Background hosts have smaller numbers.
+/// Index of the first measured host. Background hosts have smaller indices.
 const FIRST: u32 = 0xc000_0000;
 
 const COLUMNS: &[Column] = &[
@@ -31,7 +31,7 @@ const COLUMNS: &[Column] = &[
     Column::decimals(2, "RMSE, %").metric("rmse", "%"),
     Column::decimals(2, "bias, %").metric("bias", "%"),
     Column::decimals(2, "stated, %").metric("stated", "%"),
-    Column::decimals(2, "interval of 95 % held, %").metric("coverage95", "%"),
+    Column::decimals(2, "in the 95 % interval, %").metric("coverage95", "%"),
     Column::decimals(0, "beyond range").metric("beyond", ""),
     Column::decimals(0, "bounds above the true value").metric("bounds_above", ""),
 ];

@@ -105,10 +105,10 @@ impl Growth {
         let beside = match self.family {
             Family::V4 => "compared with exact maps",
             Family::V6 => "with IPv6 hosts",
-            Family::Mixed => "with half of the inside hosts in IPv6",
+            Family::Mixed => "with IPv6 addresses for half of the inside hosts",
         };
         let mut text = format!(
-            "{}. `Config::default()` on the CPU, {beside}. Every time is the median of {} slices of \
+            "Measured on {}. `Config::default()` on the CPU, {beside}. Every time is the median of {} slices of \
              full windows with new pairs. Hosts are as in model A.",
             machine(),
             self.closes,
@@ -171,7 +171,7 @@ impl Growth {
     }
 }
 
-/// Adds the row of a step, the stages of its close to their chart, and the growth along the sweep up to this step.
+/// Adds the row of a step and the stages of its close, and updates the growth along the sweep up to this step.
 fn add(results: &mut Results, step: &Step, cost: &Cost) {
     let name = name(step.system);
     let details = details!(step => load, window, threads; "system": name);
@@ -227,7 +227,7 @@ fn growth(results: &Results, system: &str) -> String {
     )
 }
 
-/// Returns a text that names the stage with the largest part of a close.
+/// Returns text that names the longest stage of a close.
 fn longest(close: &Cell) -> Option<String> {
     let (_, stages) = close.details.iter().find(|(name, _)| *name == "stages")?;
     let stages = stages.as_object()?.iter().filter_map(|(name, ms)| Some((name, ms.as_f64()?)));
@@ -242,7 +242,7 @@ const PAIRS_PER_BLOCK: usize = 1 << 20;
 /// Medians of the costs of a system.
 struct Cost {
     ingest_ns: f64,
-    /// The cost of a close, or `None` if nothing was closed.
+    /// The cost of a close, or `None` if no slice was closed.
     close: Option<Close>,
     memory_bytes: usize,
 }
@@ -275,7 +275,7 @@ struct Trial<'a> {
 impl Trial<'_> {
     fn system(&self) -> Result<Box<dyn System + Send>> {
         Ok(match self.step.system {
-            None => Box::new(Srlg::new("default", self.config)?),
+            None => Box::new(Srlg::new("preset default", self.config)?),
             Some(peer) => peer.make(&self.config, 0),
         })
     }

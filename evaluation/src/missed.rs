@@ -10,8 +10,8 @@ pub(crate) fn at_threshold(health: &FinderHealth, family: Family) -> f64 {
     of_family(family, v4, v6, f64::midpoint)
 }
 
-/// Returns the number of peers from which the finder finds 99 % of the hosts of this `family`. For mixed traffic,
-/// returns the larger of both numbers.
+/// Returns the smallest number of peers at which the finder finds 99 % of the hosts of this `family`. For mixed
+/// traffic, returns the larger of the two numbers.
 pub(crate) fn found_from(health: &FinderHealth, family: Family) -> f64 {
     of_family(family, health.found_from, health.found_from_v6, f64::max)
 }

@@ -23,9 +23,14 @@ impl Preset {
         }
     }
 
-    /// Returns the name of the preset on the command line.
+    /// Returns the name that selects the preset on the command line.
     pub(crate) fn name(self) -> String {
         format!("{self:?}").to_lowercase()
+    }
+
+    /// Returns the label of the preset in tables.
+    pub(crate) fn label(self) -> String {
+        format!("preset {}", self.name())
     }
 }
 

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tempfile::TempPath;
 
-/// Context of errors while printing.
+/// Context of errors that occur while printing.
 pub(crate) const UNWRITTEN: &str = "cannot write to the standard output";
 
 /// An output file, which must be finished, or the standard output. It counts the bytes that were written.
@@ -49,7 +49,7 @@ impl Output {
         self.written
     }
 
-    /// Writes buffered bytes and gives the file its final name.
+    /// Writes buffered bytes and renames the file to its final name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.writer.flush().context("cannot write the output")?;
         let Some(partial) = self.partial else { return Ok(()) };

@@ -161,7 +161,7 @@ fn sliding(options: &Paper, load: u32, results: &mut Results) -> Result<()> {
 
 fn srlg(options: &Synthetic) -> Result<Vec<Track>> {
     let track = |&preset: &Preset| {
-        let srlg = Srlg::new(preset.name(), options.config(preset))?;
+        let srlg = Srlg::new(preset.label(), options.config(preset))?;
         Ok(Track::new(Box::new(srlg)))
     };
     Preset::value_variants().iter().map(track).collect()

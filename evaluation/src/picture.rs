@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
     }
     writeln!(
         io::stdout(),
-        "{SHOWN} s; the victim is reported in {reported} s, and the true number is within two standard errors in {within} s"
+        "in {SHOWN} s, the victim is reported for {reported} s, and the true number is within two standard errors for {within} s"
     )
     .context("cannot write to the standard output")
 }
@@ -165,7 +165,7 @@ fn axes(top: f64, [text, grid, ..]: &Colours) -> String {
     hosts.chain(seconds).chain([threshold]).collect()
 }
 
-/// Returns the interval of the estimate, the lines of the estimate and the true number, and their legend.
+/// Returns the SVG elements: the interval and the line of the estimate, the line of the true number, and the legend.
 fn lines(seconds: &[Second], top: f64, [.., truth, estimate]: &Colours) -> String {
     let line = |value: fn(&Second) -> f64| -> Vec<String> {
         let place = |(at, second): (u32, &Second)| {

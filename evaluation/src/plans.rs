@@ -38,14 +38,14 @@ pub(crate) struct Plans {
     /// Measure each plan with the minimum memory that it needs, instead of --memories
     #[arg(long)]
     least: bool,
-    /// Slices per window. Plans take these values in turn, so that all combinations occur
+    /// Slices per window. Consecutive plans use these values in turn, so that all combinations occur
     #[arg(long, value_delimiter = ',', default_value = "1,10,300", value_parser = number::count)]
     windows: Vec<u32>,
     /// Number of hosts with 2θ, θ and θ/2 peers to plant per plan and kind of traffic, as far as --work allows
     #[arg(long, default_value = "1k", value_parser = number::count)]
     hosts: u32,
-    /// Maximum number of pairs to ingest per plan and traffic, but at least two windows. A pass over 800 bytes of
-    /// recorders counts as one pair
+    /// Maximum number of pairs to ingest per plan and kind of traffic; at least two windows are always ingested. A pass
+    /// over 800 bytes of recorders counts as one pair
     #[arg(long, default_value = "80M", value_parser = number::integer)]
     work: u64,
     /// Seed of the traffic and of the hashes
@@ -217,14 +217,14 @@ fn at_least(count: u32, mean: f64) -> f64 {
     1.0 - fewer
 }
 
-/// Maximum noise, as a share of an error, with which the error of a plan is meaningful.
+/// Maximum noise of a meaningful error, as a share of the error.
 const CLEAR: f64 = 0.05;
 
 const COLUMNS: &[Column] = &[
     Column::decimals(2, "λ").metric("pairs_per_recorder", ""),
     Column::percent("σ of θ"),
     Column::decimals(0, "measured over σ"),
-    Column::decimals(3, "measured over σ of the effective load"),
+    Column::decimals(3, "measured over σ at the effective load"),
     Column::decimals(0, "hosts of each kind").metric("hosts", ""),
     Column::decimals(0, "2θ missed").metric("missed", ""),
     Column::decimals(0, "θ high").metric("high", ""),
@@ -246,8 +246,8 @@ fn results(options: &Plans) -> Results {
     }
 }
 
-/// Returns the row of a plan in one kind of traffic. The row of a rejected plan has no figures, and its last name is
-/// the reason.
+/// Returns the row of a plan in one kind of traffic. The row of a rejected plan has no figures, and its last name cell
+/// contains the reason.
 fn row(answer: &Answer) -> Row {
     let Place { threshold, window, load, memory } = answer.place;
     let mut names = [threshold, window, load, memory].map(short).to_vec();
@@ -295,7 +295,7 @@ fn row(answer: &Answer) -> Row {
 
 /// Returns a table of every plan in every kind of traffic, followed by a table of every rejection.
 fn all(results: &Results) -> String {
-    let mut refused = Table::new(&["θ", "slices", "pairs", "memory", "refusal"]);
+    let mut refused = Table::new(&["θ", "slices", "pairs", "memory", "reason"]);
     let refusals = results.rows.iter().filter(|row| row.json_only);
     refusals.for_each(|row| refused.row(row.names.clone()));
     format!("{}\n{refused}", results.table())
@@ -311,7 +311,7 @@ const SUMMARY: [&str; 14] = [
     "expected",
     "error relative to the guarantee",
     "error relative to expectation",
-    "refused: cells",
+    "rejected: cells",
     "candidates",
     "load",
     "error",
@@ -409,7 +409,7 @@ fn sizes_of(options: &Plans, window: u32) -> Table {
     table
 }
 
-/// Rounds a percentage up to as many digits as are meaningful for few hosts.
+/// Formats a percentage, rounded up, with three decimals below 0.1 % and one decimal otherwise.
 fn rounded_up(percent: f64) -> String {
     let decimals = if percent < 0.1 { 3 } else { 1 };
     let scale = 10_f64.powi(decimals);

@@ -117,12 +117,20 @@ fn output(line: &str) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Returns the name of the measured commit, with a note if files differ from it.
+/// Returns the name of the measured commit, with a note if files differ from it. Pages do not count, because earlier
+/// sections change them.
 fn commit() -> Result<String> {
-    let git = Command::new("git").args(["describe", "--always", "--dirty=, changed"]).output();
-    let git = git.context("cannot run git to find the measured commit")?;
-    ensure!(git.status.success(), "git cannot find the commit: run this command in a checkout");
-    Ok(format!("commit {}", String::from_utf8_lossy(&git.stdout).trim()))
+    let git = |args: &[&str]| {
+        Command::new("git")
+            .args(args)
+            .output()
+            .context("cannot run git to find the measured commit")
+    };
+    let name = git(&["describe", "--always"])?;
+    ensure!(name.status.success(), "git cannot find the commit: run this command in a checkout");
+    let name = String::from_utf8_lossy(&name.stdout).trim().to_owned();
+    let is_same = git(&["diff", "--quiet", "HEAD", "--", ".", ":!docs"])?.status.success();
+    Ok(format!("commit {name}{}", if is_same { "" } else { ", changed" }))
 }
 
 const BENCHMARK: [&str; 3] = ["benchmark", "ns", "±"];
@@ -147,7 +155,7 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
         {
             // Slow tests may print other lines between two rows.
             let row = cells(line);
-            ensure!(row.len() == columns, "a row does not have as many columns as its headings");
+            ensure!(row.len() == columns, "a row and its headings differ in the number of columns");
             table.row(row.into_iter().map(str::to_owned).collect());
             found = true;
         }
@@ -170,7 +178,7 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Returns the name, the nanoseconds and their deviation from a benchmark line.
+/// Parses a benchmark line into its name, its nanoseconds and their deviation.
 fn benchmark(line: &str) -> Option<[String; 3]> {
     let (name, figures) = line.strip_prefix("test ")?.split_once(" ... bench:")?;
     let (nanoseconds, deviation) = figures.split_once("ns/iter (+/-")?;
@@ -212,7 +220,7 @@ const SECTIONS: &[Section] = &[
     Section::table("decoding", "exported records per second, compared with bare parsers", &[
         "cargo test --release -p srlg-input --test speed exports -- --ignored --nocapture --test-threads 1",
     ]),
-    Section::table("state", "bytes and times of snapshots and deltas", &[
+    Section::table("state", "sizes and times of snapshots and deltas", &[
         "cargo bench -p srlg-benches --bench state -- --output-format bencher",
     ]),
     Section::table("hash", "ingest by scheme, address family and hash", &[
@@ -225,7 +233,7 @@ const SECTIONS: &[Section] = &[
         "cargo test --release -p srlg-cli --lib engine -- --ignored --nocapture",
         "cargo test --release -p srlg-cli --test network rate -- --ignored --nocapture",
     ]),
-    Section::table("captured-packet", "time of a captured packet, by one thread and by two", &[
+    Section::table("captured-packet", "time per captured packet, with one thread and with two", &[
         "cargo test --release -p srlg-cli --features live --test load captured -- --ignored --nocapture",
     ]),
     Section::table("monitor-throughput", "records per second of `srlg run`, over loopback", &[
@@ -237,17 +245,17 @@ const SECTIONS: &[Section] = &[
     Section::table("monitor-attacks", "recorded attacks that softflowd exports", &[
         "SRLG_DATA=DIR SRLG_REQUIRE_EXPORTERS=1 cargo test -p srlg-cli --test site attacks -- --nocapture",
     ]),
-    Section::table("speed", "pairs per second and closes, compared with common alternatives", &[
+    Section::table("speed", "pairs per second and times of closes, compared with common alternatives", &[
         "cargo run --release -p srlg-evaluation -- speed --device cpu --loads 2M,5M,10M",
     ]),
-    Section::table("accuracy", "errors of the default under load", &[
+    Section::table("accuracy", "errors of the default scheme under load", &[
         "cargo run --release -p srlg-evaluation -- accuracy --load 2M --windows 4 --stride 100 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --load 5M --windows 3 --stride 100 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --load 10M --windows 2 --stride 100 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --load 20M --windows 2 --stride 50 --streams 3 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --memory 8M --load 2M --windows 4 --stride 100 --streams 3 --row",
     ]),
-    Section::table("models", "errors of the default by traffic model", &[
+    Section::table("models", "errors of the default scheme by traffic model", &[
         "cargo run --release -p srlg-evaluation -- accuracy --traffic backbone --load 10M --windows 16 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --traffic metro --load 10M --windows 16 --row",
         "cargo run --release -p srlg-evaluation -- accuracy --traffic flood --load 10M --windows 16 --row",
@@ -271,7 +279,7 @@ const SECTIONS: &[Section] = &[
         "cargo run --release -p srlg-evaluation -- giants --trials 100 --load 2M --memory 8M",
         "cargo run --release -p srlg-evaluation -- giants --trials 1000 --load 6M --lines 26041 --linear-width 4096 --cardinalities 1024,4096",
     ]),
-    Section::table("alike", "misses and closes when all hosts are alike", &[
+    Section::table("alike", "misses and closes if all hosts have the same number of peers", &[
         "cargo run --release -p srlg-evaluation -- alike",
         "cargo run --release -p srlg-evaluation -- alike --hosts 4G --loads 20M,60M",
         "cargo run --release -p srlg-evaluation -- alike --hosts 16M --loads 100M --memory 316000000 --planted 6000",

@@ -2,7 +2,7 @@
 //!
 //! [`Results`] consist of [`Row`]s of [`Cell`]s under [`Column`]s. A column defines the format of its cells in a table,
 //! their name in JSON, and their chart. A cell stores its value in the unit of the JSON. A missing value is null in
-//! JSON, a text in the table, and absent from the chart. Equal results have equal bytes.
+//! JSON, a text in the table, and absent from the chart. Equal results produce identical output.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::table::{self, Table, percent};
 /// Named values of a JSON object.
 pub(crate) type Details = Vec<(&'static str, Value)>;
 
-/// Lists fields of structures by name, followed by other values, as [`Details`]: `details!(options => seed, quick;
+/// Creates [`Details`] from named fields of structures, followed by other values: `details!(options => seed, quick;
 /// "sweep": place)`.
 macro_rules! details {
     ($($($of:ident).+ => $($field:ident),+;)* $($name:literal: $value:expr),* $(,)?) => {
@@ -68,7 +68,7 @@ impl Column {
         Self { heading, style, metric: None, curve: None }
     }
 
-    /// Creates a column of figures with this number of decimals, or of texts.
+    /// Creates a column of texts, or of figures with this number of decimals.
     pub(crate) const fn decimals(decimals: usize, heading: &'static str) -> Self {
         Self::new(heading, Style::Decimals(decimals))
     }
@@ -138,7 +138,7 @@ impl Cell {
         ratio.map(|ratio| 100.0 * ratio).into()
     }
 
-    /// Sets the interval around the value, whose length is twice `half`.
+    /// Sets an interval of ±`half` around the value.
     pub(crate) fn within(self, half: f64) -> Self {
         Self { half, ..self }
     }
@@ -188,13 +188,13 @@ pub(crate) struct Results {
     /// Text above the table, and text below it. Each ends with a line break.
     pub(crate) above: String,
     pub(crate) below: String,
-    /// Headings of the names of rows. The second one is the label of the x axis.
+    /// Headings of the columns that name the rows. The second one is the label of the x axis.
     pub(crate) names: Vec<&'static str>,
     pub(crate) columns: &'static [Column],
     pub(crate) rows: Vec<Row>,
     /// Charts in addition to the charts of the columns.
     pub(crate) plots: Vec<Plot>,
-    /// Fields of all JSON objects.
+    /// Fields that all JSON objects share.
     pub(crate) details: Details,
 }
 

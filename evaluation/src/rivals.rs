@@ -21,7 +21,7 @@ use crate::system::System;
 
 const WORD: u32 = u64::BITS;
 
-/// Default for the maximum number of combinations that a search tries. Such a search takes some seconds.
+/// Default for the maximum number of combinations that a search tries. Such a search takes a few seconds.
 const MOST_COMBINATIONS: u64 = 1 << 30;
 
 /// Progress of the search for hosts in the last `close_slice`.
@@ -37,8 +37,8 @@ fn zeros(words: impl Iterator<Item = u64>) -> u32 {
     words.map(u64::count_zeros).sum()
 }
 
-/// Returns the linear count (Whang, Vander-Zanden, Taylor 1990): the number of pairs that leave `zeros` of `bits` bits
-/// zero. If all bits are one, the number has no upper limit, so the count for one zero bit is returned.
+/// Returns the linear count (Whang, Vander-Zanden, Taylor 1990): the estimated number of pairs if `zeros` of `bits`
+/// bits are zero. If all bits are one, the number has no upper limit, so the count for one zero bit is returned.
 fn linear_count(zeros: u32, bits: u32) -> f64 {
     let bits = f64::from(bits);
     bits * libm::log(bits / f64::from(zeros.max(1)))
@@ -73,7 +73,7 @@ impl<R: Reversal> VectorFilter<R> {
     /// Creates a system with an empty window.
     ///
     /// # Panics
-    /// Panics if the system does not support these sizes, or if vectors do not have whole words.
+    /// Panics if the system does not support these sizes, or if a vector is not a whole number of words.
     pub(crate) fn new(config: &Config<R::Sizes>) -> Self {
         let Config { threshold, vector_bits, most_combinations, seed, .. } = *config;
         let mut keys = KeySequence::new(seed);
@@ -168,7 +168,10 @@ struct Arrays {
 impl Arrays {
     /// Creates zeroed arrays, with `counts[i]` vectors in array i.
     fn new(counts: &[u32], vector_bits: u32) -> Self {
-        assert!(vector_bits > 0 && vector_bits.is_multiple_of(WORD), "vectors have whole words");
+        assert!(
+            vector_bits > 0 && vector_bits.is_multiple_of(WORD),
+            "a vector is a whole number of words"
+        );
         let words = |&count| vec![0; count as usize * (vector_bits / WORD) as usize];
         Self { vector_bits, arrays: counts.iter().map(words).collect() }
     }
@@ -224,7 +227,7 @@ impl Arrays {
     }
 
     /// Returns the contribution of other hosts to an estimate: the linear count of the bits that are one in every array
-    /// by chance. The calculation assumes that a host's vectors are as full as the mean of all vectors.
+    /// by chance. The calculation assumes that a host's vectors are as full as the average vector.
     fn background(&self, zeros: &[Vec<u32>]) -> f64 {
         let bits = f64::from(self.vector_bits);
         let mean = |zeros: &Vec<u32>| {

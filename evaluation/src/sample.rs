@@ -39,7 +39,7 @@ impl Sample {
     }
 }
 
-/// Returns the median duration of each stage in milliseconds. All closes have the same stages.
+/// Returns the median duration of each stage in milliseconds. All closes must have the same stages.
 pub(crate) fn stage_medians(closes: &[Vec<(&'static str, Duration)>]) -> Vec<(&'static str, f64)> {
     let names = closes.first().map_or(&[][..], Vec::as_slice).iter().enumerate();
     let median = |(number, &(name, _)): (usize, &(&'static str, Duration))| {
@@ -60,8 +60,8 @@ pub(crate) fn seconds(rounds: u32, mut round: impl FnMut() -> Result<f64>) -> Re
     (0..rounds).map(|_| round()).collect()
 }
 
-/// Returns the result of `work` and the processor time of this process, in seconds over all threads. On a shared
-/// machine, processor time hardly changes, apart from effects of the caches.
+/// Returns the result of `work` and the processor time of this process, in seconds, summed over all threads. Other
+/// programs on the machine hardly change the processor time, apart from cache effects.
 pub(crate) fn processor_time<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = ProcessTime::now();
     let result = work();

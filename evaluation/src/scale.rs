@@ -31,19 +31,21 @@ const OF_TRAFFIC: &[Column] = &[
     Column::decimals(0, "recorders touched").metric("recorders", ""),
     Column::decimals(0, "bytes of the delta").metric("delta_bytes", "bytes").chart("delta-bytes"),
     Column::decimals(2, "bytes per pair").metric("delta_bytes_per_pair", "bytes"),
-    Column::decimals(2, "to make it, ms").metric("delta_make_ms", "ms").chart("delta-make-ms"),
-    Column::decimals(2, "to merge it, ms").metric("delta_merge_ms", "ms").chart("delta-merge-ms"),
+    Column::decimals(2, "making the delta, ms")
+        .metric("delta_make_ms", "ms")
+        .chart("delta-make-ms"),
+    Column::decimals(2, "merging it, ms").metric("delta_merge_ms", "ms").chart("delta-merge-ms"),
 ];
 const OF_NODES: &[Column] = &[
     Column::decimals(0, "bytes to the collector")
         .metric("collector_bytes", "bytes")
         .chart("collector-bytes"),
     Column::decimals(0, "bytes per delta").metric("delta_bytes", "bytes"),
-    Column::decimals(1, "to merge all, ms")
+    Column::decimals(1, "merging all, ms")
         .metric("collector_merge_ms", "ms")
         .chart("collector-merge-ms"),
     Column::decimals(0, "deltas per second").metric("deltas_per_second", "1/s"),
-    Column::decimals(1, "to close, ms").metric("collector_close_ms", "ms"),
+    Column::decimals(1, "close, ms").metric("collector_close_ms", "ms"),
 ];
 const OF_TREES: &[Column] = &[
     Column::decimals(0, "levels").metric("tree_levels", ""),
@@ -139,7 +141,7 @@ impl Scale {
         planned(base, load, memory)
     }
 
-    /// Returns the settings of a sweep along `of`, for its JSON objects.
+    /// Returns the settings of the sweep `of`, for its JSON objects.
     fn details(&self, of: &str) -> Details {
         details!(
             self => nodes, pairs, load, memory, repeat, seed, quick;
@@ -162,7 +164,7 @@ struct Setting<'a> {
 impl Setting<'_> {
     fn text(&self) -> Result<String> {
         Ok(format!(
-            "{}. {:.1} MB of recorders, θ = {}, {} slices in the window, on the CPU. A node sends \
+            "Measured on {}, with {:.1} MB of recorders, θ = {} and {} slices in the window, on the CPU. A node sends \
              the delta of a slice. A collector reads it from its bytes and merges it. No \
              network is involved.",
             machine(),
@@ -357,8 +359,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// Builds levels of collectors until a level has one collector. Each collector merges the data of its children and
-    /// sends one delta to its parent.
+    /// Builds levels of collectors until a level has only one collector. Each collector merges the data of its children
+    /// and sends one delta to its parent.
     fn grow(&mut self, config: Config, nodes: &[Message], fan_in: usize) -> Result<Collector> {
         self.latency = slowest(nodes.iter().map(|message| message.time));
         let mut level = self.level(config, nodes, fan_in)?;
@@ -388,7 +390,7 @@ impl Tree {
     }
 
     /// Returns the number of levels, the number of collectors, the bytes to the root, the bytes on all links, and two
-    /// times in milliseconds. The times are the time of the root and the time from the nodes to the answer.
+    /// durations in milliseconds: of the root, and from the nodes to the answer.
     fn figures(&self, mut root: Collector) -> Result<[f64; 6]> {
         let last = root.time + root.close()?;
         let ms = |time: Duration| time.as_secs_f64() * 1e3;

@@ -40,10 +40,10 @@ const MOST_ROUNDS: u32 = 10_000;
 
 const PAIRS_PER_CALL: usize = 1 << 14;
 
-/// Number of calls with one pair in a round. It is limited, because a call may take several microseconds.
+/// Number of single-pair calls in a round. It is limited, because a call may take several microseconds.
 const MOST_CALLS: u32 = 200_000;
 
-/// Number of inside hosts of distinct pairs.
+/// Number of inside hosts in the distinct pairs.
 const HOSTS: u32 = 200_000;
 
 #[derive(Args)]
@@ -54,13 +54,14 @@ pub(crate) struct Speed {
     /// Sizes and sampling of the detector
     #[arg(long, value_enum, default_value = "default")]
     preset: Preset,
-    /// Address family of the traffic for closes: IPv4, IPv6, or mixed (half of the inside hosts in each)
+    /// Address family of the traffic in the measurements of closes: IPv4, IPv6, or mixed (half of the inside hosts in
+    /// each)
     #[arg(long, value_name = "4|6|mixed", default_value_t)]
     family: Family,
     /// Pairs per round of ingest [default: 4M on a CPU, 64M on a GPU]
     #[arg(long, value_parser = number::count)]
     pairs: Option<u32>,
-    /// Approximate numbers of distinct pairs per window for closes
+    /// Approximate numbers of distinct pairs per window in the measurements of closes
     #[arg(long, default_value = "1M,2M,5M,10M", value_delimiter = ',', value_parser = number::count)]
     loads: Vec<u32>,
     /// Approximate size of the capture file, in bytes
@@ -180,7 +181,7 @@ impl Metric {
     }
 }
 
-/// The options, and values that are derived from them and from the device. Equal settings have equal pairs.
+/// The options, and values that are derived from them and from the device. Equal settings generate the same pairs.
 struct Setting<'a> {
     options: &'a Speed,
     config: Config,

@@ -18,8 +18,8 @@ use crate::results::{Column, Details, Results};
 /// Name of the place with the command and settings that all results of a page share.
 const SETUP: &str = "setup";
 
-/// A function that returns the command line which repeats the results. It contains all options that the results depend
-/// on. Options in `instead` have the values that are given there.
+/// A function that returns the command line to repeat the results. It contains all options that the results depend on.
+/// Options in `instead` have the values listed there.
 pub(crate) type CommandLine = fn(instead: &[(&str, &str)]) -> String;
 
 /// Options of a study that writes a folder.
@@ -94,7 +94,7 @@ pub(crate) struct Study {
 }
 
 impl Study {
-    /// Opens a study whose page is README.md in a folder, which is `folder` unless the options give another. The page
+    /// Opens a study whose page is README.md in a folder, which is `folder` unless the options name another. The page
     /// has a place for each sweep. A new page starts with `title`.
     pub(crate) fn in_folder<Step>(
         options: &FolderOptions,
@@ -135,8 +135,8 @@ impl Study {
         Ok(self)
     }
 
-    /// Runs the trial of every step of all sweeps and prints the rows that the trials add. A step of a sweep is `units`
-    /// steps of the progress bar. A trial may move the bar itself, or leave this to the engine.
+    /// Runs the trial of every step of all sweeps and prints the rows that the trials add. Each step of a sweep
+    /// advances the progress bar by `units`. A trial may move the bar itself, or leave this to the engine.
     pub(crate) fn run<Step>(
         &mut self,
         units: u32,
@@ -212,8 +212,8 @@ fn write(page: &mut Page, results: &[Results]) -> Result<()> {
     page.write()
 }
 
-/// Returns `least` and its products with 3, 10, 30 and so on. These numbers are round and nearly even on a logarithmic
-/// axis.
+/// Returns `least` and its products with 3, 10, 30 and so on. These numbers are round and nearly evenly spaced on a
+/// logarithmic axis.
 pub(crate) fn round(least: u32) -> impl Iterator<Item = u32> {
     let decades = (0..).map(move |decade| u64::from(least) * 10_u64.pow(decade));
     let numbers = decades.flat_map(|decade| [decade, 3 * decade]);

@@ -8,14 +8,14 @@ use srlg_host::report::StageTimes;
 use srlg_host::{Device, Error, SliceReport, SlidingDetector};
 use srlg_traffic::family::number;
 
-/// A system that ingests the pairs of a slice and reports super points at its end.
+/// A system that ingests the pairs of a slice and reports super points when the slice ends.
 pub(crate) trait System {
     /// Returns the name of the system in tables and plots.
     fn name(&self) -> String;
 
     fn ingest(&mut self, pairs: &[IpPair]);
 
-    /// Ingests a batch of pairs in the running slice. If the system supports only IPv4, all pairs must be IPv4.
+    /// Ingests a batch of pairs into the running slice. If the system supports only IPv4, all pairs must be IPv4.
     ///
     /// # Panics
     ///
@@ -55,26 +55,26 @@ pub(crate) trait System {
 
 /// A detector on the CPU, named after its configuration.
 pub(crate) struct Srlg {
-    preset: String,
+    label: String,
     detector: SlidingDetector,
     /// Stages of the last close.
     stages: Vec<(&'static str, Duration)>,
 }
 
 impl Srlg {
-    /// Creates a detector with `config`, which is named `preset` in tables.
+    /// Creates a detector with `config`, which tables call `srlg` with this `label`.
     ///
     /// # Errors
     /// Returns the errors of [`SlidingDetector::new`].
-    pub(crate) fn new(preset: impl Into<String>, config: Config) -> Result<Self, Error> {
+    pub(crate) fn new(label: impl Into<String>, config: Config) -> Result<Self, Error> {
         let detector = SlidingDetector::new(config, Device::Cpu)?;
-        Ok(Self { preset: preset.into(), detector, stages: Vec::new() })
+        Ok(Self { label: label.into(), detector, stages: Vec::new() })
     }
 }
 
 impl System for Srlg {
     fn name(&self) -> String {
-        format!("srlg, preset {}", self.preset)
+        format!("srlg, {}", self.label)
     }
 
     fn ingest(&mut self, pairs: &[IpPair]) {
@@ -133,7 +133,8 @@ mod tests {
     use crate::peers::{ExactPairs, ExactSets, HyperLogLogMap, SketchRing};
     use srlg_core::RsraSizes;
 
-    /// Returns the last report of eight slices. If `skip` is set, the first seven slices are closed without a report.
+    /// Ingests and closes eight slices, and returns the last report. If `skip` is set, the first seven slices are
+    /// closed without a report.
     fn last_report(mut system: Box<dyn System>, skip: bool) -> Vec<(Address, f64)> {
         for slice in 0..7 {
             let pairs =
@@ -155,7 +156,7 @@ mod tests {
         let config = Config { threshold: 200, window: 4, ..Config::default() };
         let (window, threshold) = (config.window, config.threshold);
         let makers: [&dyn Fn() -> Box<dyn System>; 5] = [
-            &|| Box::new(Srlg::new("default", config).unwrap()),
+            &|| Box::new(Srlg::new("preset default", config).unwrap()),
             &|| Box::new(ExactPairs::new(window, threshold)),
             &|| Box::new(ExactSets::new(window, threshold)),
             &|| Box::new(HyperLogLogMap::new(window, threshold)),
@@ -173,7 +174,7 @@ mod tests {
     fn an_overloaded_search_is_not_complete() {
         let finder = RsraSizes { hot_limit: 1, ..RsraSizes::PAPER };
         let config = Config { threshold: 64, ..Config::paper_with(finder) };
-        let mut system = Srlg::new("paper", config).unwrap();
+        let mut system = Srlg::new("preset paper", config).unwrap();
         assert!(system.is_complete());
         // The number of peers per host is 6 times the threshold. Each host has a rough estimator that is hot even at
         // the full weight.

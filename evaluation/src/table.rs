@@ -3,13 +3,13 @@
 use std::fmt;
 use std::fs;
 
-/// A table of texts, whose first row has the headings.
+/// A table of texts. The first row contains the headings.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Creates a table without rows. The first column is for names, and the other columns are for figures.
+    /// Creates a table without rows. The first column contains names, and the other columns contain figures.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|&heading| heading.to_owned()).collect()] }
     }
@@ -56,7 +56,7 @@ pub(crate) fn rule(widths: &[usize]) -> String {
     format!("|{:-<1$}|{2}", "", widths[0] + 2, figures.collect::<String>())
 }
 
-/// Formats `number` as options accept it, with the largest suffix that is exact.
+/// Formats `number` in the format that options accept, with the largest suffix that is exact.
 pub(crate) fn short(number: u32) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let unit = units.into_iter().find(|&(unit, _)| number > 0 && number.is_multiple_of(unit));

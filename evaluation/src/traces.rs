@@ -105,7 +105,7 @@ impl Recording {
 
 pub(crate) fn run(options: &Traces, line: CommandLine) -> Result<()> {
     let folder = options.data.clone().or_else(trace::data_dir);
-    let folder = folder.context("cannot find a folder of record files; give --data")?;
+    let folder = folder.context("cannot find a folder of record files; set --data")?;
     let with_cuts = |&preset| options.cut.iter().map(move |&cut| Table { preset, cut });
     let tables: Vec<Table> = options.preset.iter().flat_map(with_cuts).collect();
     let places: Vec<_> = tables.iter().map(Table::place).collect();
@@ -200,8 +200,7 @@ impl Table {
             out.map(|recording| recording.name.clone()).collect()
         };
         let is_short = |slices| slices < self.cut.window;
-        let too_long =
-            format!("Left out because of more than {} slices", short(options.most_slices));
+        let too_long = format!("Longer than {} slices", short(options.most_slices));
         let lines: [(&str, Vec<String>); 3] = [
             ("Without true or reported super points", quiet.collect()),
             ("Shorter than a window", of_slices(&is_short)),
@@ -245,7 +244,7 @@ struct Replay {
     threshold: u32,
     stride: u32,
     slice: u32,
-    /// Number of slices since the last record at whose end the window was empty.
+    /// Number of slices, since the last record, at whose end the window was empty.
     silent: u32,
     score: Score,
 }
@@ -281,7 +280,8 @@ impl Replay {
         Ok(self.score)
     }
 
-    /// Closes slices until `slice` is running. If the window is empty, the remaining slices are skipped at once.
+    /// Closes slices until `slice` is running. If the window is empty, the remaining slices are skipped without being
+    /// closed.
     fn advance_to(&mut self, slice: u32) -> Result<()> {
         while self.slice < slice && self.silent <= self.cut.window {
             self.close()?;
@@ -293,7 +293,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Closes the running slice. Scores its window if this window is due, as every `stride`-th window is.
+    /// Closes the running slice. If this ends a `stride`-th window, scores the window.
     fn close(&mut self) -> Result<()> {
         self.silent += u32::from(self.exact.distinct_pairs() == 0);
         if self.scored_before(self.slice + 1) > self.scored_before(self.slice) {

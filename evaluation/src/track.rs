@@ -1,7 +1,7 @@
 //! A measured system with its times, and with the scores of its reports.
 //!
-//! Times are processor times of the system in the scored windows, without the time for the traffic and the exact
-//! answer.
+//! Times are processor times of the system in the scored windows, without the time to generate the traffic and compute
+//! the exact answer.
 
 use srlg_core::{Address, IpPair};
 use srlg_traffic::score::{MeanRates, Score};
@@ -13,7 +13,7 @@ use crate::system::System;
 pub(crate) struct Track {
     pub(crate) system: Box<dyn System>,
     pub(crate) windows: Vec<Window>,
-    /// Number of packets since the last window ended, and seconds of their ingest.
+    /// Number of packets since the last window ended, and seconds spent on ingesting them.
     packets: usize,
     ingest: f64,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Window {
     pub(crate) low: Score,
     /// Whether the search was complete.
     pub(crate) is_complete: bool,
-    /// Number of packets in the last slice, seconds of their ingest, and seconds of the close.
+    /// Number of packets in the last slice, seconds spent on ingesting them, and seconds spent on closing it.
     pub(crate) packets: usize,
     pub(crate) ingest: f64,
     pub(crate) close: f64,

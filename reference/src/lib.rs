@@ -10,7 +10,7 @@
 //! computed from hashes. Pinned vectors test the shared code.
 //!
 //! A recorder is an integer in a `Vec`, and each step visits every recorder, so models are only suitable for small
-//! sizes. Each model is an oracle of the tests. The recorders, tallies, candidates and estimates of a detector must be
+//! sizes. Each model is an oracle for the tests. The recorders, tallies, candidates and estimates of a detector must be
 //! the same as in the model, bit for bit.
 //!
 //! # Example

@@ -13,8 +13,8 @@ use srlg_host::{Config, Device, IpPair, SlidingDetector};
 const ROUNDS: usize = 7;
 const PAIRS: u32 = 10_000_000;
 
-/// Nanoseconds per pair for one large call, for calls of a feed with 64 pairs, and for calls of a feed with one pair.
-/// The last number is the time of a call without pairs.
+/// Nanoseconds per pair for one large call, for calls to a feed with 64 pairs each, and for calls to a feed with one
+/// pair each. The last number is the time of a call without pairs.
 type Row = [f64; 4];
 
 fn main() -> Result<(), Box<dyn Error>> {

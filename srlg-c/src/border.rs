@@ -3,13 +3,13 @@
 //!
 //! # Contract of a call
 //!
-//! Until the call returns, a pointer that is not null points to memory that the call may use according to the type. The
-//! call reads through a `const` pointer, and no thread writes to this memory during the call. The call writes through
-//! any other pointer, and no other thread uses this memory during the call. Memory that the call writes to must not
-//! overlap an array that it reads, or other memory that it writes to.
+//! A non-null pointer points to memory that is valid for its type until the call returns. The call reads through a
+//! `const` pointer, and no thread writes to this memory during the call. The call writes through any other pointer, and
+//! no other thread uses this memory during the call. Memory that the call writes to must not overlap an array that it
+//! reads, or other memory that it writes to.
 //!
-//! An array has as many elements as the count next to it states. A struct with a `size` member has `size` bytes.
-//! Handles, numbers and the contents of structs may have any value, because they are checked.
+//! The count next to an array is its number of elements. A struct with a `size` member has `size` bytes. Handles,
+//! numbers and struct members can have any value, because they are checked.
 #![allow(unsafe_code, reason = "C passes pointers")]
 #![allow(clippy::missing_safety_doc, reason = "the module documents the contract")]
 
@@ -124,8 +124,8 @@ unsafe fn struct_size<T: Versioned>(pointer: *const T, argument: &str) -> Result
     Ok(size)
 }
 
-/// Returns the struct at `pointer`. Members that are missing in the caller's version are 0. Members that this library
-/// does not know must be 0.
+/// Returns the struct at `pointer`. Members that are missing in the caller's version are 0. Members unknown to this
+/// library must be 0.
 ///
 /// # Safety
 /// The caller must uphold the contract of a call (see the module documentation).
@@ -137,7 +137,7 @@ unsafe fn input_struct<T: Versioned>(pointer: *const T, argument: &str) -> Resul
     let (known, unknown) = bytes.split_at(size.min(size_of::<T>()));
     if unknown.iter().any(|byte| *byte != 0) {
         let text = format!(
-            "{argument}: the struct has nonzero members that this library does not know; update srlg, or set them to 0"
+            "{argument}: the struct has nonzero members unknown to this library; update srlg, or set them to 0"
         );
         return Err(Failure::new(Status::StructSize, text));
     }
@@ -153,8 +153,8 @@ struct StructOutput<'a, T> {
 }
 
 impl<T: Versioned> StructOutput<'_, T> {
-    /// Writes `value`. Members that are missing in the caller's version are left out, and members that this library
-    /// does not know are set to 0. The `size` member is not changed.
+    /// Writes `value`. Members that are missing in the caller's version are left out, and members unknown to this
+    /// library are set to 0. The `size` member is not changed.
     fn write(self, value: impl Into<T>) {
         let value = value.into();
         let bytes = value.as_bytes().iter().chain(repeat(&0));
@@ -215,8 +215,7 @@ fn ipv4(pairs: &[[u32; 2]]) -> &[IpPair] {
     transmute_ref!(pairs)
 }
 
-/// Passes `pairs` to `ingest` in blocks, until a block is not accepted completely. Returns the number of accepted
-/// pairs.
+/// Passes `pairs` to `ingest` in blocks, until a block is not fully accepted. Returns the number of accepted pairs.
 fn in_blocks(
     pairs: &[[u8; 32]],
     mut ingest: impl FnMut(&[Ip6Pair]) -> Result<usize, Error>,
@@ -316,7 +315,8 @@ pub extern "C" fn srlg_detector_free(detector: Detector) -> Status {
 }
 
 /// Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
-/// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is being closed.
+/// 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All of them wait while a slice is being
+/// closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_ingest_ipv4(
     detector: Detector,
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn srlg_detector_ingest_ipv6(
     })
 }
 
-/// Closes the running slice, writes a handle of the report on the window that ends with this slice, and moves the
+/// Closes the running slice, writes a handle to the report on the window that ends with this slice, and moves the
 /// window by one slice.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_close_slice(
@@ -485,8 +485,8 @@ pub unsafe extern "C" fn srlg_detector_restore(
     })
 }
 
-/// Merges a snapshot of another detector, which has `len` bytes. Snapshots may be merged late, repeatedly and in any
-/// order, always with the same result.
+/// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
+/// always with the same result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_snapshot(
     detector: Detector,
@@ -519,7 +519,7 @@ pub unsafe extern "C" fn srlg_detector_delta(
     })
 }
 
-/// Merges a delta of another detector, which has `len` bytes.
+/// Merges a delta of `len` bytes from another detector.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn srlg_detector_merge_delta(
     detector: Detector,

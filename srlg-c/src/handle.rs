@@ -1,4 +1,4 @@
-//! A [`Table`], which maps the handles that C programs hold to values.
+//! A [`Table`] of values, which C programs refer to by handles.
 //!
 //! A handle is a number and not an address, so looking up any number is safe. A handle has three parts:
 //!
@@ -36,7 +36,7 @@ pub(crate) struct Table<T> {
 /// The places without a value.
 struct FreePlaces {
     used_before: Vec<u32>,
-    /// First place that was never used.
+    /// First place that has never been used.
     first_unused: u32,
 }
 
@@ -71,7 +71,7 @@ impl<T> Table<T> {
         Ok(u64::from(self.kind) << 56 | u64::from(occupant.generation) << 32 | u64::from(number))
     }
 
-    /// Passes the value of `handle` to `call`. Several threads may read the value at once.
+    /// Passes the value of `handle` to `call`. Several threads may read the value concurrently.
     #[inline]
     pub(crate) fn read<R>(
         &self,
@@ -93,8 +93,8 @@ impl<T> Table<T> {
         call(occupant.of_mut(handle).ok_or_else(|| self.no_handle(handle))?)
     }
 
-    /// Removes the value of `handle` as soon as no call uses it. If several threads remove it at once, one of them gets
-    /// the value.
+    /// Removes the value of `handle` as soon as no call uses it. If several threads try to remove it, only one of them
+    /// gets the value.
     pub(crate) fn remove(&self, handle: u64) -> Result<T, Failure> {
         let place = &self.place(handle)?.0;
         let mut occupant = place.write().unwrap_or_else(PoisonError::into_inner);
@@ -170,7 +170,7 @@ const fn generation(handle: u64) -> u32 {
     (handle >> 32) as u32 & LAST_GENERATION
 }
 
-/// Returns the number of the chunk that contains place `number`, and the index of the place within the chunk.
+/// Returns the index of the chunk that contains place `number`, and the index of the place within the chunk.
 const fn position(number: u32) -> (usize, usize) {
     let chunk = (number / FIRST_CHUNK + 1).ilog2();
     let before = FIRST_CHUNK as u64 * ((1 << chunk) - 1);

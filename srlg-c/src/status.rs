@@ -15,9 +15,9 @@ pub enum Status {
     Ok = 0,
     /// A pointer is null.
     NullPointer = 1,
-    /// A number, length, index or alignment is out of range.
+    /// A number, length or index is out of range, or a pointer is misaligned.
     Argument = 2,
-    /// The `size` of a struct is too small or too large, or a member that this library does not know is not 0.
+    /// The `size` of a struct is too small or too large, or a member unknown to this library is not 0.
     StructSize = 3,
     /// The handle was freed, or was never a handle of this kind.
     Handle = 4,
@@ -33,9 +33,9 @@ pub enum Status {
     Buffer = 9,
     /// The bytes are not a snapshot or a delta that this library can read.
     Format = 10,
-    /// The snapshot or delta is from a detector with other sizes.
+    /// The snapshot or delta is from a detector with different sizes.
     OtherSizes = 11,
-    /// The snapshot or delta is from a detector with another seed.
+    /// The snapshot or delta is from a detector with a different seed.
     OtherSeed = 12,
     /// The slice of the snapshot or delta is later than the running one.
     FromFuture = 13,
@@ -64,7 +64,7 @@ impl Failure {
     fn of_panic(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let text = text.unwrap_or("the panic has no text");
+        let text = text.unwrap_or("the panic has no message");
         Self::new(Status::Panic, format!("srlg panicked, which is a bug: {text}"))
     }
 
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(guard(|| panic!("a rule of {}", 7)), Status::Panic);
         assert!(last_error().ends_with("a rule of 7"));
         assert_eq!(guard(|| std::panic::panic_any(7)), Status::Panic);
-        assert!(last_error().ends_with("the panic has no text"));
+        assert!(last_error().ends_with("the panic has no message"));
     }
 
     #[test]

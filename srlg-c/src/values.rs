@@ -17,7 +17,7 @@ pub(crate) trait Versioned: FromBytes + IntoBytes + Immutable {
     const FIRST_SIZE: usize;
 }
 
-/// Handle of a detector of super points in a sliding window.
+/// Handle to a detector of super points in a sliding window.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detector {
@@ -25,7 +25,7 @@ pub struct Detector {
     pub id: u64,
 }
 
-/// Handle of a feed, through which a receiving thread ingests while another thread closes slices.
+/// Handle to a feed, through which a receiving thread ingests while another thread closes slices.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Feed {
@@ -33,7 +33,7 @@ pub struct Feed {
     pub id: u64,
 }
 
-/// Handle of a report on a closed slice.
+/// Handle to a report on a closed slice.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -41,7 +41,7 @@ pub struct Report {
     pub id: u64,
 }
 
-/// Handle of the bytes of a snapshot or a delta.
+/// Handle to the bytes of a snapshot or a delta.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bytes {
@@ -75,7 +75,7 @@ pub enum Device {
 pub struct Config {
     /// Size of this struct, in bytes.
     pub size: usize,
-    /// Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector takes 31.6 MB.
+    /// Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector uses 31.6 MB.
     pub memory: u64,
     /// Number of distinct pairs per window to plan for. Set both this and `memory`, or neither.
     pub pairs: u64,
@@ -389,9 +389,9 @@ pub struct Health {
     pub burst_miss_probability: f64,
     /// Probability as in `burst_miss_probability`, but for an IPv6 host.
     pub burst_miss_probability_v6: f64,
-    /// Number of peers from which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
+    /// Minimum number of peers at which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
     pub found_from: f64,
-    /// Number of peers from which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
+    /// Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
     pub found_from_v6: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
     pub errors_hold: u32,

@@ -72,7 +72,7 @@ fn threads_share_handles() {
     run(&folder().join("tests/threads.c"));
 }
 
-/// Compiles all C code blocks in docs/c.md as one program, in their order.
+/// Compiles all C code blocks in docs/c.md as one program, in order.
 #[test]
 fn the_code_of_the_documentation_runs() {
     let text = fs::read_to_string(folder().join("../docs/c.md")).unwrap();
@@ -82,8 +82,8 @@ fn the_code_of_the_documentation_runs() {
     run(&source);
 }
 
-/// Existing programs were compiled with these symbols and layouts. Lines of the snapshot must therefore stay, but new
-/// lines may be added.
+/// Existing programs were compiled with these symbols and layouts. Existing lines of the snapshot must therefore not
+/// change, but new lines may be added.
 #[test]
 fn the_library_has_all_symbols_and_layouts() {
     let library = env::current_exe().unwrap().parent().unwrap().join("libsrlg.so");

@@ -1,7 +1,8 @@
 //! [`Config`]: the sizes of a detector.
 //!
-//! The fields of a `Config` are public and may have any values. [`Config::validate`] checks them and returns
-//! [`Params`](crate::Params). The rules of each finder and counter are next to its params.
+//! The fields of a `Config` are public and can have any value. [`Config::validate`] checks them and returns
+//! [`Params`](crate::Params). Each finder and counter has its own rules, which are checked where its params are
+//! created.
 
 #[cfg(feature = "serde")]
 mod seed;
@@ -39,8 +40,8 @@ pub enum Scheme {
         cell_bits: u32,
         /// Number of lines in the SLEA, each of 32 recorders. A host uses `linear_width / 32` of them.
         lines: u32,
-        /// Minimum number of distinct tags, at least 64. The age takes the rest of the 16 bits. In long windows, ages
-        /// count epochs of several slices.
+        /// Minimum number of distinct tags, at least 64. The age uses the remaining bits of the 16-bit word. In long
+        /// windows, ages count epochs of several slices.
         tags: u32,
     },
 }
@@ -85,17 +86,17 @@ impl RsraSizes {
 pub struct Config {
     /// The finder and the counter.
     pub scheme: Scheme,
-    /// θ: number of distinct peers from which a host is a super point. The valid range is 8 to twice `linear_width`,
-    /// which is 65,536 by default. In the paper's scheme, the minimum is the width of a rough estimator.
+    /// θ: minimum number of distinct peers of a super point. The valid range is 8 to twice `linear_width`, which is
+    /// 65,536 by default. In the paper's scheme, the minimum is the width of a rough estimator.
     pub threshold: u32,
     /// k: length of the window, in slices, from 1 to 65,534. In the tagged scheme, a window of more than 511 slices is
-    /// exact only to an epoch of several slices. Queries of shorter windows are then equally coarse.
+    /// accurate only to an epoch of several slices. Queries for shorter windows are then equally coarse.
     pub window: u32,
     /// η': number of recorders in a linear estimator. With about 100 or fewer, estimates are a few percent too high.
     pub linear_width: u32,
     /// Maximum number of candidates per slice that a search accepts. A slice with more is an overload. At the end of a
-    /// slice, the detector reads the linear estimators of the candidates and of the previous report's super points. At
-    /// most this number of super points is kept.
+    /// slice, the detector reads the linear estimators of the candidates, and of at most this number of the previous
+    /// report's super points.
     pub candidate_limit: u32,
     /// Family of all hashes. If an attacker may craft traffic to mislead the detector, use [`HashFamily::HalfSip13`]
     /// and a secret seed.
@@ -145,8 +146,8 @@ impl Default for Config {
     /// Returns the default configuration: 31.6 MB of cells and tagged recorders, for up to about 20 million distinct
     /// pairs per window.
     ///
-    /// Up to that load, the finder misses about one in 10,000 hosts with θ peers. The window of 300 slices is exact to
-    /// the slice. The numbers are derived in docs/tagged-recorders.md.
+    /// Up to that load, the finder misses about one in 10,000 hosts with θ peers. The window of 300 slices is accurate
+    /// to one slice. The numbers are derived in docs/tagged-recorders.md.
     fn default() -> Self {
         Self {
             scheme: Scheme::Tagged { cell_bits: 18, lines: 461_600, tags: 64 },

@@ -1,7 +1,7 @@
 //! Counters: arrays from which the number of distinct peers of a host is estimated.
 //!
-//! A [`Counter`] is a type without values, with functions that update and read the recorders of an array. Each host has
-//! a linear estimator of η' recorders. Estimators of different hosts overlap, so each also contains touches of other
+//! A [`Counter`] is a type without data, whose functions update and read the recorders of an array. Each host has a
+//! linear estimator of η' recorders. Estimators of different hosts overlap, so each also contains touches of other
 //! hosts. Counters differ in how they separate these touches: [`rows`] is the paper's counter, and [`tagged`] is the
 //! default.
 
@@ -38,7 +38,7 @@ pub trait TouchBatch: Copy + Send {
     /// Touch of one pair.
     type Touch;
 
-    /// Returns the touch of pair number `i` of the batch.
+    /// Returns the touch of pair `i` of the batch.
     ///
     /// # Panics
     /// Panics if `i` is not below [`BATCH`](crate::BATCH).
@@ -68,7 +68,7 @@ pub trait Counter: Send + Sync + 'static {
     /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
     ///
     /// An implementation that touches the recorders immediately never calls `later`, and any number of threads may call
-    /// it at once. Every other implementation passes all touches to `later`, and the caller applies them with
+    /// it concurrently. Every other implementation passes all touches to `later`, and the caller applies them with
     /// [`apply_exclusive`](Self::apply_exclusive).
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
@@ -77,8 +77,8 @@ pub trait Counter: Send + Sync + 'static {
         later: impl FnOnce(&Self::Touches),
     );
 
-    /// Returns the number of one recorder that `touch` changes. All other recorders that `touch` changes are in the
-    /// same [line](tagged::LINE).
+    /// Returns the index of one recorder that `touch` changes. All other recorders that `touch` changes are in the same
+    /// [line](tagged::LINE).
     fn place(touch: Self::Touch) -> u32;
 
     /// Applies `touches` to `array`. No other thread may change their lines at the same time.
@@ -96,7 +96,7 @@ pub trait Counter: Send + Sync + 'static {
 
     /// Counts the positions of `look` in `array`, and adds them to `counted`.
     ///
-    /// To prefetch each line, the function calls `ahead` with the number of one of its recorders some time before it
+    /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
     /// reads the line. `pick` selects the positions of a group of lines that are in the window. It is [`tagged::pick`]
     /// or an equivalent function.
     ///
@@ -164,7 +164,7 @@ pub trait Accumulator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(
     clippy::large_enum_variant,
-    reason = "the crate cannot allocate, and tallies are in small batches"
+    reason = "the crate cannot allocate, and tallies are stored in small batches"
 )]
 pub enum Tally {
     /// Paper's counter: `|USLE|^k`, the number of positions of the union in the window, from 0 to η'.

@@ -1,14 +1,13 @@
 //! Epochs: the unit of ages.
 //!
 //! An age has too few bits to count every slice of a long window, so ages count epochs of several slices. The finder
-//! and the counter have separate lengths of epochs:
-//! [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices) and
-//! [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to absolute slice numbers, so that all nodes
-//! age their recorders at the same time.
+//! and the counter have separate epoch lengths: [`FinderPart::epoch_slices`](crate::finder::FinderPart::epoch_slices)
+//! and [`CounterSizes::epoch_slices`](crate::CounterSizes). Epochs are aligned to absolute slice numbers, so that all
+//! nodes age their recorders at the same time.
 //!
-//! If a window does not start at the start of an epoch, it contains only a part of its oldest epoch. A [`Span`]
-//! contains the number of slices in that part, and an estimate counts the epoch in proportion. The finder counts the
-//! whole epoch, so it may offer too many candidates, but never too few.
+//! If a window does not start at an epoch boundary, it contains only a part of its oldest epoch. A [`Span`] contains
+//! the number of slices in that part, and an estimate counts the epoch in proportion. The finder counts the whole
+//! epoch, so it may offer too many candidates, but never too few.
 
 /// Largest age of a 16-bit recorder, which means "long ago, or never".
 pub(crate) const LARGEST_AGE: u32 = u16::MAX as u32;
@@ -54,8 +53,8 @@ pub(crate) const fn window_ages(window: u32, epoch: u32) -> u32 {
     if epoch == 1 { window } else { window.div_ceil(epoch) + 1 }
 }
 
-/// Returns the minimum number of slices per epoch with which a window contains at most `most_ages` ages. `most_ages`
-/// must be 2 or more.
+/// Returns the minimum number of slices per epoch at which a window contains at most `most_ages` ages. `most_ages` must
+/// be 2 or more.
 pub(crate) const fn shortest_epoch(window: u32, most_ages: u32) -> u32 {
     if window <= most_ages { 1 } else { window.div_ceil(most_ages - 1) }
 }

@@ -1,7 +1,7 @@
 //! Finders: arrays from which the addresses of likely super points are recovered.
 //!
-//! A [`Finder`] is a type without values, with functions that update the recorders of an array. The search differs
-//! between finders and between devices. The modules here contain the maths, and the devices contain the loops.
+//! A [`Finder`] is a type without data, whose functions update the recorders of an array. The search differs between
+//! finders and between devices. The modules here contain the maths, and the devices contain the loops.
 
 pub mod cells;
 pub mod detection;
@@ -54,7 +54,7 @@ pub trait Finder: Send + Sync + 'static {
     ///
     /// An implementation that touches the recorders immediately never calls `later`. Every other implementation passes
     /// at most one touch for each pair to `later`, and the caller applies these touches with [`apply`](Self::apply).
-    /// Any number of threads may call either function at once.
+    /// Any number of threads may call either function concurrently.
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
@@ -62,7 +62,7 @@ pub trait Finder: Send + Sync + 'static {
         later: impl FnMut(Self::Touch),
     );
 
-    /// Returns the number of the recorder that `touch` changes.
+    /// Returns the index of the recorder that `touch` changes.
     fn place(touch: Self::Touch) -> u32;
 
     /// Applies `touches` to `array`.

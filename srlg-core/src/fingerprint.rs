@@ -1,5 +1,5 @@
-//! Sizes and fingerprints, by which two detectors check that they touch the same recorders and give words the same
-//! meaning.
+//! Sizes and fingerprints, by which two detectors check that they touch the same recorders and interpret words in the
+//! same way.
 //!
 //! Sizes and seed have separate fingerprints, because their mismatches need different remedies.
 
@@ -33,9 +33,9 @@ impl Params {
         core::array::from_fn(|_| sizes.next().expect("there are SIZES sizes"))
     }
 
-    /// Returns the fingerprint of the hash family and of all sizes that determine the recorders that a pair touches and
-    /// the meaning of their words. Two detectors can merge if their sizes fingerprints and their [seed
-    /// fingerprints](Self::seed_fingerprint) are equal.
+    /// Returns the fingerprint of the hash family and of all sizes that determine which recorders a pair touches and
+    /// what their words mean. Two detectors can merge if the fingerprints of their sizes and of their
+    /// [seeds](Self::seed_fingerprint) are equal.
     ///
     /// The fingerprint does not include limits, because they only affect how recorders are read. For the same reason,
     /// it does not include the window in the paper's scheme.
@@ -52,9 +52,9 @@ impl Params {
     /// Returns the fingerprint of the seed: the hashes of 0 and 1 under the last column key. Only the paper's scheme
     /// with the maximum number of rows uses that key for hosts.
     ///
-    /// The fingerprint is stored with the state. It does not reveal the seed, but anyone can check a guess against it,
-    /// as against the touches of a known host. A seed that can be guessed is therefore not a secret. With
-    /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, a seed is never a secret. With
+    /// The fingerprint is stored with the state. It does not reveal the seed. However, anyone can use it to check a
+    /// guess, as with the touches of a known host. A seed that can be guessed is therefore not a secret. With
+    /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, a seed is never secret. With
     /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13), no better attack is known than guessing all 64 bits.
     #[must_use]
     pub fn seed_fingerprint(&self) -> u64 {

@@ -2,11 +2,11 @@
 //!
 //! [`hash`] is the 32-bit finaliser of Murmur3, with a key word added before, between and after its multiplications.
 //! For every key, [`hash`] is a bijection of 32-bit words, and costs three 32-bit multiplications.
-//! [`HashFamily::HalfSip13`] costs more and is not a bijection, which the estimators do not need. It resists traffic
+//! [`HashFamily::HalfSip13`] costs more. It is not a bijection, but the estimators do not need one. It resists traffic
 //! that is crafted to cause collisions.
 //!
-//! Both families vectorise and return the same bits on a CPU and on a GPU. All keys come from one seed by splitmix64,
-//! so detectors with equal seeds and families have equal keys and may be merged.
+//! Both families vectorise and return the same bits on a CPU and on a GPU. All keys are derived from one seed by
+//! splitmix64, so detectors with equal seeds and families have equal keys and may be merged.
 
 mod bijection;
 mod half_sip;
@@ -76,7 +76,7 @@ pub(crate) use by_family;
 macro_rules! hashing {
     ($params:ty) => {
         impl $params {
-            /// Returns these params with the hash family `family`, which the compiler then knows.
+            /// Returns these params with the hash family `family`, which is then known at compile time.
             #[inline(always)]
             pub(crate) const fn hashing_by(&self, family: $crate::HashFamily) -> Self {
                 Self { hash: family, ..*self }
@@ -190,7 +190,8 @@ pub fn reduce(hash: u32, count: u32) -> u32 {
     ((u64::from(hash) * u64::from(count)) >> 32) as u32
 }
 
-/// Returns `LSB(hash)`: the index of the lowest 1 bit of `hash`. For 0, which the paper leaves undefined, it is 32.
+/// Returns `LSB(hash)`: the index of the lowest 1 bit of `hash`. The result for 0, which the paper leaves undefined, is
+/// 32.
 #[inline]
 #[must_use]
 pub fn lsb(hash: u32) -> u32 {

@@ -1,11 +1,11 @@
-//! Ids, which represent hosts of both address families in all arrays.
+//! IDs, which represent hosts of both address families in all arrays.
 //!
-//! The id of an IPv4 host contains its address in both halves. The id of an IPv6 host is a keyed 64-bit hash of its
+//! The ID of an IPv4 host contains its address in both halves. The ID of an IPv6 host is a keyed 64-bit hash of its
 //! address. The low half selects the lines of the host, and the high half generates its tags. Two IPv6 hosts have the
-//! same lines with probability 2^-32. Each then counts a few touches of the other. They have the same lines and tags
-//! with probability 2^-64.
+//! same lines with probability 2^-32. Each host then counts a few touches of the other. They have the same lines and
+//! tags with probability 2^-64.
 //!
-//! The id of a peer has 32 bits. Of n IPv6 peers, a share of about n/2^33 has the id of another peer and is not
+//! The ID of a peer has 32 bits. Of n IPv6 peers, a share of about n/2^33 has the ID of another peer and is not
 //! counted: 0.1 % of ten million.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -13,7 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use crate::hash::{HashFamily, Key};
 use crate::pair::{Address, BATCH, Ip6Pair, IpPair, Limbs, unmapped};
 
-/// The keys of the ids of IPv6 hosts.
+/// The keys of the IDs of IPv6 hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct IdKeys(pub(crate) [Key; 2]);
@@ -28,7 +28,7 @@ impl IdKeys {
         }
     }
 
-    /// Returns the id of an address, given as the two 64-bit words of its memory layout.
+    /// Returns the ID of the address whose memory layout consists of the two 64-bit `words`.
     #[inline(always)]
     fn id_of_words(&self, hash: HashFamily, words: [u64; 2]) -> HostId {
         // The first 32-bit word is the low half of a 64-bit word on little-endian machines, and the high half on
@@ -51,7 +51,7 @@ impl IdKeys {
     }
 }
 
-/// The id of an inside host: two words, which are both the address for an IPv4 host.
+/// The ID of an inside host: two words. For an IPv4 host, both words are the address.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -70,18 +70,18 @@ impl From<Address> for HostId {
     }
 }
 
-/// A pair with the ids of its hosts.
+/// A pair with the IDs of its hosts.
 pub trait PairIds: Copy + Default + Send + Sync {
-    /// Returns the id of the inside host.
+    /// Returns the ID of the inside host.
     fn host(&self) -> HostId;
 
-    /// Returns the id of the peer.
+    /// Returns the ID of the peer.
     fn opposite(&self) -> u32;
 
     /// Returns the address of the inside host if it is an IPv6 host, or `None` if it is not.
     fn limbs(&self) -> Option<Limbs>;
 
-    /// Returns whether the peer is an IPv4 host, whose id is its address.
+    /// Returns whether the peer is an IPv4 host, whose ID is its address.
     fn is_opposite_v4(&self) -> bool;
 }
 
@@ -107,7 +107,7 @@ impl PairIds for IpPair {
     }
 }
 
-/// The ids of an [`Ip6Pair`], with the address of the inside host.
+/// The IDs of an [`Ip6Pair`], with the address of the inside host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ip6Ids {
     inside: Limbs,
@@ -141,7 +141,7 @@ impl PairIds for Ip6Ids {
     }
 }
 
-/// A batch of pairs with the ids of their hosts.
+/// A batch of pairs with the IDs of their hosts.
 pub trait Batch {
     /// Type of a pair.
     type Pair: PairIds;
@@ -171,7 +171,7 @@ impl<B: Batch> Batch for &B {
     }
 }
 
-/// A batch of [`Ip6Pair`]s with the ids of their hosts. Each part of an id has a separate array, so that loops
+/// A batch of [`Ip6Pair`]s with the IDs of their hosts. Each part of an ID has a separate array, so that loops
 /// vectorise.
 #[derive(Debug)]
 pub struct Ip6Batch<'a> {

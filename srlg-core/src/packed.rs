@@ -10,7 +10,7 @@ use zerocopy::{FromBytes, IntoBytes, KnownLayout};
 
 use crate::recorder::ReadRecorder;
 
-/// A 32-bit word that contains neighbouring recorders of type `R`, with the same bytes.
+/// A 32-bit word that consists of the bytes of neighbouring recorders of type `R`.
 #[derive(Debug, FromBytes, IntoBytes, KnownLayout)]
 #[repr(transparent)]
 pub struct Packed<R>(AtomicU32, PhantomData<R>);

@@ -83,8 +83,8 @@ impl Ip6Pair {
 
     /// Creates the pair of the inside host `inside` and a peer that is given as a uniform 64-bit hash.
     ///
-    /// Hashes can represent other things than hosts, such as ports or names. Reports do not contain sample peers for
-    /// such pairs, because a hash does not reveal its input.
+    /// A hash can also represent something other than a host, such as a port or a name. Reports do not contain sample
+    /// peers for such pairs, because a hash does not reveal its input.
     #[must_use]
     pub const fn with_hash(inside: IpAddr, peer: u64) -> Self {
         // The prefix fd00::/8 (RFC 4193) ensures that no hash is an IPv4-mapped address.

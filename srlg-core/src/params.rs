@@ -23,7 +23,7 @@ pub struct Params {
     pub(crate) hash: HashFamily,
     /// Key of the seed fingerprint.
     pub(crate) seed_key: Key,
-    /// Keys of the ids of IPv6 hosts.
+    /// Keys of the IDs of IPv6 hosts.
     pub(crate) id_keys: IdKeys,
     pub(crate) finder: FinderPart,
     pub(crate) counter: CounterPart,
@@ -53,20 +53,20 @@ impl Params {
         &self.counter
     }
 
-    /// Returns the id of `host`.
+    /// Returns the ID of `host`.
     #[must_use]
     pub fn host_id(&self, host: IpAddr) -> HostId {
         self.id_keys.id(self.hash, limbs(host))
     }
 
-    /// Returns `pair` with its ids.
+    /// Returns `pair` with its IDs.
     #[inline(always)]
     #[must_use]
     pub fn pair_ids(&self, pair: Ip6Pair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `pairs` with their ids.
+    /// Returns `pairs` with their IDs.
     #[inline(always)]
     #[must_use]
     pub fn ids<'a>(&self, pairs: &'a [Ip6Pair; BATCH]) -> Ip6Batch<'a> {

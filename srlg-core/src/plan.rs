@@ -1,8 +1,8 @@
 //! [`Plan`]: sizes for a load within a memory limit, with the expected errors.
 //!
 //! The module [`finder`] computes the number of cells that a load needs, and [`counter`] uses the rest of the memory.
-//! Every plan fulfils the guarantees of [`Config::for_load`]. An error states the broken rule, and the minimum memory
-//! if any amount is enough.
+//! Every plan fulfils the guarantees of [`Config::for_load`]. An error names the broken rule and, if more memory would
+//! help, the minimum memory.
 
 mod counter;
 mod finder;
@@ -15,9 +15,9 @@ use finder::{FinderPlan, cell_bytes};
 
 /// The sizes that [`Config::for_load`] chose, with the expected errors.
 ///
-/// The expected errors apply to the planned load, if contacts never repeat, are even over the window, and were as
-/// frequent before it. Errors are smaller with less load, or if contacts repeat. If only the contacts of other hosts
-/// repeat, the error of a host is larger.
+/// The expected errors apply to the planned load. They assume that contacts never repeat, are spread evenly over the
+/// window, and were equally frequent before it. Errors are smaller if the load is lower or contacts repeat. If only the
+/// contacts of other hosts repeat, the error of a host is larger than expected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Plan {
@@ -27,12 +27,12 @@ pub struct Plan {
     pub std_error: f64,
     /// Probability that the finder misses an IPv4 or IPv6 host with θ peers, at most 0.8 %.
     ///
-    /// If IPv4 hosts need fewer cells than the four of an IPv6 host, they are missed less often. For θ below 64, this
-    /// value is an upper bound.
+    /// IPv4 hosts are missed less often if they need fewer than the four cells that an IPv6 host needs. For θ below 64,
+    /// this value is an upper bound.
     ///
     /// The probability applies while at most `candidate_limit` hosts hold the required number of cells. For θ of 65 or
-    /// less, even hosts with ten peers may hold this number. If more hosts hold it, reports contain `Overload::Raised`
-    /// and a higher probability.
+    /// less, even hosts with ten peers may hold enough cells. If more hosts do, reports contain `Overload::Raised` and
+    /// a higher probability.
     pub miss_probability: f64,
     /// Upper bound of the probability that an IPv4 or IPv6 host with 2θ peers is not reported, at most 1 in 1,000. The
     /// bound includes misses of the finder, for any distribution of the load over hosts, and estimates below θ.
@@ -42,7 +42,7 @@ pub struct Plan {
     pub pairs_per_recorder: f64,
 }
 
-/// Accepted share of hosts with 2θ peers that the finder misses. Another such share may have an estimate below θ, which
+/// Maximum share of hosts with 2θ peers that the finder may miss. An equal share may have an estimate below θ, which
 /// makes 1 in 1,000 in total.
 const ACCEPTED: f64 = 5e-4;
 
@@ -58,9 +58,9 @@ impl Config {
     ///
     /// - At most 1 in 1,000 hosts with 2θ peers is not reported. The finder misses at most 1 in 2,000, for any
     ///   distribution of the load over hosts. At most another 1 in 2,000 has an estimate below θ.
-    /// - The finder misses at most 0.8 % of hosts with θ peers, even if chance leaves three standard deviations fewer
-    ///   cells free than expected. Reports contain `Overload::Crowded` above 1 %, so this rarely happens with the
-    ///   planned load.
+    /// - The finder misses at most 0.8 % of hosts with θ peers, even if the number of free cells is three standard
+    ///   deviations below its expectation. Reports contain `Overload::Crowded` above 1 %, so this rarely happens with
+    ///   the planned load.
     /// - The counter has at most 5 distinct pairs of a window per recorder. Above 3, estimates are unbiased and lower
     ///   bounds hold, but upper bounds are too low ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host with 2θ peers is within the range of the estimator.
@@ -72,7 +72,7 @@ impl Config {
     /// The number of cells follows these rules:
     ///
     /// - A plan has 14 cells for every θ pairs, if they fit into a sixth of the memory. IPv4 hosts with θ peers are
-    ///   then missed about once in 10,000 times.
+    ///   then missed in about 1 of 10,000 cases.
     /// - A plan has more cells if the guarantees need them.
     /// - A plan may have up to 8 times as many cells if they fit into a fifteenth of the memory. With fewer cells, more
     ///   hosts below θ become candidates, whose tallies are wasted work.
@@ -157,7 +157,7 @@ impl Load {
         })
     }
 
-    /// Returns the rule that every plan in `memory` breaks. `finder` must have the minimum number of cells.
+    /// Returns the rule that every plan within `memory` breaks. `finder` must have the minimum number of cells.
     fn refusal(&self, finder: FinderPlan, memory: usize) -> ConfigError {
         let bytes = |cell_bits, lines| cell_bytes(cell_bits) + line_bytes(lines);
         let least = self.least_lines().map(|lines| bytes(finder.cell_bits, lines));

@@ -2,8 +2,8 @@
 //!
 //! The high bits of a recorder's word are an age. In the tagged scheme, the low bits are a tag of the host that touched
 //! the recorder. A smaller word is more recent. Touching and merging therefore both take a minimum, which is
-//! commutative, associative and idempotent. Any number of threads may touch recorders at once with relaxed atomics, in
-//! any order and repeatedly, with the same result.
+//! commutative, associative and idempotent. Any number of threads may touch recorders at the same time with relaxed
+//! atomics. Order and repetition do not affect the result.
 
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use zerocopy::{FromBytes, IntoBytes, KnownLayout};
@@ -15,7 +15,7 @@ pub trait ReadRecorder: Sized + Sync {
     /// Integer type of the word. A smaller word is more recent.
     type Word: Word;
 
-    /// Largest word, which means that the recorder was never touched, or too long ago.
+    /// Largest word, which means that the recorder was never touched or was last touched too long ago.
     const UNTOUCHED: Self::Word = Self::Word::MAX;
 
     /// Returns the recorder's word.
@@ -37,16 +37,16 @@ impl<W: Word> ReadRecorder for W {
     }
 }
 
-/// An atomic word that any number of threads may touch at once.
+/// An atomic word that any number of threads may touch at the same time.
 pub trait Recorder: ReadRecorder + Send {
     /// Creates a recorder with `word`.
     fn new(word: Self::Word) -> Self;
 
-    /// Sets the recorder's word to the minimum of itself and `word`, which is the more recent of both.
+    /// Sets the recorder's word to the minimum of itself and `word`, which is the more recent of the two.
     fn fetch_min(&self, word: Self::Word);
 
     /// Sets the recorder's word to the minimum of itself and `word`. `seen` is a recent value of the recorder's word,
-    /// so that this function, unlike [`fetch_min`](Self::fetch_min), does not load it.
+    /// so that this function, unlike [`fetch_min`](Self::fetch_min), does not load the word.
     fn fetch_min_seen(&self, seen: Self::Word, word: Self::Word);
 
     /// Sets the recorder's word to `word`, even if `word` is less recent. No other thread may use the recorder at the

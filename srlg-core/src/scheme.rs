@@ -1,6 +1,6 @@
 //! The dispatch on [`Scheme`], which selects the finder and the counter of a detector.
 //!
-//! Only this module of the crate matches on the scheme. All other code is generic over the [`SchemeTypes`] that
+//! Within the crate, only this module matches on the scheme. All other code is generic over the [`SchemeTypes`] that
 //! [`for_scheme!`](crate::for_scheme) provides, or calls methods of [`Params`].
 
 use core::iter;
@@ -242,7 +242,7 @@ impl Params {
         }
     }
 
-    /// Returns the estimated cardinality over `span` of the host with `tallies`.
+    /// Returns the estimated cardinality of a host over `span`, given its `tallies`.
     ///
     /// `tallies` contains the tally of the fine [region](Self::regions), or the tallies of all regions.
     /// `row_weights[i]` is the number of recorders within that span in row `i` of the counter. `row_weights` is used
@@ -283,8 +283,8 @@ impl Params {
     /// scheme, it is always false, because errors are larger than stated.
     ///
     /// For loads of 3 to 5, estimates are unbiased, and at most 3 % of the true values are below their intervals. More
-    /// true values are above, because estimates that are too low have standard errors that are too small. The shares
-    /// are listed in docs/tagged-recorders.md.
+    /// true values lie above their intervals, because estimates that are too low have standard errors that are too
+    /// small. The shares are listed in docs/tagged-recorders.md.
     #[must_use]
     pub fn errors_hold(&self, load: f64) -> bool {
         self.counter.tagged().is_some() && load <= load::HOLDING_LOAD
@@ -293,7 +293,7 @@ impl Params {
     /// Returns the number of positions of a glimpse. A glimpse is the tally of a few positions, which dismisses most
     /// candidates.
     ///
-    /// Returns `None` if a glimpse shows too little. This is the case below some θ, and always in the paper's scheme,
+    /// Returns `None` if a glimpse shows too little. This is the case if θ is small, and always in the paper's scheme,
     /// because its background looks like a host.
     #[must_use]
     pub fn glimpse_positions(&self) -> Option<u32> {
@@ -309,7 +309,7 @@ impl Params {
         Some(expected::std_error(params, cardinality, distinct_pairs))
     }
 
-    /// Returns the spots of the words that may hold peers of `host`, or `None` if the finder stores no peers.
+    /// Returns the spots of the words that may contain peers of `host`, or `None` if the finder stores no peers.
     #[must_use]
     pub fn peer_spots(&self, host: Address) -> Option<[Spot; SLOTS as usize]> {
         Some(self.finder.cells()?.spots(host))

@@ -8,7 +8,7 @@ use crate::ids::IdKeys;
 use crate::params::Params;
 use crate::scheme::{counter_part, finder_part};
 
-/// Maximum candidate limit of a configuration. A snapshot therefore does not keep more hosts.
+/// Maximum candidate limit of a configuration. A snapshot therefore contains at most this number of hosts.
 pub const MOST_CANDIDATES: u32 = 1 << 20;
 
 impl Config {

@@ -57,7 +57,7 @@ pub(crate) struct Candidates {
     /// The candidates that the device has not yet examined, each once.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
-    /// For each row of the counter, the number of recorders within the span.
+    /// Number of recorders within the span, for each row of the counter.
     ///
     /// The value is `None` if no estimate needs these numbers and [`Backend::count_and_age`] is cheaper.
     pub(crate) row_weights: Option<Vec<u32>>,
@@ -76,7 +76,7 @@ pub(crate) struct HostTallies<'a> {
 
 /// The tallies of several hosts.
 ///
-/// If estimates need it, also contains the number of recorders within the span for each row of the counter.
+/// If estimates need it, `row_weights` contains the number of recorders within the span for each row of the counter.
 #[derive(Debug, Default)]
 pub(crate) struct HostAnswers {
     pub(crate) tallies: Vec<Vec<Tally>>,
@@ -118,14 +118,14 @@ pub(crate) trait Backend: Send + Sync {
 
     /// Calls `visit` for each of `candidates` that may be a super point.
     ///
-    /// `candidates` must be the result of the last call of [`candidates`](Self::candidates). A candidate is skipped
+    /// `candidates` must be the result of the last call to [`candidates`](Self::candidates). A candidate is skipped
     /// only if a [glimpse](srlg_core::counter::tagged::glimpse) dismisses it, or if its estimate is known to be below
     /// the threshold.
     fn tally(&mut self, candidates: &Candidates, visit: &TallyVisitor<'_>) -> Result<(), Error>;
 
     /// Returns the tallies of one host in the same regions as [`HostTallies`].
     ///
-    /// If estimates need it, also returns the number of recorders within `span` for each row of the counter. Other
+    /// Also returns the number of recorders within `span` for each row of the counter, if estimates need it. Other
     /// threads may ingest at the same time.
     fn query(&self, host: HostId, span: Span) -> Result<(Vec<Tally>, Vec<u32>), Error>;
 
@@ -148,13 +148,14 @@ pub(crate) trait Backend: Send + Sync {
     /// Both happen in a single pass if the device supports it.
     fn count_and_age(&mut self, span: Span, ages: Ages) -> Result<u32, Error>;
 
-    /// Returns the words of the recorders of `array` numbered `places`. Other threads may ingest at the same time.
+    /// Returns the words of the recorders at `places` in `array`. Other threads may ingest at the same time.
     fn gather(&self, array: usize, places: &[u32]) -> Result<Words, Error>;
 
     /// Returns the words of `array`.
     fn export(&self, array: usize) -> Result<Words, Error>;
 
-    /// Replaces each word of `array` by the corresponding word of `words`, aged by `step`, if the latter is smaller.
+    /// Replaces each word of `array` with the corresponding word of `words`, aged by `step`, if the aged word is
+    /// smaller.
     fn merge(&mut self, array: usize, words: &Words, step: u64) -> Result<(), Error>;
 
     /// Writes the recorders of `array` within `range` to `coder`.

@@ -25,8 +25,8 @@ use closing::{ExclusiveDetector, LastReport};
 
 /// A detector of hosts in contact with at least θ distinct other hosts within the last k slices.
 ///
-/// It also estimates the number of these peers. Memory use is fixed at creation, see
-/// [`memory_bytes`](Self::memory_bytes).
+/// It also estimates the number of these peers. Memory use is fixed at creation (see
+/// [`memory_bytes`](Self::memory_bytes)).
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -122,8 +122,8 @@ impl SlidingDetector {
     /// cannot have a super point without new pairs. To query the window of each report, call
     /// [`begin_close`](Self::begin_close) in a loop, and [`skip_to`](Self::skip_to) after a silent report.
     ///
-    /// Pairs that feeds ingest during the call belong to the slice `slice`. If `on_report` gives a feed more pairs than
-    /// its capacity, the feed and this call wait for each other forever. If `on_report` panics, the slices whose
+    /// Pairs that feeds ingest during the call belong to the slice `slice`. If `on_report` passes a feed more pairs
+    /// than its capacity, the feed and this call wait for each other forever. If `on_report` panics, the slices whose
     /// reports it received stay closed, and feeds ingest into the following slice.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl SlidingDetector {
     /// Returns the estimated number of distinct peers of each of `hosts` in the last `window` slices, in the same
     /// order.
     ///
-    /// For many hosts on the CPU, this is much faster than a call of [`cardinality_within`](Self::cardinality_within)
+    /// For many hosts on the CPU, this is much faster than a call to [`cardinality_within`](Self::cardinality_within)
     /// for each host.
     ///
     /// # Errors
@@ -215,8 +215,8 @@ impl SlidingDetector {
         estimates_within(&self.params, &mut *backend, slice, hosts, window)
     }
 
-    /// Returns up to 64 sampled peers of `host` in the window that ends with the running slice. The most recent contact
-    /// comes first.
+    /// Returns up to 64 sampled peers of `host` in the window that ends with the running slice. The most recently
+    /// contacted peer comes first.
     ///
     /// The host need not be a super point. The result is empty for an IPv6 host and in the paper's scheme.
     ///

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// The device that stores the recorders of a detector and runs it. Results are equal, bit for bit, on all devices.
+/// The device that runs a detector and stores its recorders. Results are equal, bit for bit, on all devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Device {

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use srlg_core::ConfigError;
 
-/// An error of a detector. The message says how to resolve it.
+/// An error of a detector. The message states how to resolve it.
 ///
-/// The state of the detector is unchanged, except after GPU errors that say otherwise ([`Driver`](Self::Driver)).
+/// The state of the detector is unchanged, except after GPU errors that are documented otherwise
+/// ([`Driver`](Self::Driver)).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "each message states the rule and names its fields")]
@@ -75,7 +76,7 @@ pub enum Error {
     /// A device failed while it copied to or from page-locked memory.
     #[error("cannot use page-locked memory: its device failed; request another buffer")]
     PinnedLost,
-    /// The context of pairs on a GPU reports an earlier failure. The pairs were not ingested.
+    /// The CUDA context of pairs on a GPU reports an earlier failure. The pairs were not ingested.
     #[error(
         "cannot ingest pairs on a GPU: their CUDA context has an earlier error ({name}, {text})"
     )]
@@ -86,24 +87,24 @@ pub enum Error {
          detector, if necessary in a new process"
     )]
     DeviceLost,
-    /// Pairs on a GPU were given to a detector on the CPU.
+    /// Pairs on a GPU were passed to a detector on the CPU.
     #[error(
         "cannot ingest pairs on a GPU: this detector runs on the CPU; copy the pairs to ordinary memory \
          and pass them to ingest"
     )]
     NotOnDevice,
-    /// Pairs on one GPU were given to a detector on another device.
+    /// Pairs on one GPU were passed to a detector on another device.
     #[error(
         "cannot ingest pairs on CUDA device {theirs}: the detector uses {ours}; allocate the pairs on {ours}"
     )]
     OtherDevice { ours: String, theirs: u32 },
-    /// Pairs on a GPU start at an address from which its threads cannot load them. They were not ingested.
+    /// The address of pairs on a GPU is not aligned. The pairs were not ingested.
     #[error(
         "cannot ingest pairs on a GPU: their address {address:#x} is not a multiple of {alignment}; copy them to \
          another buffer"
     )]
     UnalignedPairs { address: u64, alignment: usize },
-    /// An IPv6 host or an [`Ip6Pair`](crate::ingest::Ip6Pair) was given to a detector of the paper's scheme. No pair
+    /// An IPv6 host or an [`Ip6Pair`](crate::ingest::Ip6Pair) was passed to a detector of the paper's scheme. No pair
     /// was ingested.
     #[error(
         "cannot use an IPv6 host or an `Ip6Pair` in the paper's scheme: it supports IPv4 only; use IPv4 hosts and \
@@ -185,7 +186,7 @@ pub enum Error {
         "cannot create a feed that buffers {capacity} pairs: not enough memory; use a smaller capacity"
     )]
     FeedMemory { capacity: usize },
-    /// Pairs were given to a feed whose detector was dropped. They were not ingested.
+    /// Pairs were passed to a feed whose detector was dropped. The pairs were not ingested.
     #[error(
         "cannot use the feed: its detector was dropped; keep the detector as long as its feeds"
     )]

@@ -1,4 +1,4 @@
-//! Finders of hosts. For each finder of srlg-core, this module has the code that all devices share and the
+//! Finders of hosts. For each finder of srlg-core, this module contains the code that all devices share, and the
 //! implementation for the CPU.
 
 pub(crate) mod cells;
@@ -36,11 +36,11 @@ pub struct FinderHealth {
     ///
     /// This is `None` in the paper's scheme.
     pub burst_miss_probability_v6: Option<f64>,
-    /// Minimum number of peers, to 1 %, from which the finder finds 99 % of IPv4 hosts.
+    /// Minimum number of peers, to within 1 %, at which the finder finds 99 % of IPv4 hosts.
     ///
     /// Contacts are assumed to be spread evenly over the window. The value is infinite if 99 % is never reached.
     pub found_from: f64,
-    /// Minimum number of peers, to 1 %, from which the finder finds 99 % of IPv6 hosts.
+    /// Minimum number of peers, to within 1 %, at which the finder finds 99 % of IPv6 hosts.
     ///
     /// This is `None` in the paper's scheme.
     pub found_from_v6: Option<f64>,
@@ -82,15 +82,15 @@ pub enum FinderFill {
 pub enum Overload {
     /// Other hosts hold most of the cells, so the finder misses more than 1 % of the hosts with θ peers.
     ///
-    /// The condition assumes the lowest requirement of two cells, see [`FinderHealth::miss_probability`]. If any IPv6
+    /// The condition assumes the lowest requirement of two cells (see [`FinderHealth::miss_probability`]). If any IPv6
     /// host holds a cell, the condition also covers [`FinderHealth::miss_probability_v6`], with four cells. For θ below
-    /// 64, these probabilities are upper bounds, so a closer bound is used instead. More cells help, and
+    /// 64, these probabilities are upper bounds, so a tighter bound is used instead. More cells help, and
     /// `Config::for_load` provides enough cells for a load.
     Crowded,
     /// There were more candidates or hot columns than the configured limit, so the requirement was raised.
     ///
-    /// Smaller super points are missed more often, see [`FinderHealth::miss_probability`]. With cells, this overload is
-    /// reported only if that probability is above 0.00013.
+    /// Smaller super points are missed more often (see [`FinderHealth::miss_probability`]). In the default scheme, this
+    /// overload is reported only if that probability is above 0.00013.
     Raised,
     /// Too many rough estimators had the full weight, so no super points were found.
     Saturated,

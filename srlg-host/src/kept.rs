@@ -33,7 +33,7 @@ impl KeptHosts {
         &self.0
     }
 
-    /// Adds the hosts of `others`, within the limit of `params`.
+    /// Adds the hosts of `others`, up to the limit of `params`.
     pub(crate) fn unite(&mut self, others: &Self, params: &Params) {
         let all = Self::sorted([self.hosts(), others.hosts()].concat());
         *self = all.within_limit(params);

@@ -1,6 +1,6 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports these hosts with their estimated numbers of peers. Its memory use is
+//! After every time slice, a detector reports these hosts, each with an estimated number of peers. Its memory use is
 //! fixed.
 //!
 //! # Example

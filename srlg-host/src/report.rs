@@ -4,8 +4,8 @@
 //! [`SlidingDetector::begin_close`](crate::SlidingDetector::begin_close) returns a [`Closing`], which answers queries
 //! about the window before it moves.
 //!
-//! Cardinalities and standard errors are numbers of peers. Probabilities and shares are between 0 and 1. A value
-//! without a bound is infinite, which JSON represents as `null`. In JSON, times are in seconds and nanoseconds.
+//! Cardinalities and standard errors are counts of peers. Probabilities and shares are between 0 and 1. A value without
+//! a bound is infinite, which JSON represents as `null`. In JSON, times are in seconds and nanoseconds.
 //!
 //! # Example
 //!
@@ -45,11 +45,11 @@ pub struct SuperPoint {
     pub host: IpAddr,
     /// Estimated number of distinct peers.
     pub cardinality: f64,
-    /// Standard error of `cardinality`, see [`Estimate::std_error`](crate::report::Estimate).
+    /// Standard error of `cardinality` (see [`Estimate::std_error`](crate::report::Estimate)).
     pub std_error: f64,
     /// Whether `cardinality` is an estimate or a lower bound.
     pub range: EstimateRange,
-    /// Up to 64 sampled peers, most recent contact first, see [`SamplePeer`]. The list is empty for an IPv6 host.
+    /// Up to 64 sampled peers, most recent contact first (see [`SamplePeer`]). The list is empty for an IPv6 host.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub peers: Vec<SamplePeer>,
 }
@@ -65,13 +65,14 @@ impl SuperPoint {
         other.cardinality.total_cmp(&self.cardinality).then(self.host.cmp(&other.host))
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors, see [`Estimate::lower`](crate::report::Estimate::lower).
+    /// Returns the cardinality minus `sigmas` standard errors (see
+    /// [`Estimate::lower`](crate::report::Estimate::lower)).
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors, see [`Estimate::upper`](crate::report::Estimate::upper).
+    /// Returns the cardinality plus `sigmas` standard errors (see [`Estimate::upper`](crate::report::Estimate::upper)).
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)
@@ -102,7 +103,7 @@ pub struct SamplePeer {
     pub last_seen: u64,
 }
 
-/// The super points of one window and the health of the detector. Comparisons for equality ignore the times of stages.
+/// The super points of one window and the health of the detector. Equality comparisons ignore the stage times.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -138,7 +139,7 @@ impl PartialEq for SliceReport {
 /// The duration of each stage of a close, in the order of the stages.
 ///
 /// In [`advance_to`](crate::SlidingDetector::advance_to), the time spent on feeds is part of the first report. The time
-/// to end the call is not part of any report.
+/// from the last report to the end of the call is not part of any report.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -166,7 +167,7 @@ impl StageTimes {
         hand_in + wait + search + estimate + age + other
     }
 
-    /// Adds the time since `start` that is not part of any stage to `other`. At `start`, the backend became available.
+    /// Adds to `other` the time that no other stage includes. The backend became available at `start`.
     pub(crate) fn complete_since(&mut self, start: Instant) {
         let total = self.hand_in + self.wait + start.elapsed();
         self.other += total.saturating_sub(self.total());
@@ -180,12 +181,13 @@ impl StageTimes {
 pub struct Health {
     /// Row setting factors SF(i,k): for each row of the SLEA, the share of recorders within the window.
     pub setting_factors: Vec<f64>,
-    /// Product of the setting factors: the share of a host's union estimator that touches of other hosts set.
+    /// Product of the setting factors: the share of a host's union estimator that is set by touches of other hosts.
     ///
     /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. Above about 0.01,
     /// false super points appear (docs/measurements.md).
     pub background: f64,
-    /// λ: distinct pairs in the window per recorder of the SLEA, estimated from the touched share of the first row.
+    /// λ: distinct pairs in the window per recorder of the SLEA, estimated from the share of touched recorders in the
+    /// first row.
     ///
     /// Errors grow with λ, which is infinite if all recorders were touched.
     pub load: f64,
@@ -207,7 +209,7 @@ impl Health {
         Self::new(params, &nothing, untouched(params))
     }
 
-    /// Creates the health of a detector with `row_weights` recorders of each row of the counter within the window.
+    /// Creates the health of a detector whose counter has `row_weights` recorders within the window in each row.
     pub(crate) fn new(params: &Params, row_weights: &[u32], finder: FinderHealth) -> Self {
         let row_len = params.counter_sizes().row_len;
         let factor = |&row_weight| background::setting_factor(row_len, row_weight);

@@ -20,7 +20,8 @@ pub(crate) fn share(threads: usize, pieces: usize, work: impl Fn(usize) + Sync) 
     });
 }
 
-/// Calls `work` for pieces from number `next` until all `pieces` are taken. Other threads may take some of the pieces.
+/// Calls `work` for one piece after another, from index `next` on, until all `pieces` are taken. Other threads may take
+/// some of the pieces.
 pub(crate) fn take(next: &AtomicUsize, pieces: usize, work: &(impl Fn(usize) + Sync)) {
     loop {
         let piece = next.fetch_add(1, Relaxed);

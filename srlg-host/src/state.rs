@@ -78,7 +78,7 @@ impl Fingerprints {
 
     /// Returns an error unless the fingerprints match a detector with `params`.
     ///
-    /// The error names the `stored` kind and, if `sizes` are known, how the sizes differ.
+    /// The error contains the kind of the state (`stored`) and, if `sizes` are known, the differences.
     pub(crate) fn check(
         self,
         stored: StateKind,

@@ -1,10 +1,10 @@
 //! Slices of time, defined by timestamps.
 //!
 //! A [`SliceClock`] determines the slice of a timestamp and when slices close. A [`Slicer`] sorts pairs by slice and
-//! passes them to a [`SliceSink`]. A program that closes slices by its own timer needs neither of them.
+//! passes them to a [`SliceSink`]. A program that closes slices with its own timer needs neither of them.
 //!
-//! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n lengths after
-//! the epoch. An implausible timestamp is not an error. It results in a [`Placement`], which the clock counts.
+//! Times are nanoseconds since the Unix epoch. A slice is 1 ns to 584 years long, and slice n starts n slice lengths
+//! after the epoch. An implausible timestamp is not an error. It results in a [`Placement`], which the clock counts.
 //!
 //! # Example
 //!

@@ -1,7 +1,7 @@
 //! Functions that are also compiled for wider vector instructions, which are used if the CPU supports them.
 //!
-//! The loops are safe code that the compiler vectorises. The levels can differ only through a compiler error, or
-//! through an operation whose meaning depends on the width. Tests therefore compare the levels.
+//! The loops are safe code that the compiler vectorises. Vector levels can produce different results only because of a
+//! compiler bug, or an operation that depends on the vector width. Tests therefore compare the levels.
 //!
 //! In a test, each function `name` also has a module `name`. Its function `plain` does not use wider vectors, and its
 //! function `avx2` uses only the second level. If no test compares them, both are dead code, which the compiler
@@ -66,7 +66,7 @@ macro_rules! on_all_levels {
 #[cfg(test)]
 pub(crate) use on_all_levels;
 
-/// Returns the low bytes of each of `words`, as words of type `W`, so that levels are compared at every width.
+/// Returns `words` cut to the width of `W`, so that levels can be compared at every width.
 #[cfg(test)]
 pub(crate) fn cut<W: srlg_core::Word>(words: &[u64]) -> Vec<W> {
     words.iter().map(|word| W::of_bytes(|byte| word.to_le_bytes()[byte])).collect()

@@ -1,15 +1,15 @@
 //! Contacts from captures, contact lists and logs, and the datagrams of captures.
 //!
 //! A [`Reader`] reads any [`std::io::Read`] and yields one [`Contact`](crate::Contact) per IP packet, with its time,
-//! source and destination. The content decides the format, never a file name. Contacts come in file order, which is not
-//! always time order.
+//! source and destination. The format is detected from the content, never from a file name. Contacts are returned in
+//! file order, which is not always time order.
 //!
 //! | format | requires |
 //! |---|---|
 //! | pcap (micro- and nanoseconds, both byte orders), pcapng | |
 //! | CSV with the header `time_ms,src,dst` | |
 //! | logs of Zeek, Suricata and AWS VPCs | feature `logs` |
-//! | any of these, compressed by gzip | feature `gzip` |
+//! | any of these, compressed with gzip | feature `gzip` |
 //!
 //! [`Reader::next_datagram`] yields the UDP datagrams of a capture instead, or the messages of an IPFIX file (RFC
 //! 5655). A decoder of flow exports takes them as input.

@@ -61,8 +61,8 @@ pub const TCP_ACK: u8 = 0x10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Contact {
-    /// Time of the last packet, in nanoseconds since the Unix epoch. In a contact list, the time counts from the origin
-    /// of the list's time column.
+    /// Time of the last packet, in nanoseconds since the Unix epoch. In a contact list, the time is relative to the
+    /// origin of the list's time column.
     pub time_ns: u64,
     /// Source address.
     pub source: Host,
@@ -70,7 +70,7 @@ pub struct Contact {
     pub destination: Host,
     /// Number of packets seen. With sampling, this is the number of sampled packets.
     pub packets: Option<NonZeroU64>,
-    /// Number of bytes of these packets, including IP headers. `None` if the input counts in another way.
+    /// Number of bytes of these packets, including IP headers. `None` if the input counts bytes differently.
     pub octets: Option<NonZeroU64>,
     /// IP protocol (IANA number).
     pub protocol: Option<u8>,
@@ -89,7 +89,7 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// Creates a contact of `source` with `destination` at `time_ns`, with all other fields unknown.
+    /// Creates a contact from `source` to `destination` at `time_ns`, with all other fields unknown.
     ///
     /// An IPv4-mapped address (`::ffff:0:0/96`) becomes the IPv4 address in it, so that both spellings are the same
     /// host. Other addresses are unchanged: the IPv4 address in a Teredo, 6to4 or NAT64 address belongs to a NAT, a
@@ -113,8 +113,8 @@ impl Contact {
         }
     }
 
-    /// Returns whether `source` initiated the conversation, from the input or else from TCP flags. A SYN without an ACK
-    /// initiates a conversation. A single packet with a SYN and an ACK is a reply.
+    /// Returns whether `source` initiated the conversation, as the input states or, failing that, according to the TCP
+    /// flags. A SYN without an ACK initiates a conversation. A single packet with a SYN and an ACK is a reply.
     #[must_use]
     pub fn is_initiated(&self) -> Option<bool> {
         self.initiated.or_else(|| match self.syn_and_ack()? {

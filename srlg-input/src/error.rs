@@ -74,11 +74,11 @@ pub enum InputError {
         "no exporters permitted: list their networks in exporters, because anyone can send export datagrams"
     )]
     NoExporters,
-    /// An interface cannot be captured from.
+    /// Packets cannot be captured on an interface.
     #[cfg(feature = "live")]
     #[error(transparent)]
     Interface(#[from] LiveError),
-    /// The program is built without live capture.
+    /// The program is built without support for live capture.
     #[cfg(not(feature = "live"))]
     #[error(
         "cannot capture from {interface}: live capture is not built in; build with the feature live, which needs libpcap"
@@ -87,7 +87,7 @@ pub enum InputError {
         /// The interface that was requested.
         interface: String,
     },
-    /// The program is built without flow exports.
+    /// The program is built without support for flow exports.
     #[cfg(not(feature = "flow"))]
     #[error("cannot read flow exports: they are not built in; build with the feature flow")]
     NoFlow,
@@ -121,14 +121,14 @@ pub enum InputError {
     /// The system's certificates cannot be used.
     #[error("cannot read the system's certificates: {0}; give kafka-ca or nats-ca")]
     Certificates(String),
-    /// The program is built without Kafka.
+    /// The program is built without Kafka support.
     #[cfg(not(feature = "kafka"))]
     #[error("cannot read {topic}: Kafka is not built in; build with the feature kafka")]
     NoKafka {
         /// The topic that was requested.
         topic: String,
     },
-    /// The program is built without NATS.
+    /// The program is built without NATS support.
     #[cfg(not(feature = "nats"))]
     #[error("cannot read {url}: NATS is not built in; build with the feature nats")]
     NoNats {

@@ -43,7 +43,7 @@ pub enum Event<'a> {
 pub struct LogLine {
     /// Severity of the line.
     pub level: LogLevel,
-    /// Text of the line, without its level.
+    /// Text of the line, without its severity.
     pub text: String,
 }
 
@@ -136,8 +136,8 @@ impl Input {
 
     /// Opens the input that `options` describe, and continues a Kafka topic or a NATS stream at `position`.
     ///
-    /// The position comes from [`position`](Self::position) of an earlier input. Without one, only new messages are
-    /// read, unless the options request the earliest ones.
+    /// `position` is a value that [`position`](Self::position) returned for an earlier input. Without one, only new
+    /// messages are read, unless the options request the earliest ones.
     ///
     /// # Errors
     /// Returns [`InputError`] if the input cannot be opened. An unreachable broker is not an error: the connection is
@@ -201,8 +201,8 @@ impl Input {
 
     /// Makes interrupt and termination signals stop the input, as [`Stop::stop`] does.
     ///
-    /// A second interrupt ends the process at once, with exit code 2. Signals are not handled for standard input and
-    /// pipes, because a read from them may block until more data arrives.
+    /// A second interrupt ends the process immediately, with exit code 2. Signals are not handled for standard input
+    /// and pipes, because a read from them may block until more data arrives.
     ///
     /// # Errors
     /// Returns [`InputError::Signals`] if the system does not let the process handle signals.
@@ -278,7 +278,7 @@ pub struct Status {
     pub flows: Option<FlowCounts>,
     /// Counters of the sockets that receive exports.
     pub sockets: Option<SocketStatus>,
-    /// Packets of an interface that were lost.
+    /// Packets that were lost while capturing on an interface.
     pub drops: Option<Drops>,
     /// Counters of the Kafka topic, or of the NATS stream or subject.
     pub broker: Option<BrokerStatus>,
@@ -322,7 +322,7 @@ pub struct BrokerStatus {
     /// Number of messages read.
     pub messages: u64,
     /// Number of messages that the broker stores and that have not been read yet. It is 0 for a subject, because the
-    /// broker stores no messages of it.
+    /// broker does not store its messages.
     pub lag: u64,
     /// Number of messages that the broker deleted before they were read.
     pub expired: u64,

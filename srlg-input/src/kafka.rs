@@ -4,8 +4,9 @@
 //! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
 //! ```
 //!
-//! One thread reads all partitions of the topic, without a consumer group. An offset enters the belt together with the
-//! contacts of the messages before it, or after them. A [`Position`] is therefore never ahead of the yielded contacts.
+//! One thread reads all partitions of the topic, without a consumer group. An offset is put on the belt with the
+//! contacts of the messages before it, or after these contacts. A [`Position`] is therefore never ahead of the yielded
+//! contacts.
 //!
 //! Invariant: each message is decoded, counted as undecodable, or counted as deleted by Kafka.
 

@@ -94,7 +94,7 @@ pub(crate) struct Line {
     pub(crate) belt: Arc<Belt>,
     deliveries: Arc<Deliveries>,
     pub(crate) stop: Stop,
-    /// Last status of each thread, by thread number.
+    /// Last status of each thread, by thread index.
     status: Arc<Mutex<BTreeMap<usize, Status>>>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Live {
 }
 
 impl Line {
-    /// Stores the status of thread number `part`.
+    /// Stores the status of thread `part`.
     pub(crate) fn set_status(&self, part: usize, status: Status) {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).insert(part, status);
     }
@@ -208,7 +208,7 @@ impl Live {
         }
     }
 
-    /// Waits for the next event, at most 20 ms.
+    /// Waits at most 20 ms for the next event.
     pub(crate) fn advance(&mut self) -> Result<Option<Next>, InputError> {
         if mem::take(&mut self.is_told) {
             self.line.deliveries.pass();
@@ -331,7 +331,7 @@ struct ClockReading {
 }
 
 impl ClockReading {
-    /// Reads both clocks. If the thread was interrupted in between, reads them again.
+    /// Reads both clocks. If the thread was interrupted between the two readings, reads both clocks again.
     fn now() -> Self {
         loop {
             let reading = Self { at: Instant::now(), time_ns: now_ns() };

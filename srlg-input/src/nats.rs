@@ -5,7 +5,7 @@
 //! ```
 //!
 //! One thread reads. An ordered consumer, which keeps no state on the server, reads a whole JetStream stream in order.
-//! A sequence number enters the belt together with the contacts of the messages before it, or after them. A
+//! A sequence number is put on the belt with the contacts of the messages before it, or after these contacts. A
 //! [`Position`] is therefore never ahead of the yielded contacts.
 //!
 //! Invariant: each message of a stream is decoded, counted as undecodable, or counted as deleted.

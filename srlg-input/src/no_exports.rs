@@ -1,5 +1,5 @@
-//! A substitute for flow exports in captures and on sockets, for programs without the feature `flow`. Its types have no
-//! values, because opening one is an error.
+//! Substitutes for the types that read flow exports, for programs without the feature `flow`. The types have no values,
+//! because opening an export returns an error.
 
 use std::net::SocketAddr;
 

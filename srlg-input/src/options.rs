@@ -19,12 +19,12 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 
 /// Options of an [`Input`](crate::Input): files, sockets, an interface or a broker.
 ///
-/// With the feature `clap`, these are command-line options with three groups. At most one option of the group
-/// `contacts` may be given: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded` contains the options
-/// for reading flow exports. The group `messages` contains the two brokers.
+/// With the feature `clap`, these are command-line options in three groups. At most one option of the group `contacts`
+/// may be given: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded` contains the options for
+/// reading flow exports. The group `messages` contains the options of the two brokers.
 ///
-/// With the feature `serde`, they are read from a map with the same names as keys. [`check`](Self::check) then applies
-/// the rules of the command line.
+/// With the feature `serde`, they are read from a map whose keys are the same names. [`check`](Self::check) then
+/// applies the rules of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -33,16 +33,16 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("decoded").args(["exports", "listen", "kafka", "nats"]))))]
 #[cfg_attr(feature = "clap", command(group(clap::ArgGroup::new("messages").args(["kafka", "nats"]))))]
 pub struct InputOptions {
-    /// File to read (repeatable, in this order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or gzip of any; - is standard input
+    /// File to read (repeatable, in this order): capture (pcap, pcapng), contact list (CSV with the header time_ms,src,dst), log of Zeek, Suricata or an AWS VPC, IPFIX file, or any of these compressed with gzip; - is standard input
     #[cfg_attr(feature = "clap", arg(long, alias = "replay", value_name = "FILE|-"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub input: Vec<PathBuf>,
 
-    /// Decode the UDP datagrams in the captures as flow exports (NetFlow v5, v7, v9, IPFIX, sFlow v5); several files are one export
+    /// Decode the UDP datagrams in the captures as flow exports (NetFlow v5, v7, v9, IPFIX, sFlow v5); several files form one export
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub exports: bool,
 
-    /// Treat the files as live: slices close by the system clock, and not by the times in the data
+    /// Treat the files as live: slices close by the system clock, not by the times in the data
     #[cfg_attr(feature = "clap", arg(long, requires = "input"))]
     pub live: bool,
 
@@ -114,12 +114,12 @@ pub struct SocketOptions {
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVE_BUFFERS.start(), max = *Self::RECEIVE_BUFFERS.end())))]
     pub receive_buffer: u32,
 
-    /// Number of threads that receive and decode at each address; exporters are spread over them
+    /// Number of threads that receive and decode at each address; exporters are distributed among them
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = 1, value_parser = within(Self::RECEIVERS), requires = "listen"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::RECEIVERS.start(), max = *Self::RECEIVERS.end())))]
     pub receivers: u32,
 
-    /// File that keeps the templates and sampling rates of exporters over a restart
+    /// File that keeps the templates and sampling rates of exporters across restarts
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "listen"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub templates: Option<PathBuf>,
@@ -139,7 +139,7 @@ pub struct CaptureOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "EXPRESSION", requires = "interface"))]
     pub filter: Option<String>,
 
-    /// Number of bytes that are captured of each packet
+    /// Maximum number of bytes to capture from each packet
     #[cfg_attr(feature = "clap", arg(long, value_name = "BYTES", default_value_t = Self::SNAP_LENGTH, value_parser = within(Self::SNAP_LENGTHS), requires = "interface"))]
     #[cfg_attr(feature = "schemars", schemars(range(min = *Self::SNAP_LENGTHS.start(), max = *Self::SNAP_LENGTHS.end())))]
     pub snap_length: u32,
@@ -179,14 +179,14 @@ pub struct CaptureOptions {
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct ExportOptions {
-    /// Addresses of hosts behind NAT: those before the translation (pre) or after it (post)
+    /// Addresses that identify hosts behind NAT: before the translation (pre) or after it (post)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "pre|post", default_value_t, conflicts_with = "messages")
     )]
     pub nat: Nat,
 
-    /// Use of the times that exporters send: corrected by the skew of their clocks, trusted, or replaced by the time of receipt (received)
+    /// Times of contacts: the times that exporters send, corrected for clock skew (corrected) or unchanged (trusted), or the time of receipt (received)
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "corrected|trusted|received", default_value_t)
@@ -199,7 +199,7 @@ pub struct ExportOptions {
 }
 
 named! {
-    /// The hosts that count when a captured packet carries another one through a tunnel.
+    /// The hosts that are counted if a captured packet carries another one through a tunnel.
     #[non_exhaustive]
     Tunnels {
         /// The endpoints of the tunnel.
@@ -214,8 +214,8 @@ named! {
 }
 
 named! {
-    /// The distribution of packets to capture threads. Every distribution gives the same counts, because a pair counts
-    /// once, whichever threads see it.
+    /// The distribution of packets to capture threads. Every distribution produces the same counts, because a pair is
+    /// counted once, whichever threads see it.
     #[non_exhaustive]
     CaptureSplit {
         /// Distribution by the CPU that received a packet from the network card. Of N threads, thread i gets the
@@ -255,14 +255,13 @@ named! {
     }
 }
 
-/// An error for an option whose value is out of range, which conflicts with another option, or which needs one that is
-/// missing.
+/// The error for an option that is out of range, conflicts with another option, or needs an option that is missing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option}: {rule}")]
 pub struct BadOption {
     /// Name of the option.
     pub option: &'static str,
-    /// The rule that is violated.
+    /// The violated rule.
     pub rule: String,
 }
 
@@ -352,7 +351,7 @@ impl InputOptions {
     /// checks them.
     ///
     /// # Errors
-    /// Returns [`BadOption`] for the first option that is out of range, or that needs an option that is not given.
+    /// Returns [`BadOption`] for the first option that is out of range or needs a missing option.
     pub fn check(&self) -> Result<(), BadOption> {
         let Self { sockets, interface, capture, kafka, nats, messages, .. } = self;
         let bad = |option, rule| Err(BadOption { option, rule });

@@ -26,7 +26,7 @@ pub use crate::options::Tunnels;
 use crate::reason::reasons;
 
 reasons! {
-    /// The reason why a packet or a row is not a contact, or is not a datagram where datagrams are read.
+    /// The reason why a packet or a row is skipped.
     ///
     /// If several reasons apply, the first in this order is used: the record (`NoInterface`, `NoTime`, `BadTime`), the
     /// link type, and the headers from the outermost to the innermost.
@@ -41,14 +41,14 @@ reasons! {
         /// A header is invalid: an unexpected IP version, an impossible IPv4 length, or a pcapng packet larger than its
         /// block.
         BadHeader = "bad-header",
-        /// The record has no time stamp, such as a pcapng simple packet block or a row of a log without a time.
+        /// The record has no time stamp. Examples are a pcapng simple packet block and a row of a log without a time.
         NoTime = "no-time",
-        /// The time stamp is impossible: a fraction of a second or more, or a time before 1970 or after 2554.
+        /// The time stamp is impossible: its fraction is a second or more, or it is before 1970 or after 2554.
         BadTime = "bad-time",
         /// A pcapng packet names an interface that its section has not described, or that is not among the first 65,536
         /// interfaces.
         NoInterface = "no-interface",
-        /// A row cannot be parsed, or is longer than 1,024 bytes in CSV and 65,536 bytes in a log.
+        /// A row cannot be parsed, or is longer than 1,024 bytes (CSV) or 65,536 bytes (log).
         BadRow = "bad-row",
         /// The captured bytes end before the end of the headers of a tunnelled packet.
         CutTunnel = "cut-tunnel",
@@ -58,7 +58,7 @@ reasons! {
         TunnelContent = "tunnel-content",
         /// The packet is in more than [`MOST_TUNNELS`] nested tunnels.
         DeepTunnel = "deep-tunnel",
-        /// Datagrams are read, and the packet is not UDP.
+        /// The packet is not UDP, and only datagrams are read.
         NotUdp = "not-udp",
         /// The packet is a fragment of a datagram.
         Fragment = "fragment",

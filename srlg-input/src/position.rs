@@ -14,8 +14,8 @@ pub struct Position {
     pub topic: String,
     /// Offset of the next message, by partition.
     pub offsets: BTreeMap<i32, i64>,
-    /// Schema of the messages, if the name of the topic contains a hash of it. With the schema, a topic that another
-    /// one has replaced can be read to its end.
+    /// Schema of the messages, if the name of the topic contains a hash of it. With the schema, a topic that has been
+    /// replaced by another one can be read to its end.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub schema: Option<String>,
     /// Time at which the stream was created, in nanoseconds since the Unix epoch. It is `None` for a topic. A stream
@@ -34,8 +34,8 @@ impl Position {
         }
     }
 
-    /// Returns a position that is before both: the earlier offset of each partition that both contain. Partitions that
-    /// only one of them contains are read from the start. If the topics differ, all partitions are read from the start.
+    /// Returns the earlier offset of each partition that both positions contain. Partitions that only one of them
+    /// contains are read from the start. If the topics differ, all partitions are read from the start.
     #[must_use]
     pub fn before(&self, other: &Self) -> Self {
         let is_same = self.is_in_same(other);

@@ -9,7 +9,7 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// Bit that is set if an entry of a list of candidates is the number of a kept host. Other entries are the
+/// Bit that is set in an entry of a list of candidates if the entry is the index of a kept host. Other entries are the
 /// [key](Owner::key) of an owner.
 pub const KEPT: u64 = 1 << 63;
 
@@ -20,7 +20,7 @@ pub struct KeptHost {
     /// [Key](Owner::key) of an IPv4 host. For an IPv6 host, the key is 0, because one cell does not determine an IPv6
     /// address.
     pub key: u64,
-    /// Id of the host.
+    /// ID of the host.
     pub id: HostId,
 }
 

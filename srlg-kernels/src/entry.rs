@@ -2,7 +2,7 @@
 //!
 //! # Contract of a launch
 //! Every buffer of the arguments is device memory that stays allocated while the kernel runs. The buffer is aligned for
-//! its elements and contains the stated number of them. The elements may have any bits. `params` come from
+//! its elements and contains the stated number of them. The elements may have any bit pattern. `params` come from
 //! `Config::validate`. Data that is not atomic is not written while the kernel runs.
 //!
 //! Concurrent kernels may access the recorders of an array both singly, at their own width, and packed in 32-bit words.

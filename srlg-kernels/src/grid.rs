@@ -9,18 +9,18 @@ pub const THREADS: u32 = 256;
 /// The place of one thread in its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// Number of the thread's block in the launch, from 0.
+    /// Index of the thread's block in the launch.
     pub block: u32,
     /// Number of blocks of the launch.
     pub blocks: u32,
-    /// Number of the thread in its block, from 0.
+    /// Index of the thread in its block.
     pub thread: u32,
     /// Number of threads in each block.
     pub threads: u32,
 }
 
 impl Grid {
-    /// Returns the number of the thread in its launch.
+    /// Returns the index of the thread in its launch.
     #[inline(always)]
     #[must_use]
     pub fn number(self) -> usize {

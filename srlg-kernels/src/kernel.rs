@@ -31,7 +31,7 @@ pub trait KernelRecorder: Element + Recorder<Word: Element> {
     /// Returns the number of [`Swapped`](Self::Swapped) values for `recorders` recorders.
     fn swapped(recorders: usize) -> usize;
 
-    /// Keeps the more recent of `word` and the word of recorder number `at` of `all`.
+    /// Keeps the more recent of `word` and the word of recorder `at` in `all`.
     ///
     /// # Panics
     /// Panics if `all` does not contain that recorder.
@@ -117,7 +117,7 @@ pub trait Kernel: Send + Sync {
     /// Checks all conditions on lengths and arguments that the kernel's row states.
     ///
     /// # Panics
-    /// Panics if a condition does not hold, which is a bug of the caller.
+    /// Panics if a condition is not met, which is a bug in the caller.
     fn check(&self);
 
     /// Returns the number of blocks of [`THREADS`](crate::THREADS) threads that the work can occupy.

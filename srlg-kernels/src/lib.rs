@@ -11,7 +11,7 @@
 //! - the type of the arguments, with the widths of recorders that it supports
 //! - the arguments that are passed by value
 //! - the buffers that are read or written, with their element types and lengths
-//! - the conditions that must hold before a launch
+//! - the conditions that must be met before a launch
 //! - the number of threads, or of blocks, that the work can occupy
 //!
 //! All data that several threads may write is atomic, and every access is relaxed. Results are minima, sums, and lists
@@ -55,7 +55,7 @@ use survey::{SUMS, WEIGHTS};
 
 kernels! {
     /// Kernel that touches the cells of `pairs` and their recorders in the lines of the tagged counter. The contacts
-    /// were `cells_age` epochs of the cells and `lines_age` epochs of the counter ago.
+    /// are `cells_age` epochs old for the cells and `lines_age` epochs old for the counter.
     "touch": Touch(finder: CellsParams, counter: TaggedParams, cells_age: u32, lines_age: u32) {
         reads pairs: [AlignedPair],
         writes cells: [Recorder64; finder.recorders()],
@@ -89,9 +89,9 @@ kernels! {
         writes counts: [AtomicU32; owners::entries(&params)],
     } threads: cells.len();
 
-    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. The kernel writes the keys of
-    /// their owners to `entries` and their numbers of cells to `holds`. If there is room, the kernel writes each id as
-    /// two words to `hosts`.
+    /// Kernel that lists the IPv4 hosts that hold at least `least` of the counted cells. The kernel writes the key of
+    /// each owner to `entries` and its cell count to `holds`. If there is room, the kernel writes the ID of each host
+    /// as two words to `hosts`.
     "list_holders": ListHolders(params: CellsParams, least: u32) {
         reads keys: [u64; owners::entries(&params)],
         reads counts: [u32; owners::entries(&params)],
@@ -103,7 +103,7 @@ kernels! {
     where least > 0;
 
     /// Kernel that completes the list of [`ListHolders`] with the `kept` hosts that are missing from it. The entry of a
-    /// kept host is its number with the bit [`KEPT`](cells::KEPT) set.
+    /// kept host is its index with the bit [`KEPT`](cells::KEPT) set.
     "list_kept": ListKept(params: CellsParams, least: u32) {
         reads kept: [KeptHost],
         reads keys: [u64; owners::entries(&params)],
@@ -114,8 +114,8 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: kept.len();
 
-    /// Kernel that lists the numbers and words of cells that IPv6 hosts hold, within the `ages` youngest ages. It lists
-    /// a cell only if its fingerprint has at least `least` counted cells.
+    /// Kernel that lists the indices and words of the cells of IPv6 hosts within the `ages` youngest ages. It lists a
+    /// cell only if its fingerprint has at least `least` counted cells.
     "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
         reads keys: [u64; owners::entries(&params)],
@@ -149,7 +149,7 @@ kernels! {
     where row < params.rows();
 
     /// Kernel that lists the hosts whose union estimator has a weight of at least `weight`. Their columns in rows 0 and
-    /// 1 are in `bases` and `partners`. The kernel lists no host if the params do not accept the search, or if a list
+    /// 1 are in `bases` and `partners`. The kernel lists no host if `params` does not accept the search, or if a list
     /// of columns was too short.
     "regain": Regain(params: RsraParams, weight: u32) {
         reads starts: [u32; high_table_lens(&params)[0]],
@@ -164,7 +164,7 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Kernel that counts `positions` of linear estimators, from number `first` on, in `bins`.
+    /// Kernel that counts `positions` positions of linear estimators, starting at position `first`, in `bins`.
     ///
     /// The list `numbers`, with `count` entries, contains indices into `hosts`. The kernel counts the listed hosts from
     /// entry `skip` on, until `bins` is full. Each host takes [`Grouping::bin_words`] words.
@@ -178,7 +178,7 @@ kernels! {
     where first <= params.positions() && positions <= params.positions() - first
         && numbers.len() <= hosts.len();
 
-    /// Kernel that lists the hosts of `numbers` that their glimpses over `span` do not dismiss. `numbers` has `count`
+    /// Kernel that lists the hosts of `numbers` whose glimpses over `span` do not dismiss them. `numbers` has `count`
     /// entries. The glimpses are in `bins`, in [groups for a bound](Grouping::for_bound).
     "glimpse": Glimpse(params: TaggedParams, span: Span) {
         reads numbers: [u32],
@@ -198,9 +198,8 @@ kernels! {
             bins.len() / Grouping::of_ages(span).bin_words() * Grouping::for_bound(span).bin_words()],
     } threads: groups.len();
 
-    /// Kernel that lists the hosts of `numbers`, from entry `skip` on, that may reach the threshold. `bins` contains
-    /// their fine regions in [groups for a bound](Grouping::for_bound). The list contains the index of each host in
-    /// `bins`.
+    /// Kernel that lists which hosts of `numbers`, from entry `skip` on, may reach the threshold. `bins` contains their
+    /// fine regions in [groups for a bound](Grouping::for_bound). The list identifies hosts by their index in `bins`.
     "reach": Reach(params: TaggedParams, span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -209,8 +208,8 @@ kernels! {
         writes reached_count: [AtomicU32; 1],
     } threads: reached.len();
 
-    /// Kernel that records the hosts that `reached` lists, from entry `first` on, until the buffers are full. For each
-    /// host, it writes the number, the `tallies` from `bins`, and the words of the cells of all slots.
+    /// Kernel that records the hosts in the list `reached`, from entry `first` on, until the buffers are full. For each
+    /// host, it writes the index in `hosts`, the `tallies` from `bins`, and the words of the cells of all slots.
     "record": Record(params: CellsParams, span: Span, skip: u32, first: u32) {
         reads hosts: [HostId],
         reads numbers: [u32],
@@ -223,7 +222,7 @@ kernels! {
         writes tallies: [AtomicU32; recorded.len() * Grouping::of_ages(span).bin_words()],
     } blocks: recorded.len();
 
-    /// Kernel that adds up the weights of the first `positions` of the union estimators of `hosts`.
+    /// Kernel that adds up the weights of the first `positions` positions of the union estimators of `hosts`.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
         reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],
@@ -236,14 +235,14 @@ kernels! {
         writes recorders: [R],
     } threads: recorders.len();
 
-    /// Kernel that merges `words`, aged by `step`, into the recorders from number `first` on.
+    /// Kernel that merges `words`, aged by `step`, into the recorders from index `first` on.
     "merge": Merge<R: 16, 64>(first: u32, step: u64) {
         reads words: [R::Word],
         writes recorders: [R::Swapped],
     } threads: words.len(),
     where R::swapped(first as usize + words.len()) <= recorders.len();
 
-    /// Kernel that lists the numbers and words of recent recorders. A recorder is recent if its word is below `recent`.
+    /// Kernel that lists the indices and words of recent recorders. A recorder is recent if its word is below `recent`.
     /// In a line with such a recorder, a recorder is also recent if its word minus `echo` is below `recent`.
     "extract": Extract<R: 16, 64>(recent: u64, echo: u64) {
         reads recorders: [R],
@@ -252,14 +251,14 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: recorders.len();
 
-    /// Kernel that merges the recorders of a list of [`Extract`], aged by `step`. It ignores numbers beyond the array.
+    /// Kernel that merges the recorders that [`Extract`] listed, aged by `step`. It ignores indices beyond the array.
     "apply": Apply<R: 16, 64>(step: u64) {
         reads places: [u32],
         reads words: [R::Word; places.len()],
         writes recorders: [R::Swapped],
     } threads: places.len();
 
-    /// Kernel that copies the words of the recorders with the numbers `places`.
+    /// Kernel that copies the words of the recorders at the indices `places`.
     "gather": Gather<R: 16, 64>() {
         reads recorders: [R],
         reads places: [u32],

@@ -1,7 +1,7 @@
 //! A concurrent table of the number of cells of each owner.
 //!
-//! An entry contains a key and a count. A free entry has the key 0. An owner takes the first free entry, starting with
-//! the one that its key selects. The order of the threads decides which of two owners comes first, but not their
+//! An entry contains a key and a count. A free entry has the key 0. An owner takes the first free entry, starting at
+//! the entry that its key selects. The order of the threads decides which of two owners comes first, but not their
 //! counts. The table has twice as many entries as the array has cells. A free entry therefore always exists, and most
 //! owners are in the entry that their key selects.
 
@@ -11,7 +11,7 @@ use srlg_core::ArrayParams;
 use srlg_core::finder::CellsParams;
 use srlg_core::finder::cells::Owner;
 
-/// Returns the number of entries of an owner table for the array of `params`, a power of 2.
+/// Returns the number of entries in an owner table for the array of `params`. The number is a power of 2.
 #[inline(always)]
 #[must_use]
 pub fn entries(params: &CellsParams) -> usize {

@@ -19,7 +19,7 @@ macro_rules! aligned {
 }
 
 aligned!(
-    /// A pair of IPv4 addresses, aligned to 8 bytes, so that a thread loads it with one access.
+    /// A pair of IPv4 addresses, aligned to 8 bytes so that a thread loads it with one access.
     AlignedPair(IpPair) at 8
 );
 aligned!(

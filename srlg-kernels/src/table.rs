@@ -3,7 +3,7 @@
 //! A row generates a structure, its `Kernel` implementation, and a line of `for_each_entry_point`. For the GPU,
 //! `entry.rs` also generates an entry point from the names in `all_entry_points!`.
 
-/// Selects the recorder type with a number of bits.
+/// Selects the recorder type with this number of bits.
 macro_rules! recorder {
     (8) => {
         srlg_core::Recorder8
@@ -89,7 +89,7 @@ macro_rules! kernels {
             }
         )*
 
-        /// Calls `each` for every entry point, with its arguments in `P`.
+        /// Calls `each` for every entry point, with its arguments in the place `P`.
         pub fn for_each_entry_point<P: Place>(mut each: impl FnMut(EntryPoint)) {
             $(kernels!(@entry_points each $kernel P $($($bits)+)?);)*
         }

@@ -51,7 +51,7 @@ impl Body for Union<Slices<'_>> {
     }
 }
 
-/// Returns the part of the work that this block does, as pairs of a host number and a range of its `positions`.
+/// Returns the part of the work that this block does, as pairs of a host index and a range of its `positions`.
 #[inline(always)]
 fn parts(grid: Grid, hosts: usize, positions: u32) -> impl Iterator<Item = (usize, Range<usize>)> {
     let of_one = parts_of(positions);

@@ -1,5 +1,5 @@
-//! Prints the reports of the library for the pairs of tests/pairs.py. The output has one line per super point, with the
-//! bits of floats.
+//! Prints the reports of the library for the pairs of tests/pairs.py. The output has one line per super point, with
+//! floats as their bits.
 //!
 //! Run it with `cargo run --release --example reports`.
 

@@ -1,6 +1,6 @@
 //! Arrow streams from and to other Python libraries, through the Arrow PyCapsule interface.
 //!
-//! This is the only file with unsafe code, because a capsule holds a bare pointer to a C struct.
+//! This is the only file with unsafe code, because a capsule holds a raw pointer to a C struct.
 #![allow(unsafe_code, reason = "a capsule holds a pointer to a C struct")]
 
 use std::ffi::CStr;
@@ -40,7 +40,7 @@ pub(crate) fn import(data: &Bound<'_, PyAny>) -> PyResult<ArrayStreamReader> {
     // Arrow C stream interface. The interface guarantees this for a capsule of this name. `pointer_checked` has
     // compared the name, and the pointer is not null. No other thread uses the stream meanwhile: the interface allows
     // one consumer of a capsule, and `capsule` keeps it alive until the end of this function. A released stream is left
-    // in the capsule, so that nothing is released twice, and a later consumer gets an error.
+    // in the capsule so that nothing is released twice, and a later consumer gets an error.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
     // Without this callback, the reader would panic. A released stream has no callbacks and is rejected below.
     if stream.release().is_some() && stream.get_next().is_none() {

@@ -1,8 +1,8 @@
 //! The class `Detector`.
 //!
-//! A `RwLock` lets threads ingest and query at once. A call that changes the detector as a whole also takes the mutex
-//! `exclusive`. If another call of this kind is running, the second call raises `BusyError` instead of waiting. Both
-//! locks are taken only while Python is detached.
+//! A `RwLock` lets threads ingest and query at the same time. A call that changes the detector as a whole also takes
+//! the mutex `exclusive`. If another call of this kind is running, the second call raises `BusyError` instead of
+//! waiting. Both locks are taken only while Python is detached.
 
 use std::sync::{Mutex, RwLock, TryLockError};
 
@@ -17,13 +17,13 @@ use crate::error::{ConfigError, broken, busy, raised};
 use crate::hosts::{Column, HostArgument, Pairs};
 use crate::report::{Estimate, Health, Peer, Report};
 
-/// Number of pairs that are copied at once while Python waits. They are then ingested while Python is detached.
+/// Number of pairs that are copied at a time while Python waits. They are then ingested while Python is detached.
 const BLOCK: usize = 1 << 15;
 
 /// A detector of hosts in contact with at least `threshold` others within the last `window` slices.
 ///
 /// By default, a detector takes 31.6 MB, which is sufficient for about 20 million distinct pairs per window. To plan
-/// for another number of distinct pairs per window, give `pairs`. The detector then takes at most `memory` bytes, by
+/// for a different number of distinct pairs per window, set `pairs`. The detector then takes at most `memory` bytes, by
 /// default 31.6 MB.
 ///
 /// `seed` is a secret number below 2**64. It selects keyed hashes, which are safe for traffic that an attacker may
@@ -110,8 +110,8 @@ impl Detector {
     /// An array of uint8[n, 16] contains IPv6 addresses in network byte order. A list contains str or ipaddress
     /// objects.
     ///
-    /// Any number of threads may ingest at once. If another thread closes the slice during the call, the remaining
-    /// pairs are counted in the next slice.
+    /// Any number of threads may ingest at the same time. If another thread closes the slice during the call, the
+    /// remaining pairs are counted in the next slice.
     fn ingest(&self, inside: &Bound<'_, PyAny>, opposite: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = inside.py();
         let (inside, opposite) =

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use srlg::Error as LibraryError;
 
-create_exception!(srlg, Error, PyException, "The base of all exceptions of this module.");
+create_exception!(srlg, Error, PyException, "The base class of all exceptions of this module.");
 create_exception!(srlg, ConfigError, Error, "A size, a device name or a query window is invalid.");
 create_exception!(srlg, DeviceError, Error, "A GPU cannot be used, or has failed.");
 create_exception!(

@@ -47,7 +47,7 @@ fn address(host: &Bound<'_, PyAny>, name: impl Display) -> PyResult<IpAddr> {
     })
 }
 
-/// A column of hosts in the form in which the caller gave it.
+/// A column of hosts in the form that the caller passed.
 pub(crate) enum Column<'py> {
     /// An array of `uint32`: IPv4 addresses in host byte order.
     Words(Bound<'py, PyMemoryView>),

@@ -64,7 +64,7 @@ impl Contacts {
         drop(requested_schema); // A producer may ignore this argument.
         if self.is_taken.swap(true, Ordering::Relaxed) {
             return Err(Unreadable::new_err(
-                "cannot read the contacts twice: a stream can be read once; call srlg.read again",
+                "cannot read the contacts twice: a stream can be read only once; call srlg.read again",
             ));
         }
         let input = Arc::clone(&self.input);
@@ -201,7 +201,7 @@ impl Builders {
         let time = i64::try_from(contact.time_ns);
         self.time.append_value(time.map_err(|_| {
             format!(
-                "cannot convert the time {} ns of a contact: the last time of Arrow is in 2262",
+                "cannot convert the time {} ns of a contact: the latest time in Arrow is in 2262",
                 contact.time_ns
             )
         })?);

@@ -10,7 +10,7 @@ use srlg::report::{self, FinderFill};
 use crate::capsule;
 use crate::table;
 
-/// Number of standard errors between an estimate and each end of the 95 % band.
+/// Number of standard errors between an estimate and each end of the 95 % interval.
 pub(crate) const SIGMAS: f64 = 1.96;
 
 /// Maximum number of rows that a notebook shows of a report.
@@ -42,13 +42,13 @@ impl Estimate {
         kebab_case(self.0.range)
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % band.
+    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % interval.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % band.
+    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % interval.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -121,13 +121,13 @@ impl SuperPoint {
         self.0.peers.iter().copied().map(Peer).collect()
     }
 
-    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % band.
+    /// Returns the cardinality minus `sigmas` standard errors. By default, this is the lower end of the 95 % interval.
     #[pyo3(signature = (sigmas=1.96))]
     fn lower(&self, sigmas: f64) -> f64 {
         self.0.lower(sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % band.
+    /// Returns the cardinality plus `sigmas` standard errors. By default, this is the upper end of the 95 % interval.
     #[pyo3(signature = (sigmas=1.96))]
     fn upper(&self, sigmas: f64) -> f64 {
         self.0.upper(sigmas)
@@ -145,22 +145,22 @@ impl SuperPoint {
 pub(crate) struct Health {
     /// The number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
     load: f64,
-    /// Whether 95 % bands cover the true value in 88 to 97 % of cases.
+    /// Whether 95 % intervals cover the true value in 88 to 97 % of cases.
     errors_hold: bool,
     /// The share of the finder's cells that were touched in the window.
     cells_in_use: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers.
     miss_probability: f64,
-    /// The probability as in `miss_probability`, but for an IPv6 host.
+    /// The same as `miss_probability`, for an IPv6 host.
     miss_probability_v6: Option<f64>,
     /// The probability of missing an IPv4 host with exactly `threshold` peers if all its contacts were in the oldest
     /// part of the window.
     burst_miss_probability: f64,
-    /// The probability as in `burst_miss_probability`, but for an IPv6 host.
+    /// The same as `burst_miss_probability`, for an IPv6 host.
     burst_miss_probability_v6: Option<f64>,
-    /// The number of peers from which 99 % of IPv4 hosts are found.
+    /// The minimum number of peers at which 99 % of IPv4 hosts are found.
     found_from: f64,
-    /// The number of peers from which 99 % of IPv6 hosts are found.
+    /// The minimum number of peers at which 99 % of IPv6 hosts are found.
     found_from_v6: Option<f64>,
     /// The overload if there were too many pairs for the finder: "crowded", "raised" or "saturated". None otherwise.
     overload: Option<String>,
@@ -301,7 +301,7 @@ impl Report {
             write!(html, ". Overload: {overload}").expect("a String takes all");
         }
         html.push_str(
-            "</p><table><thead><tr><th>host</th><th>peers</th><th>95 % band</th><th>some peers</th></tr></thead><tbody>",
+            "</p><table><thead><tr><th>host</th><th>peers</th><th>95 % interval</th><th>some peers</th></tr></thead><tbody>",
         );
         for point in super_points.iter().take(SHOWN) {
             let (lower, upper) = (point.lower(SIGMAS), point.upper(SIGMAS));

@@ -1,7 +1,8 @@
-//! The function `scan`, which detects super points in an Arrow table. The time column of the table sets the slices.
+//! The function `scan`, which detects super points in an Arrow table. The time column of the table determines the
+//! slices.
 //!
 //! A step reads a block of rows, or feeds rows of the block to the detector until there is a report. Whatever the size
-//! of the table, a scan therefore holds only one block in memory, and the reports of one move of its clock.
+//! of the table, a scan therefore holds only one block and the reports of one step in memory.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -26,18 +27,18 @@ use crate::detector::Detector;
 use crate::error::{BusyError, Error as ModuleError, broken, busy, raised, unreadable};
 use crate::report::Report;
 
-/// Number of rows that are read at once. They stay in the cache until they are fed.
+/// Number of rows that are read at a time. They stay in the cache until they are fed.
 const BLOCK: usize = 1 << 12;
 
 /// Yields the reports of all slices of a table of contacts, in order.
 ///
 /// `data` is a table of polars, pandas, pyarrow or DuckDB, or any other object with `__arrow_c_stream__`. `time`,
 /// `source` and `destination` name its columns: timestamps, and addresses as uint32, text, or 4 or 16 bytes. Rows
-/// should be in time order. If a row is late by less than the window, it is counted in its own slice, and appears from
-/// the next report on.
+/// should be in time order. A row that is late by less than the window is counted in its own slice, from the next
+/// report on.
 ///
 /// The hosts in the networks `inside` are counted; by default, all hosts are counted. A slice has the length `slice`,
-/// such as "500ms", "1s" or "5m". Slice n starts n lengths after the Unix epoch. During a long silence, there are no
+/// such as "500ms", "1s" or "5m". Slice n starts n lengths after the Unix epoch. Long periods without rows produce no
 /// reports.
 ///
 /// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices.
@@ -327,7 +328,7 @@ impl SliceSink for Reports<'_> {
     }
 }
 
-/// Returns the progress bar of `data`, if one is requested. By default, a bar is shown in a notebook with tqdm.
+/// Returns a progress bar for `data`, if one is requested. By default, a bar is shown in a notebook with tqdm.
 fn progress_bar(data: &Bound<'_, PyAny>, progress: Option<bool>) -> PyResult<Option<Py<PyAny>>> {
     let py = data.py();
     let is_notebook = py.import("sys")?.getattr("modules")?.contains("ipykernel")?;

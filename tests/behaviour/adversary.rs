@@ -24,7 +24,7 @@ const KNOWN: [Hashes; 2] = [
     Hashes { family: HashFamily::HalfSip13, seed: 0 },
 ];
 
-/// Hashes whose seed the sender does not know. The seed is a constant, so that the tests are deterministic.
+/// Hashes whose seed the sender does not know. The seed is a constant so that the tests are deterministic.
 const UNKNOWN: Hashes = Hashes { family: HashFamily::HalfSip13, seed: 0x1405_0b5e_1bad_5eed };
 
 #[derive(Clone, Copy)]
@@ -88,7 +88,7 @@ impl Cells {
         Some(place)
     }
 
-    /// Returns a pair of `host` that touches cell number `place`. The cell must belong to the host.
+    /// Returns a pair of `host` that touches cell `place`. The cell must belong to the host.
     fn pair(&mut self, host: u32, place: u32) -> IpPair {
         let mut pairs = (0xd000_0000..).map(|opposite| IpPair { inside: host, opposite });
         pairs.find(|&pair| self.touched(pair) == Some(place)).unwrap()
@@ -127,7 +127,7 @@ fn peers_of_few_positions_make_a_host_small_only_where_the_seed_is_known() {
     }
 }
 
-/// Returns, for each row, the first `count` hosts that share the column of `INNOCENT` there.
+/// Returns, for each row, the first `count` hosts that share the column of `INNOCENT` in that row.
 fn companions<const ROWS: usize>(
     count: usize,
     columns: impl Fn(u32) -> [u32; ROWS],
@@ -147,7 +147,7 @@ fn companions<const ROWS: usize>(
     companions
 }
 
-/// Returns contacts of other hosts. For each cell of `ATTACKER`, one contact touches it.
+/// Returns contacts of other hosts, one for each cell of `ATTACKER`. Each contact touches its cell.
 fn takers(config: Config) -> Vec<IpPair> {
     let mut cells = Cells::new(config);
     let mut wanted: Vec<u32> = cells.of(ATTACKER);

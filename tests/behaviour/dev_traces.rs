@@ -22,7 +22,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// Returns a cut with slices of `minutes` minutes. The arrays are small, because days of traffic have thousands of
+    /// Returns a cut with slices of `minutes` minutes. The arrays are small because days of traffic need thousands of
     /// closes.
     fn minutes(minutes: u64, window: u32) -> Self {
         let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 15, tags: 64 };
@@ -127,7 +127,7 @@ impl Replay {
     }
 }
 
-/// Compares all windows of `traces` at each threshold. Returns the numbers of super points.
+/// Compares all windows of `traces` at each threshold. Returns the number of super points for each threshold.
 fn compare<const N: usize>(traces: &[PathBuf], thresholds: [u32; N], cut: &Cut) -> [usize; N] {
     let mut compared = [0; N];
     for trace in traces {

@@ -1,5 +1,5 @@
 //! Tests of a flood of hosts with one contact each, which is the traffic that fills cells fastest. The traffic
-//! represents 20 million and 60 million pairs per window with the default sizes, which have 2^18 cells. The numbers of
+//! represents 20 million and 60 million pairs per window with the default sizes, which have 2^18 cells. The counts of
 //! cells, lines and pairs are divided by 64. The sender does not know the seed of the hashes.
 
 use srlg::config::{HashFamily, Scheme};
@@ -51,7 +51,7 @@ fn reports(flood: u32) -> Vec<SliceReport> {
     reports
 }
 
-/// Returns how many of the additional hosts are missing in a report, and how many other hosts it contains.
+/// Returns how many of the additional hosts are missing from a report, and how many other hosts it contains.
 fn errors(report: &SliceReport) -> (u32, usize) {
     let found = report.super_points.iter().filter(|point| number(point.host) < HOSTS).count();
     (HOSTS - found as u32, report.super_points.len() - found)

@@ -10,7 +10,7 @@ use crate::small;
 
 fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
     let config = if is_tagged { small::tagged() } else { small::paper() };
-    // The candidate limit is small, so that the hosts of a report take only a small part of the allowed memory.
+    // The candidate limit is small so that the hosts of a report take only a small part of the allowed memory.
     let config = Config { candidate_limit: 100, ..config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     let pairs: Vec<IpPair> =

@@ -1,4 +1,4 @@
-//! Tests that stated intervals are correct up to the maximum load for which reports state them, whenever a host had its
+//! Tests that intervals are correct up to the maximum load at which reports state them, whatever the times of a host's
 //! contacts. Above this load, the lower bounds are still correct.
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,7 +14,7 @@ const LINES: u32 = 3_200;
 const RECORDERS: f64 = 102_400.0;
 const TRIALS: u64 = 8;
 
-/// Numbers of peers, each with the number of hosts that have them in a trial.
+/// Peer counts, each with the number of such hosts in a trial.
 const HOSTS: [(u32, u32); 3] = [(100, 50), (400, 50), (2_000, 10)];
 
 /// Times of the contacts of a host.
@@ -61,7 +61,7 @@ impl AddAssign for IntervalCounts {
 }
 
 /// Fills a window with `load` pairs per recorder, after a window without the hosts. Returns the interval counts for
-/// each size of hosts.
+/// each peer count.
 fn intervals(window: u32, contacts: Contacts, load: f64) -> [IntervalCounts; HOSTS.len()] {
     let own: u32 = HOSTS.iter().map(|(peers, hosts)| peers * hosts).sum();
     let mut counts = [IntervalCounts::default(); HOSTS.len()];
@@ -122,8 +122,8 @@ fn count(detector: &mut SlidingDetector, counts: &mut [IntervalCounts; HOSTS.len
     }
 }
 
-/// Calls `assert` with the interval counts for each size of hosts. The counts are passed for each window and kind of
-/// contacts, then summed over windows, and finally summed over contacts. Prints the shares.
+/// Calls `assert` with the interval counts for each peer count. The interval counts are passed for each window and kind
+/// of contacts, then summed over windows, and finally also over all kinds. Prints the shares.
 fn for_each_size(load: f64, assert: impl Fn(IntervalCounts, &str)) {
     let judge = |counts: [IntervalCounts; HOSTS.len()], what: &str| {
         for (counts, (peers, _)) in counts.into_iter().zip(HOSTS) {

@@ -18,7 +18,7 @@ const LATE: u32 = 2;
 
 const NODES: usize = 3;
 
-/// Returns configurations with both schemes, with epochs of two slices, and with another hash. The arrays are small, so
+/// Returns configurations with both schemes, with epochs of two slices, and with another hash. The arrays are small so
 /// that contacts collide.
 fn kinds() -> [Config; 4] {
     let tagged = Config { window: WINDOW, ..small::tagged() };
@@ -31,7 +31,7 @@ fn kinds() -> [Config; 4] {
     ]
 }
 
-/// Numbers of the first slice, including numbers within an epoch and close to the maximum.
+/// Numbers for the first slice, including numbers within an epoch and close to the maximum.
 const FIRST: [u64; 4] = [0, 1, 6_000_000_007, u64::MAX - 100];
 
 /// A contact, the node that sees it, and its delay in slices.

@@ -19,7 +19,7 @@ const NODES: usize = 3;
 const LATE: u32 = 2;
 
 /// Returns configurations with epochs of one slice, with epochs of two slices, and with the paper's scheme. The arrays
-/// are small, so that contacts collide, but a slice touches only a part of them.
+/// are small so that contacts collide, but a slice touches only a part of them.
 fn kinds() -> [Config; 3] {
     let lines = |tags| Scheme::Tagged { cell_bits: 12, lines: 40, tags };
     let tagged = Config { scheme: lines(64), ..small::tagged() };

@@ -17,7 +17,7 @@ fn loaded(config: Config, pairs: impl Iterator<Item = IpPair>) -> SlidingDetecto
     detector
 }
 
-/// Returns estimates for hosts without peers, so that the estimates show only the bias.
+/// Returns estimates for hosts without peers so that the estimates show only the bias.
 fn of_strangers(detector: &SlidingDetector) -> Vec<f64> {
     let stranger = |i: u32| ip(0xdead_0000 + i);
     (0..50).map(|i| detector.cardinality(stranger(i)).unwrap().cardinality).collect()

@@ -65,7 +65,7 @@ fn long(contacts: &[(usize, u32)]) -> Vec<Ip6Pair> {
     contacts.iter().map(|&(host, opposite)| Ip6Pair::new(any_host(host), peer(opposite))).collect()
 }
 
-/// Runs `$work` with the pairs of `$contacts`, in the type that is requested and that the scheme supports.
+/// Runs `$work` with the pairs of `$contacts`, as the requested type if the scheme supports it.
 macro_rules! of_type {
     (($config:expr, $contacts:expr), |$pairs:ident| $work:expr) => {
         match $contacts {

@@ -31,7 +31,7 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     }
 }
 
-/// Returns the reason why there is no GPU to test, if there is none. Panics on any other error of a GPU, so that the
+/// Returns the reason why there is no GPU to test, if there is none. Panics on any other error of a GPU so that the
 /// error is not mistaken for a missing GPU.
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {

@@ -17,7 +17,7 @@ pub(crate) fn one_at_a_time(detector: &SlidingDetector, slice: &Slice) {
     slice.pairs.iter().for_each(|&pair| detector.ingest(&[pair]).unwrap());
 }
 
-/// Ingests all pairs at once, late pairs last.
+/// Ingests whole batches of pairs, late pairs last.
 pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     detector.ingest(&slice.pairs).unwrap();
     for (slices_late, pairs) in &slice.late {
@@ -25,7 +25,7 @@ pub(crate) fn whole(detector: &SlidingDetector, slice: &Slice) {
     }
 }
 
-/// Ingests pairs from pinned memory and returns the buffer, which may be filled again at once.
+/// Ingests pairs from pinned memory and returns the buffer, which may be filled again immediately.
 pub(crate) fn pinned<P: Pair>(detector: &SlidingDetector, pairs: &[P]) -> PinnedPairs<P> {
     let mut pinned = detector.pinned_pairs(pairs.len()).unwrap();
     pinned.fill(|buffer| buffer.copy_from_slice(pairs)).unwrap();

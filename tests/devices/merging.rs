@@ -27,7 +27,7 @@ fn share(slice: &Slice, node: usize, nodes: usize) -> Slice {
     }
 }
 
-// One node is on the device and one on the CPU, so that snapshots go both ways.
+// One node is on the device and one on the CPU so that snapshots go both ways.
 fn snapshots_of_all_nodes_merge_into_one_that_saw_everything(device: Device) {
     for config in presets(5) {
         let traffic = traffic(21);

@@ -20,7 +20,7 @@ on_every_device!(
     windows_of_more_than_511_slices,
 );
 
-/// Number of pairs in a piece. It is prime, so that the pieces start at different positions modulo the threads of a
+/// Number of pairs in a piece. It is prime so that the pieces start at different positions modulo the threads of a
 /// block.
 const PIECE: usize = 337;
 

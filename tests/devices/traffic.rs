@@ -58,7 +58,7 @@ pub(crate) fn presets(window: u32) -> [Config; 2] {
     [Config::default(), Config::paper()].map(|preset| Config { threshold: 256, window, ..preset })
 }
 
-/// Returns a configuration with few recorders, so that hosts collide.
+/// Returns a configuration with few recorders so that hosts collide.
 pub(crate) fn small() -> Config {
     Config {
         threshold: 64,

@@ -17,7 +17,7 @@ on_every_device!(
 
 const THRESHOLD: u32 = 256;
 
-/// Asserts that `report` contains the super points of the exact answer and no other host, up to five stated standard
+/// Asserts that `report` contains the super points of the exact answer and no other host, within five stated standard
 /// errors. Returns the number of super points.
 fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     for point in &report.super_points {
@@ -34,8 +34,8 @@ fn assert_near(report: &SliceReport, exact: &ExactWindow) -> usize {
     report.super_points.len()
 }
 
-/// Asserts for every slice of `traffic` that the report is close to the exact answer. `family` decides which hosts are
-/// IPv6. Returns the number of super points.
+/// Asserts for every slice of `traffic` that the report is close to the exact answer. `family` determines which hosts
+/// are IPv6. Returns the number of super points.
 fn compare(device: Device, family: Family, traffic: &[Vec<IpPair>], window: u32) -> usize {
     let config = Config { threshold: THRESHOLD, window, ..Config::default() };
     let (mut tested, mut exact) = (detector(device, config), ExactWindow::new(window));

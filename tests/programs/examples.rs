@@ -1,4 +1,4 @@
-//! Tests that run the small examples in the same way as users do.
+//! Tests that run the small examples as users do.
 
 use std::process::{Command, Output};
 

@@ -1,7 +1,7 @@
 //! Exports of flows and packets as NetFlow v5, NetFlow v9, IPFIX and sFlow. The bytes follow the specifications of the
 //! formats.
 //!
-//! This module shares no code with the decoder, so that the same mistake cannot be in both.
+//! This module shares no code with the decoder so that the same mistake cannot be in both.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`synthetic`] | seeded traffic of several models, with the same bits on every machine |
 //! | [`family`] | conversion of this traffic to IPv4, IPv6 or both |
-//! | [`packets`], [`export`] | packets of synthetic traffic, and exports of them in every flow format |
+//! | [`packets`], [`export`] | packets of synthetic traffic, and their exports in every flow format |
 //! | [`trace`] | record files of real traffic |
 //! | [`oracle`] | exact sliding cardinalities, computed with hash maps |
 //! | [`score`] | false rates and errors of a detector's reports |

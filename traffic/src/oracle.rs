@@ -21,11 +21,11 @@ use std::collections::hash_map::Entry;
 /// assert_eq!(exact.cardinality(1), 1); // the first pair has left the window
 /// ```
 pub struct ExactWindow {
-    /// Number of the running slice. It starts at `window`, so that slices before the first one also have a number.
+    /// Number of the running slice. It starts at `window` so that slices before the first one also have a number.
     now: u64,
     /// Slice of the last touch of every pair in the window.
     last_touch: FxHashMap<IpPair, u64>,
-    /// Pairs by the slice of a touch, modulo the window. If a pair was touched again before its bucket expires, it
+    /// Pairs by the slice of a touch, modulo the window. If a pair has been touched again when its bucket expires, it
     /// moves to the bucket of its last touch.
     buckets: Vec<Vec<IpPair>>,
     /// Cardinality of every host with at least one peer.

@@ -103,7 +103,7 @@ impl Packet {
                 frame.extend(length.to_be_bytes());
                 frame.extend([self.protocol, 64]);
                 let [IpAddr::V6(source), IpAddr::V6(destination)] = [source, destination] else {
-                    panic!("both hosts of a packet must be of one family")
+                    panic!("both hosts of a packet must have the same family")
                 };
                 frame.extend([source.octets(), destination.octets()].concat());
             }
@@ -113,7 +113,7 @@ impl Packet {
     }
 }
 
-/// Returns the packets of `families` in order of time. An item of `families` is true for IPv6 and false for IPv4.
+/// Returns the packets of `families` in time order. An item of `families` is true for IPv6 and false for IPv4.
 #[must_use]
 pub fn packets(families: &[bool]) -> Vec<Packet> {
     let mut packets: Vec<Packet> = families.iter().flat_map(|&is_v6| family(is_v6)).collect();
@@ -123,7 +123,7 @@ pub fn packets(families: &[bool]) -> Vec<Packet> {
     packets
 }
 
-/// Returns a pcap file with `frames` of a link type. The time of each frame is in microseconds after [`START_S`].
+/// Returns a pcap file with `frames` of type `link_type`. The time of each frame is in microseconds after [`START_S`].
 pub fn pcap(link_type: u32, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> Vec<u8> {
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, link_type];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();

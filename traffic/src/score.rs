@@ -36,7 +36,7 @@ pub struct Score {
 impl Score {
     /// Scores a report against the exact answer for the same window.
     ///
-    /// `truth` has the true cardinalities of all super points, and may have the cardinalities of other hosts.
+    /// `truth` has the true cardinalities of all super points, and may also have the cardinalities of other hosts.
     /// `reported` has the estimates. Both list a host at most once, in any order. A host is a super point if its true
     /// cardinality is at least `threshold`.
     #[must_use]

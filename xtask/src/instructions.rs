@@ -1,9 +1,9 @@
 //! The chore `cargo xtask instructions`, which counts the CPU instructions of ingest and close.
 //!
-//! Times on a shared machine vary by half, but counts of valgrind's callgrind for the same program agree within a
-//! thousandth. Each workload ([`Work`]) of the program `instructions` of srlg-benches runs with one round and with two
-//! rounds. The difference is the cost of a round without start-up, allocation and traffic generation. With `--check`,
-//! this cost is compared with the [`bounds`].
+//! Times on a shared machine vary by half, but the counts of valgrind's callgrind for one program agree to within 0.1
+//! %. Each workload ([`Work`]) of the program `instructions` of srlg-benches runs with one round and with two rounds.
+//! The difference is the cost of a round without start-up, allocation and traffic generation. With `--check`, this cost
+//! is compared with the [`bounds`].
 //!
 //! On every processor, AVX2 code is counted, because valgrind does not support wider vectors. The counts exclude memory
 //! latency and mispredicted branches, so benchmarks are still needed.

@@ -1,6 +1,6 @@
 //! The chore `cargo xtask ptx`, which compiles the GPU kernels to a text file that is committed.
 //!
-//! rustc compiles the crate `srlg-kernels` to [`COMMITTED`], so that users of the library do not need a GPU tool chain.
+//! rustc compiles the crate `srlg-kernels` to [`COMMITTED`] so that users of the library do not need a GPU tool chain.
 //! The file starts with a [`Stamp`]: the compiler, a hash of everything that affects the code, and a hash of the text.
 //! A test computes both hashes again. It fails if a kernel is changed without its PTX, or if the PTX is edited. With
 //! `--check`, the PTX is also rebuilt and assembled.
@@ -34,7 +34,7 @@ const TOUCHED: &str = "the PTX was edited: run cargo xtask ptx";
 /// Options of the chore.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Compare the committed PTX with a new build, and assemble it with ptxas, without writing it.
+    /// Check the committed PTX instead of writing it: compare it with a new build, and assemble it with ptxas.
     #[arg(long)]
     check: bool,
 }

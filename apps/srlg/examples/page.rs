@@ -1,8 +1,8 @@
 //! Shows the web page with artificial boards, one per second. The boards contain everything that the page can show.
 //!
 //! `cargo run -p srlg-cli --example page [ADDRESS [site|network [large]]]` prints the address of the page and runs
-//! until it is stopped. With `network`, the page shows a collector. With `large`, the page has 10,000 incidents of 30
-//! days.
+//! until it is stopped. With `network`, the page shows a collector. With `large`, the page shows 10,000 incidents from
+//! 30 days.
 
 use std::env;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Returns a number that oscillates around 1 over the seconds, differently for each `seed`.
+/// Returns a number that oscillates around 1 over time, differently for each `seed`.
 fn wave(second: u32, seed: u32) -> f64 {
     let (second, seed) = (f64::from(second), f64::from(seed));
     1.0 + 0.3 * (second / 17.0 + seed).sin() + 0.1 * (second / 3.0 + seed * seed).sin()
@@ -223,7 +223,7 @@ fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> R
     Ok(())
 }
 
-/// Returns the values of a minute. One hour of each day has no values.
+/// Returns the values of a minute, or no values in one hour of each day.
 fn values(minute: u64) -> Minute {
     let second = (minute * 60) as u32;
     let of_view = |name: &str, hosts: f64, seed| {
@@ -320,7 +320,7 @@ fn sampling(rates: &[u32]) -> Sampling {
 fn sinks(second: u32) -> Vec<SinkBoard> {
     let sent = u64::from(second);
     let works = SinkBoard { name: "syslog".to_owned(), sent, ..SinkBoard::default() };
-    let error = "cannot connect: connection refused; tries again in 32 s".to_owned();
+    let error = "cannot connect: connection refused; next attempt in 32 s".to_owned();
     let (failed, queue) = (sent / 4, sent);
     let fails = SinkBoard {
         name: "webhook".to_owned(),

@@ -14,7 +14,7 @@
 //!
 //! Invariant: as long as no deadline expires, closed slices are bit-identical to the slices of a single node that saw
 //! all traffic. Killing the collector any number of times does not change this, because a checkpoint is consistent and
-//! merging its content again changes nothing.
+//! merging a delta again changes nothing.
 
 mod agreement;
 mod arrival;

@@ -77,7 +77,7 @@ pub struct ViewConfig {
     pub name: String,
     /// Definition of the hosts, the peers and the contacts that count.
     pub view: ViewOptions,
-    /// Number of distinct pairs in the longest window for which the detector is sized, if configured.
+    /// Number of distinct pairs in the longest window, for which the detector is sized, if configured.
     pub pairs: Option<u64>,
     /// Maximum memory of the detector, in bytes, if configured.
     pub memory: Option<usize>,

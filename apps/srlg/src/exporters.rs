@@ -17,7 +17,8 @@ use srlg_input::contact::{IpNet, Networks, deserialize_networks};
 pub struct Exporter {
     /// Name of the exporter.
     pub name: String,
-    /// Addresses or networks that the exporter sends from. The longest network that contains an address decides.
+    /// Addresses or networks that the exporter sends from. If several networks contain an address, the one with the
+    /// longest prefix applies.
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub networks: Vec<IpNet>,
@@ -25,7 +26,7 @@ pub struct Exporter {
     #[serde(deserialize_with = "deserialize_interfaces")]
     #[cfg_attr(test, schemars(
         with = "BTreeMap<String, String>",
-        extend("x-form" = "table of index and name, such as `{ 7 = \"transit-a\" }`")
+        extend("x-form" = "table of interface indexes and names, such as `{ 7 = \"transit-a\" }`")
     ))]
     pub interfaces: BTreeMap<u32, String>,
 }
@@ -43,8 +44,8 @@ fn deserialize_interfaces<'de, D: Deserializer<'de>>(
     interfaces.into_iter().map(interface).collect()
 }
 
-/// Names of exporters and of their interfaces. The longest network that contains the address of an exporter determines
-/// its name.
+/// Names of exporters and of their interfaces. Of the networks that contain the address of an exporter, the one with
+/// the longest prefix determines its name.
 #[derive(Clone, Debug)]
 pub struct ExporterNames {
     exporters: Arc<[Exporter]>,

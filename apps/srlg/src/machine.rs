@@ -1,6 +1,6 @@
 //! Checks of the files, folders, programs, addresses and memory that a configuration names.
 //!
-//! Invariant: a check creates and changes nothing, and it releases an address at once.
+//! Invariant: a check creates and changes nothing, and it releases an address immediately.
 
 use std::ffi::OsStr;
 use std::fs;

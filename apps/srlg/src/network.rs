@@ -239,7 +239,7 @@ impl FromStr for VersionId {
 }
 
 impl NetworkVersion {
-    /// Parses and checks the output of [`to_json`](Self::to_json). Errors name `place` as its origin.
+    /// Parses and checks the output of [`to_json`](Self::to_json). Errors name `place` as the origin of the JSON.
     pub fn from_json(json: &[u8], place: &str) -> Result<Self, NetworkError> {
         let form = |cause| NetworkError::Form { place: place.to_owned(), cause };
         let version: Self = serde_json::from_slice(json).map_err(form)?;

@@ -1,4 +1,4 @@
-//! Notifications of alerts, the database that stores them first, and the sinks that receive them.
+//! Notifications of alerts, the database that stores them, and the sinks that receive them.
 
 pub(crate) mod delivery;
 pub mod ledger;

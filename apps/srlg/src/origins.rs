@@ -83,7 +83,7 @@ impl fmt::Display for CountryShare {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PeerOrigins {
-    /// Number of peers in the notification that have an address. All shares refer to this number.
+    /// Number of peers in the notification that have an address. All shares are fractions of this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_sample: Option<usize>,
     /// Up to 8 ASes with their shares, largest first.
@@ -92,7 +92,7 @@ pub struct PeerOrigins {
     /// Up to 8 countries with their shares, largest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub top_countries: Vec<CountryShare>,
-    /// Known origins, by the text of the peer or of the network in `top_prefixes`.
+    /// Known origins, keyed by the text of the peer or of the network in `top_prefixes`.
     #[serde(rename = "origins", skip_serializing_if = "BTreeMap::is_empty")]
     pub known: BTreeMap<String, Origin>,
 }
@@ -169,7 +169,7 @@ fn shares<K: Ord>(keys: impl Iterator<Item = K>, all: usize) -> Vec<(K, f64)> {
     counts.map(|(key, count)| (key, count as f64 / all as f64)).collect()
 }
 
-/// Kind of a database, by the fields that are read from it.
+/// Kind of a database, which determines the fields that are read from it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Content {
     /// AS number and name.

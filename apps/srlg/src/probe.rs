@@ -1,4 +1,4 @@
-//! `srlg probe`: sends the traffic of one site to the broker, one delta per slice.
+//! The command `srlg probe`, which sends the traffic of one site to the broker, one delta per slice.
 //!
 //! ```text
 //! input --contacts--> Site --delta per slice--> Outbox (spool on disk) --> Publisher --> broker
@@ -57,7 +57,7 @@ pub struct Args {
     #[command(flatten)]
     pub access: Access,
 
-    /// Folder for slices that the collector has not stored yet; each probe has its own folder in it
+    /// Folder for slices that the collector has not stored yet; each probe uses its own subfolder
     #[arg(long, value_name = "FOLDER", default_value = "spool")]
     pub spool: PathBuf,
 
@@ -82,7 +82,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = parse_silence, conflicts_with_all = ["input", "interface", "generate"])]
     pub silent_after: Option<Duration>,
 
-    /// At the end, wait until the collector has stored everything
+    /// At the end of the input, wait until the collector has stored all slices
     #[arg(long)]
     pub wait_durable: bool,
 }

@@ -1,4 +1,4 @@
-//! Messages to the service manager, by the protocol of sd_notify(3), and the reload signal.
+//! Messages to the service manager, in the protocol of sd_notify(3), and the reload signal.
 //!
 //! Without a service manager, `NOTIFY_SOCKET` is not set and no messages are sent.
 

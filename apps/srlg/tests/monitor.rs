@@ -24,7 +24,7 @@ use srlg_input::{Contact, Status as InputStatus};
 
 const RULE: &str = "[[rule]]\nname = 'r'\nthresholds = { 5s = 50 }\nhold = '5s'\n";
 
-/// Returns the table of a view.
+/// Returns the configuration table of a view.
 fn view(name: &str, role: &str) -> String {
     format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
 }

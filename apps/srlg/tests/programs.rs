@@ -1,4 +1,4 @@
-//! Commands of the program as processes.
+//! The program's commands, each run as a process.
 
 #[path = "program/nats.rs"]
 mod nats;
@@ -59,7 +59,7 @@ fn attacks_that_three_probes_see_are_told_once_from_start_to_end() {
     play("network-demo.ndjson", &["--network"]);
 }
 
-/// Returns contacts of the first `seconds` seconds. During 20 seconds of the first minute, 2,000 hosts contact
+/// Returns the contacts of the first `seconds` seconds. During 20 seconds of the first minute, 2,000 hosts contact
 /// 10.0.0.1.
 fn attack(seconds: u64) -> String {
     let mut list = "time_ms,src,dst\n".to_owned();
@@ -119,8 +119,8 @@ fn a_flood_at_the_end_of_a_file_starts_an_alert_and_one_that_is_too_short_is_nam
     assert!(miss.contains("10.0.0.1: ") && miss.ends_with("3 of 5 are required"), "{miss}");
 }
 
-/// Returns ten seconds of traffic in which `contacts` hosts contact an IPv6 host. `from` returns the address of a host
-/// by its number.
+/// Returns ten seconds of traffic in which `contacts` hosts contact an IPv6 host. `from` maps the number of a host to
+/// its address.
 fn flood_of_ipv6(from: impl Fn(u64) -> String, contacts: u64) -> String {
     let line = |number: u64| {
         let ms = 1_750_000_000_000 + number * 10_000 / contacts;

@@ -22,7 +22,7 @@ use srlg_traffic::synthetic::mix;
 /// The host whose cells and lines are drawn.
 const SUBJECT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 7);
 
-/// Numbers of new peers of the subject in the slices of the last window, starting with the oldest slice.
+/// Number of new peers of the subject in each slice of the last window, starting with the oldest slice.
 const NEW_PEERS: [u32; WINDOW as usize] = [6, 6, 8, 10, 14, 16, 12, 8];
 
 pub(super) const WINDOW: u32 = 8;
@@ -51,7 +51,7 @@ const LARGE: [(u8, u32); 10] = [
     (200, 24),
 ];
 const SMALL_HOSTS: u32 = 240;
-/// Exclusive upper bound of the number of new peers of a small host per window.
+/// Exclusive upper bound on the number of new peers of a small host per window.
 const SMALL: u64 = 24;
 
 /// A host with its cells, its estimate and its true number of peers.
@@ -109,7 +109,7 @@ pub(super) enum Verdict {
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) content: Content,
-    /// Place in the line that has the echo of this position.
+    /// Place of this position's echo in the line.
     pub(super) echo: usize,
     pub(super) verdict: Verdict,
     /// True age of the last touch of the position in the window.
@@ -382,7 +382,7 @@ impl<'a> Cells<'a> {
         CellArray::new(self.params, &self.recorders)
     }
 
-    /// Returns the numbers, words and ages of the cells that are in the window.
+    /// Returns the index, word and age of each cell that is in the window.
     fn touched(&self) -> impl Iterator<Item = (u32, u64, u32)> {
         let cells = (0..).zip(&self.recorders).map(|(place, cell)| (place, cell.word()));
         cells

@@ -42,11 +42,11 @@ pub(crate) struct CompactTable {
     cardinalities: FxHashMap<Address, u32>,
 }
 
-/// The split of a number between the bucket and the place.
+/// The division of a number between the index of a bucket and a place.
 #[derive(Clone, Copy)]
 struct Layout {
     buckets: u64,
-    /// Count of numbers per bucket: the smallest count with which the buckets cover all 64 bits.
+    /// Number of values per bucket: the smallest with which the buckets cover all 64-bit values.
     numbers: u64,
     /// Number of bits of a time.
     time_bits: u32,
@@ -62,8 +62,8 @@ struct Entry {
 }
 
 impl Layout {
-    /// Creates the smallest table for windows of `window` slices. It has enough buckets to leave room for the time in a
-    /// place.
+    /// Creates the layout of the smallest table for windows of `window` slices. It has enough buckets to leave room for
+    /// the time in a place.
     fn least(window: u32) -> Self {
         // There is a time for each slice in a window, one for a slice that has left it, and 0.
         let time_bits = (window + 2).next_power_of_two().trailing_zeros();
@@ -151,7 +151,8 @@ const fn backward(number: u64, is_second: bool) -> u64 {
 }
 
 impl CompactTable {
-    /// Inserts a pair that is not in the table. Returns the pair that has no place after the maximum number of moves.
+    /// Inserts a pair that is not in the table. Returns the pair that is left without a place after the maximum number
+    /// of moves.
     fn insert(&mut self, pair: IpPair, time: u32) -> Option<(IpPair, u32)> {
         let (mut pair, mut time, mut is_second) = (pair, time, false);
         for step in 0..MOST_MOVES {

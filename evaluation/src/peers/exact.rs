@@ -1,8 +1,8 @@
 //! Exact answers from hash maps that store the last slice of each pair.
 //!
 //! A [`SlidingMap`] consists of a [`PairTable`] and the number of the running slice. A sweep at every close removes the
-//! pairs that have left the window. There are two tables. [`Sets`] is the simplest implementation. [`Pairs`] is the
-//! fastest exact table that is still simple.
+//! pairs that have left the window. This module contains two tables. [`Sets`] is the simplest implementation. [`Pairs`]
+//! is the fastest exact table that is still simple.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -159,7 +159,7 @@ impl PairTable for Pairs {
     }
 }
 
-/// Returns the bytes of the table of a hash map with this `capacity` and entries of type `T`.
+/// Returns the size, in bytes, of the table of a hash map with this `capacity` and entries of type `T`.
 ///
 /// The maps of the standard library and of `rustc-hash` use the layout of hashbrown. The number of places is a power of
 /// two, and at most 7/8 of them are in use. Each place has a control byte, and 16 more control bytes follow the last

@@ -112,8 +112,8 @@ fn gain(registers: u64) -> f64 {
     f64::from(REGISTERS) / chances.sum::<f64>()
 }
 
-/// Adds `gain` to the count of `host`, or lets `host` replace the host with the smallest count. Returns whether either
-/// happened. `chance` is a uniform random number, and its halves are used for two separate choices.
+/// Adds `gain` to the count of `host`, or lets `host` replace the host with the smallest count. Returns whether the
+/// bucket changed. `chance` is a uniform random number, and its halves are used for two separate choices.
 fn count(bucket: &mut [Cell; CELLS], host: Address, gain: f64, chance: u64) -> bool {
     let (high, low) = (chance >> 32, chance as u32);
     let fraction = f64::from(low) / 2_f64.powi(32);

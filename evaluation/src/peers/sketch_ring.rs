@@ -8,7 +8,8 @@
 //! is the number of leading zeros of the pair's hash. This is most likely the host with the most pairs. Merging the
 //! sketches of two streams gives the sketch of the first stream followed by the second. A sketch cannot forget pairs. A
 //! [`SketchRing`] therefore has one sketch for every slice of the window, and one sketch into which they are merged at
-//! every close. [`TwoZones`] has two sketches, as a sliding sketch with time zones, and forgets bucket by bucket.
+//! every close. [`TwoZones`] consists of two sketches, like a sliding sketch with time zones, and forgets bucket by
+//! bucket.
 
 use srlg_core::hash::reduce;
 use srlg_core::{Address, IpPair};
@@ -21,7 +22,7 @@ pub(crate) struct SketchRing {
     threshold: u32,
     /// Index of the running slice's sketch.
     current: usize,
-    /// Sketches of the slices in the window, indexed by the slice modulo their number.
+    /// Sketches of the slices in the window, indexed by the slice modulo the number of sketches.
     slices: Vec<SpreadSketch>,
     merged: SpreadSketch,
 }
@@ -154,8 +155,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Replaces the candidate if `level` is at least the current level. Of candidates with equal levels, the last one
-    /// stays.
+    /// Replaces the candidate if `level` is at least the current level. Among candidates with equal levels, the latest
+    /// is kept.
     fn propose(&mut self, candidate: Address, level: u32) {
         if level >= self.level {
             (self.candidate, self.level) = (candidate, level);
@@ -169,7 +170,7 @@ impl SpreadSketch {
         Self { seed, columns, buckets: vec![Bucket::default(); (ROWS * columns) as usize] }
     }
 
-    /// Returns the bytes of a sketch per column.
+    /// Returns the number of bytes that a sketch uses per column.
     const fn bytes_per_column() -> usize {
         ROWS as usize * size_of::<Bucket>()
     }
@@ -213,7 +214,7 @@ impl SpreadSketch {
         estimated.filter(|&(_, estimate)| estimate >= f64::from(threshold)).collect()
     }
 
-    /// Returns the smallest count of the host's buckets, because other hosts can only increase a count.
+    /// Returns the smallest count among the host's buckets. Other hosts can only increase a count.
     fn estimate(&self, host: Address) -> f64 {
         let counts = self.buckets_of(host).map(|bucket| self.buckets[bucket].pairs.estimate());
         counts.into_iter().fold(f64::INFINITY, f64::min)
@@ -229,24 +230,24 @@ impl SpreadSketch {
     }
 }
 
-/// Number of bitmaps, each of which takes half as many hashes as the previous one. For a maximum count C and b bits,
+/// Number of bitmaps, each of which receives half as many hashes as the previous one. For a maximum count C and b bits,
 /// the paper uses `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for 350,000.
 const COMPONENTS: usize = 13;
 
-/// Number of bits of a component. The paper gives 0.6367 / 0.1^2 for errors of 10 %.
+/// Number of bits of a component. According to the paper, errors of 10 % need 0.6367 / 0.1^2 bits.
 const BITS: f64 = 64.0;
 
 /// Maximum number of set bits in a component that is used for counting: 0.9311 of all bits, as in the paper.
 const MOST_SET: u32 = 59;
 
-/// A multiresolution bitmap, which counts from few to many distinct elements in a hundred bytes.
+/// A multiresolution bitmap, which counts few or many distinct elements in a hundred bytes.
 ///
 /// Estan, Varghese and Fisk, "Bitmap algorithms for counting active flows on high-speed links", IEEE/ACM Transactions
 /// on Networking 14(5), 2006.
 ///
-/// It has [`COMPONENTS`] bitmaps. Component i has 64 bits and takes 2^-(i+1) of the hashes. The last component has two
-/// words and takes the rest. The bitmap of a set of hashes does not depend on their order or on repetitions. The bitmap
-/// of a union is the bitwise OR of the bitmaps. The standard error is 10 % for counts up to about 350,000.
+/// It has [`COMPONENTS`] bitmaps. Component i has 64 bits and receives 2^-(i+1) of the hashes. The last component has
+/// two words and receives the rest. The bitmap of a set of hashes does not depend on their order or on repetitions. The
+/// bitmap of a union is the bitwise OR of the bitmaps. The standard error is 10 % for counts up to about 350,000.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Bitmap([u64; COMPONENTS + 1]);
 

@@ -15,8 +15,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 /// exactly.
 pub(crate) type EstimatorMap = TumblingMap<CardinalityEstimator<Address>>;
 
-/// The estimator of the crate `hyperloglogplus` for every host. It has 2^12 registers, and is sparse until the
-/// registers are smaller.
+/// The estimator of the crate `hyperloglogplus` for every host. It has 2^12 registers, and stays sparse until the
+/// registers would need less memory.
 pub(crate) type HyperLogLogMap =
     TumblingMap<HyperLogLogPlus<Address, BuildHasherDefault<DefaultHasher>>>;
 
@@ -34,7 +34,7 @@ pub(crate) trait DistinctCounter {
     /// Returns the approximate number of distinct addresses that were added.
     fn estimate(&mut self) -> f64;
 
-    /// Returns the bytes that the estimator has on the heap.
+    /// Returns the number of heap bytes that the estimator uses.
     fn heap_bytes(&self) -> usize;
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The first window has only background traffic, with the number of pairs that the plan is made for. In later windows,
 //! the number of pairs that have left the window therefore equals the number inside it. Windows with new planted hosts
-//! follow. Only the last slice of each of them is closed, so that no earlier report has kept a host.
+//! follow. Only the last slice of each of them is closed, so that no earlier report has kept a host as a candidate.
 //!
 //! A window has its load of distinct pairs, apart from a few random pairs that coincide. The pairs are spread evenly
 //! over its slices. They belong to many small hosts, and to hosts with known numbers of peers.
@@ -23,7 +23,7 @@ use crate::missed;
 /// Number of bytes that a pass reads while one pair is ingested, which takes about 50 ns.
 const BYTES_PER_PAIR: u64 = 800;
 
-/// Number of the first planted host. Other hosts have smaller numbers.
+/// Index of the first planted host. Other hosts have smaller indices.
 const FIRST_PLANTED: u32 = 1 << 31;
 
 /// Results for the planted hosts of all windows.
@@ -132,8 +132,8 @@ impl Outcome {
 
     /// Returns the standard deviation of the root mean square, relative to the root mean square. The mean of squares
     /// has the standard deviation of the squares divided by the root of their number. The relative deviation of the
-    /// root is half of that. For normal errors, whose kurtosis is 3, it is 1/sqrt(2n). Small errors can be whole hosts.
-    /// The kurtosis of a Poisson number is 3 plus the reciprocal of its variance.
+    /// root is half of that. For normal errors, whose kurtosis is 3, it is 1/sqrt(2n). Small errors are whole numbers
+    /// of hosts, and the kurtosis of a Poisson number is 3 plus the reciprocal of its variance.
     pub(super) fn noise(&self) -> f64 {
         let hosts = f64::from(self.hosts);
         let measured = self.fourths * hosts / (self.squares * self.squares);
@@ -162,7 +162,8 @@ impl Background {
         }
     }
 
-    /// Returns mean numbers of peers of the background hosts. Each number of peers has an equal part of the pairs.
+    /// Returns the numbers of peers that background hosts have on average. Each number accounts for an equal part of
+    /// the pairs.
     fn sizes(self, threshold: u32) -> Vec<u32> {
         match self {
             Self::Small => vec![10],
@@ -181,14 +182,14 @@ struct Traffic {
     load: u32,
     window: u32,
     sizes: Vec<u32>,
-    /// Numbers of peers of the three kinds of planted hosts.
+    /// Number of peers of each of the three kinds of planted hosts.
     planted: [u32; 3],
     /// Number of planted hosts of each kind per window.
     each: u32,
 }
 
 impl Traffic {
-    /// Creates the traffic of a place, whose load is at least 4θ. Planted hosts have θ/2, θ or 2θ peers. Their number
+    /// Creates the traffic for `place`, whose load is at least 4θ. Planted hosts have θ/2, θ or 2θ peers. Their number
     /// is limited to `most_each` per kind and to a quarter of the load, but is at least one per kind.
     fn new(place: &Place, background: Background, seed: u64, most_each: u32) -> Self {
         let Place { threshold, window, load, .. } = *place;

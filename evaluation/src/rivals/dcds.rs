@@ -2,10 +2,10 @@
 //! Transactions on Information Forensics and Security 6 (2011).
 //!
 //! A [`Config`] creates a [`Dcds`], which consists of several arrays of bit vectors. The number of vectors in array i
-//! is modulus i, and a host uses the vector whose number is the remainder of its name. The Chinese remainder theorem
-//! recovers the name from the remainders of a combination of hot vectors. The moduli are pairwise coprime and their
-//! product is at least 2^32, so that remainders and names determine each other. A combination with a name of 2^32 or
-//! more does not belong to a host.
+//! is modulus i. The remainder of a host's name is the index of its vector. The Chinese remainder theorem recovers the
+//! name from the remainders of a combination of hot vectors. The moduli are pairwise coprime and their product is at
+//! least 2^32, so that remainders and names determine each other. A combination with a name of 2^32 or more does not
+//! belong to a host.
 //!
 //! Where the description leaves a choice open, this implementation favours the system. The name of a host is its
 //! address under a bijection, so that neighbouring hosts are spread over all vectors. Once earlier moduli determine the
@@ -19,7 +19,7 @@ use super::{MOST_COMBINATIONS, Reversal, VectorFilter, WORD};
 /// Number of addresses, which is also the number of names.
 const NAMES: u64 = 1 << Address::BITS;
 
-/// The configuration of DCDS. Its sizes are the moduli: the numbers of vectors in each array. They are pairwise
+/// The configuration of DCDS. Its sizes are the moduli, that is, the number of vectors in each array. They are pairwise
 /// coprime, with a product of at least 2^32.
 pub(crate) type Config = super::Config<Vec<u32>>;
 
@@ -27,10 +27,10 @@ impl Config {
     /// Returns the sizes for `bytes` of memory and super points of `threshold` peers.
     ///
     /// Vectors have 4 bits per peer of a super point at the threshold. Linear counting then has an error of 1.15 % at a
-    /// threshold of 1024, and counts up to 33 times the threshold. The number of arrays is the smallest with which at
-    /// most one in 2^24 invalid combinations is accepted, but at least 3. A host that fills its vectors combines with
-    /// all other super points, so a search with 300 super points tries about 10^7 combinations. The moduli are the
-    /// largest coprime numbers that fit. At a threshold of 1024, less than 1 % of 16 MiB or more remains unused.
+    /// threshold of 1024, and counts up to 33 times the threshold. There are at least 3 arrays, and enough to accept at
+    /// most one in 2^24 invalid combinations. A host that fills its vectors combines with all other super points, so a
+    /// search with 300 super points tries about 10^7 combinations. The moduli are the largest coprime numbers that fit.
+    /// At a threshold of 1024, less than 1 % of 16 MiB or more remains unused.
     ///
     /// # Panics
     /// Panics if the memory is so small that even 8 arrays accept too many invalid combinations.
@@ -69,9 +69,9 @@ fn product(moduli: &[u32]) -> u128 {
 /// The DCDS system. See the [module](self).
 pub(crate) type Dcds = VectorFilter<Remainders>;
 
-/// A mapping between hosts and their names, with the Chinese remainder theorem. A join solves `x = known (mod product)`
-/// and `x = vector (mod modulus)`. The known value stays below 2^32 and below the product of the moduli, so sums cannot
-/// overflow.
+/// A mapping between hosts and their names, based on the Chinese remainder theorem. A join solves `x = known (mod
+/// product)` and `x = vector (mod modulus)`. The known value stays below 2^32 and below the product of the moduli, so
+/// sums cannot overflow.
 pub(crate) struct Remainders {
     /// Factor and offset of the linear step in a name. A name is computed by the step `factor * x + offset`, then `x ^
     /// (x >> 16)`, then the same step again.

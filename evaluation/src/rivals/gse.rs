@@ -4,7 +4,7 @@
 //! A [`Config`] creates a [`Gse`], which consists of one array of bits that all hosts share. The virtual vector of a
 //! host consists of `vector_bits` bits of the array, which hashes select. A pair sets one of them. With the fractions
 //! of zero bits V_m in the array and V_s in the vector, the maximum likelihood estimate is `vector_bits * (ln V_m - ln
-//! V_s)`. A host's pairs set only bits of its vector.
+//! V_s)`. A host's pairs set bits only in its vector.
 //!
 //! If the first bits of a host have far too many zeros, the host is dismissed without reading the others. The algorithm
 //! as published reads all of them, which takes about ten times as long for the same report.
@@ -20,7 +20,7 @@ use srlg_core::{Address, IpPair};
 
 /// Number of bits of a vector that are read first.
 const GLIMPSE: u32 = 256;
-/// Maximum shortfall of ones in a glimpse, in standard deviations. Only a share of 10^-12 of the hosts exceeds it.
+/// Maximum shortfall of ones in a glimpse, in standard deviations. Only one host in 10^12 exceeds it.
 const GLIMPSE_DEVIATIONS: f64 = 7.0;
 
 /// Sizes of a [`Gse`].
@@ -41,8 +41,8 @@ impl Config {
     /// the threshold. Let s be the bits per vector, `t = n / s`, and a the pairs per bit of the array. An estimate of n
     /// peers then has the variance `s (e^(t + a) - t - 1)`, which is nearly `n^2 / 2s + s a`. Larger vectors collect
     /// more pairs of other hosts. Smaller vectors lose more of their pairs, and cannot count beyond `s ln s`. Four bits
-    /// are best for a = 1/32, which is 4 million pairs in 16 MiB. For each host and each peer of the threshold, the
-    /// array is read 4 times. This takes most of the time of `close_slice`.
+    /// are best for a = 1/32, which is 4 million pairs in 16 MiB. For each host, the array is read 4 times per peer of
+    /// the threshold. This takes most of the time of `close_slice`.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let words = (bytes / 8).min((u32::MAX / WORD) as usize) as u32;
         Self { threshold, array_bits: words * WORD, vector_bits: 4 * threshold, seed }
@@ -62,10 +62,13 @@ impl Gse {
     /// Creates a system with an empty window.
     ///
     /// # Panics
-    /// Panics if the array is empty or does not have whole words, or if vectors are empty.
+    /// Panics if the array is empty or not a whole number of words, or if vectors are empty.
     pub(crate) fn new(config: Config) -> Self {
         let Config { array_bits, vector_bits, seed, .. } = config;
-        assert!(array_bits > 0 && array_bits.is_multiple_of(WORD), "the array has whole words");
+        assert!(
+            array_bits > 0 && array_bits.is_multiple_of(WORD),
+            "the array is a whole number of words"
+        );
         assert!(vector_bits > 0, "a virtual vector has bits");
         let mut keys = KeySequence::new(seed);
         let keys = std::array::from_fn(|_| keys.next_key());
@@ -108,7 +111,7 @@ impl Gse {
     }
 
     /// Returns the minimum number of ones in the first bits of a host at the threshold. It assumes that these bits are
-    /// a random choice from the vector, and that the vector has as many zeros as such an estimate allows.
+    /// a random sample of the vector, and that the vector has as many zeros as expected at the threshold.
     fn least_glimpse(&self, zero_fraction: f64) -> u32 {
         let Config { threshold, vector_bits, .. } = self.config;
         let share = f64::from(threshold) / f64::from(vector_bits);

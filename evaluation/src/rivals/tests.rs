@@ -60,7 +60,7 @@ fn planted_hosts_and_no_others_are_reported() {
     }
 }
 
-/// Asserts that the mean estimate of 64 hosts with 128 peers each is within five of its standard errors.
+/// Asserts that the mean estimate of 64 hosts with 128 peers each is within five standard errors of the expected value.
 ///
 /// The variance of an estimate is `s (e^(t + a) - t - 1)`, where s is the number of bits per vector. There are t peers
 /// per bit, and a pairs of other hosts per bit. The bias is half of the variance divided by `s`.
@@ -133,7 +133,7 @@ fn a_search_stops_at_its_bound_and_says_so() {
     assert_eq!((dcds.close_slice().len(), dcds.is_complete()), (1, true));
 }
 
-/// A reversal in which every combination is a host. The vector numbers are the digits of the address.
+/// A reversal in which every combination is a host. The vector indices are the digits of the address.
 struct Digits;
 
 impl Reversal for Digits {

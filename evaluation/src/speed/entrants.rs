@@ -1,4 +1,4 @@
-//! The entrants in a race of ingest: the detector, common alternatives (peers), and the limits of the machine.
+//! The entrants in an ingest race: the detector, common alternatives (peers), and the limits of the machine.
 //!
 //! **The detector** ingests its slices from one or more threads.
 //!
@@ -10,10 +10,10 @@
 //! would find 97 of 100. Peers ingest the pairs of all slices as one slice. This does not affect ingest, because a
 //! slice ends with a close, which is not measured here.
 //!
-//! **The machine** uses as much memory as the recorders, on pages of the same size. A pair requires at least one touch
-//! of a random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with plain loads
-//! and stores. Closing a slice reads all recorders once. [`reads`] therefore measures reading and adding words in
-//! sequence.
+//! **The machine** accesses as much memory as the recorders use, on pages of the same size. A pair requires at least
+//! one touch of a random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with
+//! plain loads and stores. Closing a slice reads all recorders once. [`reads`] therefore measures reading and adding
+//! words in sequence.
 
 use std::hint::black_box;
 use std::sync::atomic::AtomicU16;
@@ -40,7 +40,7 @@ const SWEEPS: usize = 8;
 /// Name of the touch that stores the smaller of two words, which is the minimum work of an ingest.
 pub(super) const MINIMUM: &str = "minimum";
 
-/// A function with which a detector ingests one thread's part of a slice.
+/// A function that ingests one thread's part of a slice into a detector.
 type Take<T> = fn(&SlidingDetector, &[T]) -> Result<()>;
 
 /// Creates an entrant for a detector that ingests these slices from ordinary memory.
@@ -106,7 +106,7 @@ fn round<Slice>(
     Ok(seconds)
 }
 
-/// One system's part of the pairs, by inside host.
+/// One system's part of the pairs, which are split by inside host.
 pub(super) struct Share {
     before: Vec<IpPair>,
     pairs: Vec<IpPair>,
@@ -120,7 +120,8 @@ pub(super) fn split(traffic: &Traffic, threads: u32) -> Vec<Share> {
 }
 
 /// Creates an entrant for a peer, with a thread for each of the `shares`, which have separate hosts. Windows have one
-/// slice, so that the next round starts empty. A ring has all its sketches, which together use as much memory as srlg.
+/// slice, so that the next round starts empty. A ring keeps its full window of sketches, which together use as much
+/// memory as srlg.
 pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -> Place<'a> {
     let window = if peer == Peer::Ring { setting.config.window } else { 1 };
     let config = Config { window, ..setting.config };
@@ -151,7 +152,7 @@ pub(super) fn peer<'a>(setting: &Setting<'_>, peer: Peer, shares: &'a [Share]) -
     place
 }
 
-/// Creates the entrants of both kinds of touches.
+/// Creates an entrant for each of the two kinds of touches.
 pub(super) fn touches(setting: &Setting<'_>, threads: u32) -> Result<[Place<'static>; 2]> {
     let minimum = |word: &AtomicU16, value| word.store(word.load(Relaxed).min(value), Relaxed);
     Ok([
@@ -195,7 +196,7 @@ pub(super) fn reads(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<
     }
     let memory = memory(setting)?;
     let words = <[u64]>::ref_from_bytes(&memory)
-        .map_err(|_| anyhow!("the mapping does not have whole words"))?;
+        .map_err(|_| anyhow!("the mapping is not a whole number of words"))?;
     let seconds = seconds(setting.options.repeat, || {
         timed(|| {
             for _ in 0..SWEEPS {
@@ -222,7 +223,7 @@ fn memory(setting: &Setting<'_>) -> Result<MmapMut> {
     Ok(memory)
 }
 
-/// Returns an unpredictable place below `places`, computed with the finaliser of murmur3. This takes as much work as
+/// Returns an unpredictable place below `places`, computed with the finaliser of murmur3. This requires as much work as
 /// finding a recorder.
 const fn place(number: u32, places: usize) -> usize {
     let mut x = number;

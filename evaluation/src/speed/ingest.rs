@@ -5,14 +5,14 @@
 //! with each slice of traffic, which is not part of the measured time. On a GPU, only srlg is measured. Pairs in pinned
 //! memory and on the GPU itself are measured separately.
 //!
-//! A [`Traffic`] has a name, and slices with the pairs of one round. Equal settings have equal pairs.
+//! A [`Traffic`] has a name, and slices with the pairs of one round. Equal settings generate the same pairs.
 //!
 //! - `distinct`: all pairs are distinct and in one slice. Each pair touches random recorders that are untouched in this
 //!   slice.
 //! - `packets`: consecutive seconds of a busy link, with one slice each. The traffic is model A with its mean of 46
-//!   packets per pair in five minutes. A second has [`SECOND`] packets on average, hence the window of 300 s has 6.5
-//!   million distinct pairs. Few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and 37,000
-//!   pairs.
+//!   packets per pair in five minutes. A second has [`SECOND`] packets on average, so the window of 300 s has 6.5
+//!   million distinct pairs. A few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and
+//!   37,000 pairs.
 //! - `flood`: the same seconds, in which four of five packets go to one victim, each from a different spoofed source.
 
 use std::iter;
@@ -34,7 +34,7 @@ use crate::sample::Sample;
 
 /// Number of pairs in a pinned buffer. The number of buffers depends on the traffic.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
-/// Numbers of threads that ingest pairs.
+/// Thread counts with which ingest is measured.
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {
@@ -123,7 +123,7 @@ fn contest(
     Ok(())
 }
 
-/// Adds the touches per second, and the share of them that ingest reaches.
+/// Adds the rate of touches, and the ingest rate as a share of it.
 fn add_limit(
     setting: &Setting<'_>,
     srlg: &Place<'_>,
@@ -177,20 +177,21 @@ fn pinned(setting: &Setting<'_>, traffic: &Traffic, metrics: &mut Vec<Metric>) -
     Ok(())
 }
 
-/// Approximate number of packets per second on the link. In a shorter round, a second has fewer packets.
+/// Approximate number of packets per second on the link. If a round has fewer pairs, a second has only that many
+/// packets.
 const SECOND: u32 = 1_000_000;
 /// Length of a window, in seconds.
 const WINDOW: u32 = 300;
 /// Mean number of packets per pair in model A.
 const PACKETS_PER_PAIR: u32 = 46;
-/// In a flood, one packet in this number is background traffic, which is not for the victim.
+/// In a flood, one packet in `BACKGROUND` is background traffic, which is not sent to the victim.
 const BACKGROUND: usize = 5;
 
 /// Named traffic: slices with the pairs of one round.
 pub(super) struct Traffic {
     pub(super) name: &'static str,
-    /// Pairs that systems with a memory of pairs ingest before the first round, once each: the window of the link. It
-    /// is empty for a flood, which fills most of its window itself.
+    /// Pairs of a window of the link. Systems that store pairs ingest them once before the first round. The list is
+    /// empty for a flood, which fills most of its window itself.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
 }
@@ -249,7 +250,7 @@ fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
     slices
 }
 
-/// Returns pairs of similar hosts, as many as the link has in a window.
+/// Returns the pairs of a window of the link, with one packet each.
 fn before(setting: &Setting<'_>) -> Vec<IpPair> {
     let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
     model.slices().flatten().collect()

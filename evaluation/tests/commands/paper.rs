@@ -13,7 +13,7 @@ fn paper(line: &str, output: &Path) -> Output {
     program(line).arg("--output").arg(output).output().unwrap()
 }
 
-/// Returns the lines of `text`. Lines of tables lose their last cell, which has the times.
+/// Returns the lines of `text`. Lines of tables lose their last cell, which contains the times.
 fn without_times(text: &str) -> Vec<&str> {
     let end = |line: &str| if line.starts_with('|') { last_cell(line) } else { line.len() };
     text.lines().map(|line| &line[..end(line)]).collect()

@@ -55,8 +55,8 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
     path
 }
 
-/// Returns the line with which a run fails, without the path of the folder for test files. Asserts that the exit status
-/// is 2.
+/// Returns the error message of a failed run, without the path of the folder for test files. Asserts that the exit
+/// status is 2.
 pub(crate) fn failure(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");

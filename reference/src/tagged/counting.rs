@@ -10,15 +10,15 @@ use super::{Id, LINE, Region, TaggedModel};
 /// Counts of the positions of a host's linear estimator. Item m of each list counts positions with age m.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaggedTally {
-    /// Numbers of all positions, by age.
+    /// Number of positions at each age.
     pub all: Vec<u32>,
-    /// Numbers of positions that show the host's own touch, by age.
+    /// Number of positions at each age that show the host's own touch.
     pub own: Vec<u32>,
-    /// Numbers of positions that do not show the host's own touch but may hide one, by age.
+    /// Number of positions at each age that do not show the host's own touch but may hide one.
     pub hidden: Vec<u32>,
-    /// Numbers of hidden positions at which both places have the same age, by age.
+    /// Number of hidden positions at each age where both places have that age.
     pub hidden_twice: Vec<u32>,
-    /// Numbers of positions at which both places have the same age and each excludes a touch of the host, by age.
+    /// Number of positions at each age where both places have that age and each excludes a touch of the host.
     pub excluded_twice: Vec<u32>,
 }
 
@@ -93,8 +93,8 @@ impl TaggedModel {
     /// Returns whether a glimpse keeps `host` as a candidate.
     ///
     /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if the estimate from this
-    /// tally is four standard deviations below the value that θ peers would give. The test allows for any distribution
-    /// of ages. The calculation is the same as in the fast code: it uses integers, in units of 2^-16.
+    /// tally is four standard deviations below the value that θ peers would produce. The test allows for any
+    /// distribution of ages. The calculation is the same as in the fast code: it uses integers, in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {
         let unit = 1u128 << 16;
@@ -205,15 +205,15 @@ impl TaggedModel {
     }
 }
 
-/// Returns the variance of the number of `touches` in an epoch that are in the window, which contains a `share` of the
-/// epoch. The formula allows for the case that all touches are in one slice.
+/// Returns the variance of the number of touches in the window, out of the `touches` of an epoch. The window contains a
+/// `share` of that epoch. The formula allows for the case that all touches are in one slice.
 fn edge_variance(share: f64, touches: f64) -> f64 {
     let touches = touches.max(0.0);
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
 /// Returns an estimate that is at least 0, or a lower bound if the host is beyond the range. `variance` assumes a
-/// Poisson number of peers, so the variance of that Poisson number is subtracted.
+/// Poisson-distributed number of peers, so the variance of that number is subtracted.
 fn stated(cardinality: f64, variance: f64, is_beyond: bool) -> TaggedEstimate {
     let std_error = libm::sqrt((variance - cardinality.max(0.0)).max(0.0));
     let bound = if is_beyond { cardinality - 2.0 * std_error } else { cardinality };

@@ -146,7 +146,7 @@ impl TaggedModel {
         (hash.leading_zeros() >= self.tau()).then_some(hash >> 12 & (SLOTS - 1))
     }
 
-    /// Returns τ, with which a host with θ peers has between 32 and 64 samples, or θ samples if θ is below 32.
+    /// Returns τ, chosen so that a host with θ peers has between 32 and 64 samples, or θ samples if θ is below 32.
     fn tau(&self) -> u32 {
         (self.config.threshold / 32).max(1).ilog2()
     }

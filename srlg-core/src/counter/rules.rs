@@ -13,7 +13,7 @@ pub(super) fn check_width(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Checks that 32 bits can number all `recorders` of an array.
+/// Checks that 32 bits can index all `recorders` of an array.
 pub(super) fn check_recorders(recorders: u64) -> Result<(), ConfigError> {
     if recorders > u64::from(u32::MAX) {
         return Err(ConfigError::TooManyRecorders { recorders });

@@ -12,10 +12,10 @@
 //! bits     11     1   20            32           with 2^18 cells and more
 //! ```
 //!
-//! - **IPv4.** The image x = P(host) is a keyed bijection of the 32-bit address. `high` is the m highest bits of x, and
-//!   `low` is the remaining bits. With `name = low · η + slot` and `cell = high xor h(name)`, cell and name determine
-//!   x, and x determines the host. A word therefore decodes to exactly the host that touched the cell. The peer field
-//!   contains another bijection of the peer's address.
+//! - **IPv4.** The image x = P(host) is a keyed bijection of the 32-bit address. `high` contains the m highest bits of
+//!   x, and `low` contains the remaining bits. With `name = low · η + slot` and `cell = high xor h(name)`, cell and
+//!   name determine x, and x determines the host. A word therefore decodes to exactly the host that touched the cell.
+//!   The peer field contains another bijection of the peer's address.
 //! - **IPv6** ([`spell`]). An address of 128 bits does not fit into a cell. Each cell therefore contains one value of a
 //!   polynomial over GF(2^32) whose coefficients are the four words of the address. Any four cells of a host determine
 //!   its address; they *spell* it.
@@ -36,15 +36,15 @@
 //! # Missing
 //! A host with n peers has μ = n / (2^τ η) samples per slot on average. A slot is *visible* if its most recent sample
 //! is more recent than all touches of its cell by other hosts. Let G(u) be the share of the cells that no host touched
-//! at age u or less. The pass over the cells also measures G. If contacts are even over W ages, a slot is visible with
-//! the following probability:
+//! at age u or less. The pass over the cells also measures G. If contacts are spread evenly over W ages, a slot is
+//! visible with the following probability:
 //!
 //! ```text
 //! p = Σ_u (e^(-μu/W) - e^(-μ(u+1)/W)) · (G(u-1) - G(u)) / ln(G(u-1) / G(u))
 //! ```
 //!
 //! The first bracket is the probability that the most recent sample has age u. If k other hosts touched the cell at the
-//! same age, the host wins the tie with probability 1 / (k + 1). The number k is a Poisson number with mean x =
+//! same age, the host wins the tie with probability 1 / (k + 1). The number k is Poisson-distributed with mean x =
 //! ln(G(u-1) / G(u)). The mean of 1 / (k + 1) is therefore (1 - e^-x) / x. Multiplied by G(u-1), this mean is the
 //! quotient above.
 //!
@@ -57,8 +57,8 @@
 //! hosts are missed less often than computed.
 //!
 //! The load consists of the touches of other pairs. L pairs cause L / (2^τ M) touches per cell, but a host touches at
-//! most η cells. With an even load of about L = θM / 7.1 pairs, 1 % of hosts with θ peers are missed. For θ = 1024 and
-//! 2^18 cells, this load is 38 M pairs. At half this load, one in 10,000 is missed.
+//! most η cells. With an evenly spread load of about L = θM / 7.1 pairs, 1 % of hosts with θ peers are missed. For θ =
+//! 1024 and 2^18 cells, this load is 38 M pairs. At half this load, one in 10,000 is missed.
 
 pub mod chance;
 mod params;

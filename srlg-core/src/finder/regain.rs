@@ -17,8 +17,8 @@ use crate::pair::{ADDRESS_BITS, Address};
 /// The inverse of `T1`: a map from each column to the high address bits whose `T1` is that column.
 ///
 /// The map consists of three flat arrays, so that it can be stored on a device. The values `highs[starts[c]..starts[c +
-/// 1]]` have `T1 = c`. Bit `c` of `present` is set if such values exist, as for 22 % of the columns at q = 17. The bit
-/// map `present` fits into a small cache.
+/// 1]]` have `T1 = c`. Bit `c` of `present` is set if such values exist. At q = 17, they exist for 22 % of the columns.
+/// The bit map `present` fits into a small cache.
 #[derive(Clone, Copy, Debug)]
 pub struct HighTable<'a> {
     starts: &'a [u32],
@@ -76,7 +76,7 @@ impl<'a> HighTable<'a> {
         Self { starts, highs, present }
     }
 
-    /// Moves the `columns` of row 1 that a host with the column `base` in row 0 may have to the front. Returns their
+    /// Moves to the front those `columns` of row 1 that a host with the column `base` in row 0 may have. Returns their
     /// number.
     #[inline(always)]
     pub fn keep_held(self, params: &RsraParams, base: u32, columns: &mut [u32]) -> usize {
@@ -103,8 +103,8 @@ impl<'a> HighTable<'a> {
     }
 }
 
-/// Returns whether the [`RsraParams::hot_limit`] of `params` accepts a search among `hot` columns in rows 0 and 1.
-/// Neither number may exceed the limit. In addition, the number of addresses with these pairs of columns must not
+/// Returns whether the [`RsraParams::hot_limit`] of `params` permits a search, given the `hot` column counts of rows 0
+/// and 1. Neither count may exceed the limit. In addition, the number of addresses with these pairs of columns must not
 /// exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses have the same pair.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {

@@ -58,7 +58,7 @@ impl<'a, R: ReadRecorder> Rsra<'a, R> {
 impl<R: Recorder> Rsra<'_, R> {
     /// Touches the recorders of all sampled `pairs`, for contacts `age` epochs ago.
     ///
-    /// The test whether a pair is sampled is pure arithmetic and vectorises. Few pairs are sampled.
+    /// Testing whether a pair is sampled is pure arithmetic, so it vectorises. Few pairs are sampled.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,
@@ -111,7 +111,7 @@ pub fn touch_rsra(
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
-/// Calls `touch` with the number of the recorder of `pair` in every row, if `pair` is sampled.
+/// For every row, calls `touch` with the number of the recorder of `pair`, if `pair` is sampled.
 #[inline(always)]
 fn for_places(params: &RsraParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let Some(slot) = params.slot(pair.opposite()) else { return };

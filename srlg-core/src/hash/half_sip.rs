@@ -1,7 +1,7 @@
 //! HalfSipHash (Aumasson and Bernstein) of 32-bit words.
 //!
-//! The message consists of the bytes of the words, the lowest byte first. Each word is a full block, followed by a
-//! block with only the length. The hash uses 32-bit additions, rotations and exclusive ors, without multiplications or
+//! The message consists of the bytes of the words, the lowest byte first. Each word is a full block. The last block
+//! contains only the length. The hash uses 32-bit additions, rotations and exclusive ors, without multiplications or
 //! tables. It therefore vectorises and runs on a GPU.
 
 /// Hashes `word` to 32 bits under a `key` of 64 bits, with `BLOCK` rounds per block and `END` rounds at the end.

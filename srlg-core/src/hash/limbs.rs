@@ -1,15 +1,15 @@
-//! Ids of IPv6 addresses: 64-bit keyed hashes of four 32-bit words.
+//! IDs of IPv6 addresses: 64-bit keyed hashes of four 32-bit words.
 //!
 //! [`HashFamily::Murmur`] uses the NH hash of UMAC (Black and others): the sum of two products whose factors are sums
 //! of a word and a key word. Two addresses that were not crafted for the seed collide with probability 2^-32. A
 //! bijection of 64-bit words follows, because the low and high bits of such a sum are weaker than the middle bits.
-//! [`HashFamily::HalfSip13`] computes HalfSipHash of the four words, once for each half of the id.
+//! [`HashFamily::HalfSip13`] computes HalfSipHash of the four words, once for each half of the ID.
 
 use super::half_sip::half_sip_all;
 use super::{HashFamily, Key, mix64};
 
 impl HashFamily {
-    /// Returns the low and the high half of an address's id under `keys`. `limbs` contains the words of the address,
+    /// Returns the low and the high half of an address's ID under `keys`. `limbs` contains the words of the address,
     /// the highest first.
     #[inline(always)]
     #[must_use]

@@ -1,4 +1,4 @@
-//! Tests that the ids of IPv6 addresses are uniform and independent for all common ways to assign addresses.
+//! Tests that the IDs of IPv6 addresses are uniform and independent for all common ways to assign addresses.
 
 use super::*;
 use crate::pair::Limbs;
@@ -38,7 +38,7 @@ fn all() -> impl Iterator<Item = (usize, HashFamily)> {
         .flat_map(|it| [HashFamily::Murmur, HashFamily::HalfSip13].map(|hash| (it, hash)))
 }
 
-/// Returns both halves of the ids of the first `count` addresses of a structure.
+/// Returns both halves of the IDs of the first `count` addresses of a structure.
 fn ids(structure: usize, hash: HashFamily, count: u64) -> Vec<[u32; 2]> {
     let keys = Keys::of(3).limbs;
     (0..count).map(|number| hash.of_limbs(STRUCTURES[structure](number), &keys)).collect()
@@ -79,7 +79,7 @@ fn ids_of_structured_addresses_are_even_and_independent() {
     }
 }
 
-// Any two of a million 64-bit ids are equal with a probability of 10^12 / 2^65 = 3e-8. Of their 32-bit halves, 10^12 /
+// Any two of a million 64-bit IDs are equal with a probability of 10^12 / 2^65 = 3e-8. Of their 32-bit halves, 10^12 /
 // 2^33 = 116 pairs are expected to be equal, with a standard deviation of 10.8. The tolerance is six deviations.
 #[test]
 fn no_two_of_a_million_structured_addresses_have_one_id() {

@@ -14,7 +14,8 @@ const WIDTHS: [u32; 7] = [4096, 8192, 12_288, 16_384, 24_576, 32_768, MOST_POSIT
 /// Maximum ratio of an error to the minimum error. The shortest linear estimator within this ratio is chosen.
 const GOOD_ENOUGH: f64 = 1.05;
 
-/// Number of standard deviations by which a normal variable is too low in 1 of 2,000 cases, and too high equally often.
+/// Number of standard deviations by which a normal variable is below its mean in 1 of 2,000 cases, and above it equally
+/// often.
 const DEVIATIONS: f64 = 3.2905;
 
 const LINE_BYTES: usize = 2 * LINE as usize;

@@ -1,4 +1,4 @@
-//! The numbers of cells and candidates that a load needs.
+//! The number of cells, and the candidate limit, that a load needs.
 
 use super::{ACCEPTED, Load};
 use crate::config::Config;
@@ -23,8 +23,8 @@ const CELLS_PER_THRESHOLD: u64 = 14;
 /// Minimum and maximum candidate limit of a plan, unless hosts with 2θ peers need a larger limit.
 const CANDIDATES: [u64; 2] = [1 << 14, 1 << 16];
 
-/// Maximum number of ages that are computed. With more ages, the probability of a miss changes by less than 1 % of its
-/// value.
+/// Maximum number of ages for which probabilities are computed. With more ages, the probability of a miss changes by
+/// less than 1 % of its value.
 const AGES: usize = 64;
 
 /// An array of cells, with the probabilities of missing hosts.

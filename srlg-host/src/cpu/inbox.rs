@@ -9,8 +9,8 @@
 //! drain    touch noted pairs, and apply the list, the previous batch and all buckets
 //! ```
 //!
-//! Noted pairs and touches in buckets have already been ingested. [`Inboxes::drain`] therefore applies them before any
-//! thread reads the recorders.
+//! Noted pairs and touches in buckets count as ingested. [`Inboxes::drain`] therefore applies them before any thread
+//! reads the recorders.
 
 use std::sync::{Mutex, MutexGuard};
 

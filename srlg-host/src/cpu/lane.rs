@@ -127,7 +127,8 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Appends the pairs that may be unknown. There are at most [`BATCH`] `pairs`, and fewer may wait before the call.
+    /// Appends the `pairs` that may be unknown. There are at most [`BATCH`] `pairs`, and fewer than `BATCH` pairs are
+    /// waiting before the call.
     #[inline(always)]
     fn note(&mut self, pairs: &[P]) {
         let room = &mut self.waiting[self.count..];

@@ -53,7 +53,7 @@ const HOSTS_PER_PIECE: usize = 32;
 
 /// Returns an error if less memory is available than requested.
 ///
-/// The mapping itself would succeed, but the kernel would kill the process when it uses all of the memory.
+/// The mapping itself would succeed, but the kernel would kill the process once the process used all of the memory.
 fn check_memory(bytes: usize) -> Result<(), Error> {
     let status = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

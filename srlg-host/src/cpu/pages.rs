@@ -1,8 +1,8 @@
 //! [`Pages`]: recorders on huge pages, if the system has them.
 //!
-//! Pairs touch recorders all over 31.7 MB. With 4 KB pages, every touch would also miss the TLB. The recorders are
-//! therefore in an anonymous mapping for which huge pages are requested. A mapping provides bytes. [`self_cell`] stores
-//! the mapping together with a view of its bytes as atomic recorders.
+//! Pairs touch recorders throughout 31.7 MB of memory. With 4 KB pages, every touch would also miss the TLB. The
+//! recorders are therefore in an anonymous mapping for which huge pages are requested. A mapping provides bytes.
+//! [`self_cell`] stores the mapping together with a view of its bytes as atomic recorders.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -118,16 +118,16 @@ impl<R: Mappable> Pages<R> {
 pub(super) trait WordArray {
     fn words(&self) -> Words;
 
-    /// Returns the words of the recorders numbered `places`.
+    /// Returns the words of the recorders at `places`.
     fn gather(&self, places: &[u32]) -> Words;
 
-    /// Replaces each recorder by the corresponding word of `words`, aged by `step`, if that word is more recent.
+    /// Replaces each recorder with the corresponding word of `words`, aged by `step`, if that word is more recent.
     fn merge(&mut self, words: &Words, step: u64);
 
     /// Writes the recorders within `range` to `coder`.
     fn recent(&mut self, range: RecentRange, coder: &mut Coder);
 
-    /// Replaces each recorder in `section` by its word there, aged by `step`, if that word is more recent.
+    /// Replaces each recorder in `section` with its word there, aged by `step`, if that word is more recent.
     fn apply(&mut self, section: &Section<'_>, step: u64);
 }
 

@@ -1,9 +1,9 @@
 //! Selection of the positions within a window, with vector instructions.
 //!
-//! This replaces [`pick`](srlg_core::counter::tagged::pick) on processors that support it, and takes at most half of
-//! the time. Comparing a whole line finds the positions in the window quickly, but listing them takes most of the time.
-//! Here, the selected words of a vector are moved to its front in one step, and the vector is stored after the previous
-//! ones. All later steps use the same code on all processors.
+//! On processors that support these instructions, this code replaces [`pick`](srlg_core::counter::tagged::pick) and
+//! takes at most half the time. Comparing a whole line finds the positions in the window quickly, but listing them
+//! takes most of the time. Here, the selected words of a vector are moved to its front in one step, and the vector is
+//! stored after the previous ones. All later steps use the same code on all processors.
 
 use std::arch::x86_64::{
     __m128i, __m256i, __m512i, _mm_add_epi16, _mm_set1_epi16, _mm_shuffle_epi8, _mm256_cmpeq_epi16,
@@ -96,7 +96,7 @@ pub(super) fn avx2(group: &[Words; GROUP], wanted: Selection, found: &mut InWind
 struct Twist {
     /// Order of the bytes within 8 words, given by the low three bits of the twist.
     bytes: __m256i,
-    /// Whether the halves of each 16 words are exchanged.
+    /// Whether the halves of each group of 16 words are exchanged.
     quarters: bool,
     /// Whether the halves of the line are exchanged.
     halves: bool,

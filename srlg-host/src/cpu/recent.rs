@@ -1,8 +1,9 @@
 //! [`RecentPairs`]: pairs that one thread has recently ingested, so that repeated pairs can be skipped.
 //!
-//! Most packets repeat a pair of the same slice, and a repeated touch has no effect. Skipping a known pair costs a
-//! tenth of ingesting it. A slot stores a whole pair, so a skipped pair has certainly been ingested. If hardly any pair
-//! repeats, look-ups have no benefit. In this case they pause, and are tried again from time to time.
+//! Most packets repeat a pair of the same slice, and a repeated touch has no effect. Skipping a known pair takes a
+//! tenth of the time needed to ingest it. A slot stores a whole pair, so a skipped pair has certainly been ingested. If
+//! hardly any pair repeats, look-ups have no benefit. In that case, look-ups pause and are tried again from time to
+//! time.
 
 use std::fmt;
 
@@ -30,11 +31,11 @@ pub(super) trait LanePair: Copy + 'static {
     /// The compact form of a pair, with all its bits.
     type Note: Copy + fmt::Debug + Default + PartialEq + Send;
 
-    /// The note that fills the slot of the default note while it is empty. It belongs to another slot, so it matches no
-    /// pair.
+    /// The note stored in the slot of the default note while that slot is empty. It belongs to another slot, so it
+    /// matches no pair.
     const ELSEWHERE: Self::Note;
 
-    /// The pairs of a batch with their ids.
+    /// The pairs of a batch with their IDs.
     type Ids<'a>: Batch;
 
     /// Whether slots are prefetched before they are read. This is needed if not all slots fit into the second-level
@@ -48,7 +49,7 @@ pub(super) trait LanePair: Copy + 'static {
 
     fn of(notes: &[Self::Note; BATCH]) -> &[Self; BATCH];
 
-    /// Returns `pairs` with their ids, in a detector with `params`.
+    /// Returns `pairs` with their IDs, in a detector with `params`.
     fn ids<'a>(params: &Params, pairs: &'a [Self; BATCH]) -> Self::Ids<'a>;
 }
 
@@ -179,7 +180,7 @@ impl<P: LanePair> RecentPairs<P> {
         }
     }
 
-    /// Copies the pairs that may not have been ingested to the front of `unknown` and remembers them.
+    /// Copies to the front of `unknown` the pairs that may not have been ingested, and remembers them.
     ///
     /// Returns the number of copied pairs.
     ///

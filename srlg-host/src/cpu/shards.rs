@@ -31,7 +31,7 @@ const WITHOUT_LOOK: u32 = 15;
 pub(super) struct Shards {
     pub(super) writers: Writers,
     locks: Vec<Lock>,
-    /// Number of bits to shift a recorder's number right to get its shard. Shards consist of whole lines.
+    /// Number of bits by which a recorder's number is shifted right to get its shard. Shards consist of whole lines.
     shift: u32,
 }
 
@@ -76,14 +76,14 @@ impl<C: Counter> Buckets<C> {
         Self { counts: [0; MOST_SHARDS as usize], touches, last: None }
     }
 
-    /// Returns the id of the inbox that owns these buckets.
+    /// Returns the ID of the inbox that owns these buckets.
     pub(super) fn writer(&self) -> WriterId {
         WriterId(self.touches.as_ptr().addr())
     }
 
     /// Returns the turn of the only writer, if this inbox is the only one and its touches need a turn.
     ///
-    /// Touches without a value need no turn, because any number of threads can apply them at once.
+    /// Touches without a value need no turn, because any number of threads can apply them at the same time.
     pub(super) fn sole_turn<'a>(&self, shards: &'a Shards) -> Option<SoleTurn<'a>> {
         if size_of::<C::Touch>() == 0 {
             return None;
@@ -91,8 +91,8 @@ impl<C: Counter> Buckets<C> {
         shards.writers.sole_turn(self.writer())
     }
 
-    /// Touches the recorders of the first `count` pairs of a batch, `age` epochs ago. Touching the other pairs is
-    /// harmless.
+    /// Touches the recorders of the first `count` pairs of a batch, whose contacts were `age` epochs ago. Touching the
+    /// other pairs is harmless.
     ///
     /// Touches that need exclusive access wait. The touches of the only writer wait until the next batch. Other touches
     /// wait until their bucket is full.

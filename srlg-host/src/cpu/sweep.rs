@@ -1,7 +1,7 @@
-//! Passes over all recorders, at the speed of memory.
+//! Passes over all recorders, at memory bandwidth.
 //!
-//! Passes work on chunks, on any number of threads. Like the looks at hosts, passes are also compiled for wider
-//! vectors.
+//! Passes process chunks on any number of threads. Like the code that looks at hosts, passes are also compiled for
+//! wider vectors.
 
 use multiversion::target::match_target;
 use prefetch_index::prefetch_index;

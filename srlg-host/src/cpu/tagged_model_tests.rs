@@ -93,8 +93,8 @@ fn least_lines(lines_of_host: u32) -> u32 {
 
 /// Returns configurations in which θ is so large that glimpses of one to four lines dismiss candidates.
 ///
-/// Of θ peers, more than 16 fall into a glimpse, and at least three quarters fall into the fine region. Hosts with half
-/// of θ peers are candidates. Smaller hosts are candidates if strangers hide cells.
+/// Of θ peers, more than 16 fall into a glimpse, and at least three quarters fall into the fine region. Hosts with θ/2
+/// peers are candidates. Smaller hosts are candidates if strangers hide cells.
 fn glimpsing_configs() -> impl Strategy<Value = Config> {
     (configs(), 1u32..32, 0u32..200, 26u32..40).prop_map(
         |(config, lines_of_host, more_lines, glimpsed)| {

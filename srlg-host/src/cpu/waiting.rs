@@ -1,7 +1,7 @@
-//! [`Waiting`]: touches of a finder that wait until there are many.
+//! [`Waiting`]: deferred touches of a finder, which are applied together.
 //!
 //! One pair in several dozen is sampled, and its recorder is not in any cache. A swap would wait for the recorder's
-//! line, and later instructions would wait for the swap. The line is therefore prefetched at once, and the touch is
+//! line, and later instructions would wait for the swap. The line is therefore prefetched immediately, and the touch is
 //! applied later.
 
 use srlg_core::finder::Finder;
@@ -22,7 +22,8 @@ impl<F: Finder> Waiting<F> {
         Self { count: 0, touches: Box::new([F::Touch::default(); ROOM]) }
     }
 
-    /// Touches the pairs of a batch `age` epochs ago. Touches that the finder defers join the waiting touches.
+    /// Touches the recorders of a batch of pairs, whose contacts were `age` epochs ago. Touches that the finder defers
+    /// join the waiting touches.
     #[inline(always)]
     pub(super) fn touch(&mut self, array: FinderArray<'_, F>, batch: &impl Batch, age: u32) {
         F::touch(array, batch, age, |touch| {

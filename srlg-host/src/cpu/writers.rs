@@ -32,7 +32,7 @@ pub(super) struct SoleTurn<'a> {
 }
 
 impl Writers {
-    /// Registers `writer`. Returns its turn unless there are other writers.
+    /// Registers `writer`, and returns a turn for it unless there are other writers.
     pub(super) fn sole_turn(&self, writer: WriterId) -> Option<SoleTurn<'_>> {
         // Each thread that reads true also sees the writes of the previous only writer.
         if self.are_several.load(Acquire) {

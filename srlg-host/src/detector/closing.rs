@@ -27,10 +27,10 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 ///
 /// After a close, the running slice is empty and counts as a slice of the window. A query of k slices then covers about
 /// one slice less than the report. During a close, the query and the report cover the same window. If a `Closing` is
-/// dropped without a call of `end`, no slice is closed.
+/// dropped before [`end`](Self::end) is called, no slice is closed.
 ///
-/// Feeds buffer pairs until the `Closing` is gone and ingest them into the next slice. A feed whose buffer is full
-/// waits until then. A thread that owns both must not give the feed more pairs than its capacity.
+/// Until the `Closing` is dropped or ended, feeds buffer pairs for the next slice, and a feed whose buffer is full
+/// waits. A thread that owns both must not pass the feed more pairs than its capacity.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -131,8 +131,8 @@ impl<'a> Closing<'a> {
 
     /// Returns the super points with at least `threshold` peers within the last `window` slices.
     ///
-    /// Each super point has its cardinality and sample peers of these slices. The largest cardinality comes first. A
-    /// `threshold` below the detector's own threshold does not find more hosts.
+    /// Each super point is returned with its cardinality and sample peers in these slices. The largest cardinality
+    /// comes first. A `threshold` below the detector's own threshold does not find more hosts.
     ///
     /// Only the super points of the whole window whose cardinality reaches `threshold` are queried. A host with
     /// `threshold` peers in the shorter window also has them in the whole window. Such a host is therefore missed only
@@ -181,7 +181,7 @@ impl<'a> Closing<'a> {
         estimate_within(params, &**backend, self.slice(), host, window)
     }
 
-    /// Returns up to 64 sampled peers of `host` in the window. The most recent contact comes first.
+    /// Returns up to 64 sampled peers of `host` in the window. The most recently contacted peer comes first.
     ///
     /// The host need not be a super point. The result is empty for an IPv6 host and in the paper's scheme.
     ///

@@ -21,7 +21,7 @@ impl SlidingDetector {
         Ok(Snapshot::new(&self.params, self.slice(), words, self.last.kept.clone()))
     }
 
-    /// Replaces the state of this detector, including the running slice, by the state in `snapshot`.
+    /// Replaces the state of this detector, including the running slice, with the state in `snapshot`.
     ///
     /// Until the next close, [`health`](Self::health) returns the health of a new detector.
     ///
@@ -60,7 +60,7 @@ impl SlidingDetector {
     /// Copies the recorders touched in the last `slices`, including the running slice. This is a small part of a
     /// snapshot.
     ///
-    /// With one delta of one slice for every slice, another detector can follow this one, see [`Delta`]. A delta
+    /// With one delta of one slice for every slice, another detector can follow this one (see [`Delta`]). A delta
     /// includes the deltas that were merged in these slices. To send only this detector's own touches, take its delta
     /// before merging other deltas and before the close.
     ///

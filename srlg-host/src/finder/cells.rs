@@ -19,9 +19,9 @@ use super::{FinderFill, FinderHealth, Overload};
 
 #[derive(Clone, Copy)]
 pub(crate) struct CellCounts<'a> {
-    /// Numbers of all cells, by age.
+    /// Counts of all cells, by age.
     pub(crate) histogram: AgeHistogram<'a>,
-    /// Number of cells that a candidate must hold, see [`AgeHistogram::c_min`].
+    /// Number of cells that a candidate must hold (see [`AgeHistogram::c_min`]).
     pub(crate) c_min: u32,
     /// Number of cells held by IPv6 hosts.
     v6: u32,
@@ -107,7 +107,7 @@ pub(super) fn holders(owners: &[Owner], c_min: u32) -> impl Iterator<Item = (Own
     runs.filter(move |&(_, cells)| cells >= c_min)
 }
 
-/// Adds the IPv6 hosts with at least `least` of the cells in `held` to `found`.
+/// Adds to `found` the IPv6 hosts that hold at least `least` of the cells in `held`.
 fn spell(params: &CellsParams, least: u32, held: &mut [HeldCell], found: &mut Vec<Holder>) {
     // The order of cells with the same owner does not matter.
     held.sort_unstable_by_key(|&(owner, ..)| owner);
@@ -159,7 +159,7 @@ struct Misses {
     even: f64,
     /// Share of missed hosts with θ peers whose contacts were all in the oldest epoch.
     burst: f64,
-    /// Number of peers from which 99 % of hosts are found.
+    /// Minimum number of peers at which 99 % of hosts are found.
     found_from: f64,
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use srlg_core::Config;
 
-    /// Returns holders with the given numbers of cells, each with another owner.
+    /// Returns holders with the given numbers of cells, each with a different owner.
     fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();

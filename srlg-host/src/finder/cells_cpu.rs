@@ -24,10 +24,10 @@ pub(crate) struct CellSearch {
 
 /// The counts of the first pass.
 struct Counts {
-    /// Numbers of cells of IPv4 hosts by age, followed by the numbers of cells of IPv6 hosts by age. The last number of
-    /// each family counts the cells outside the window.
+    /// Cell counts of IPv4 hosts by age, followed by cell counts of IPv6 hosts by age. The last count of each family
+    /// covers the cells outside the window.
     ages: Vec<u32>,
-    /// Numbers of cells in the window, by the counter of their owners.
+    /// Counts of cells in the window, in a table indexed by [`Owner::entry`].
     counters: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ struct Lists {
 }
 
 for_wider_vectors! {
-    /// Counts `cells`, the first of which has the number `first`, by age and by the counter of their owners.
+    /// Counts `cells` by age, and by their owners' entries in `counters`. The first cell has the number `first`.
     ///
     /// The first half of `ages` counts cells of IPv4 hosts, and the second half counts cells of IPv6 hosts. The last
     /// entry of each half counts cells outside the window. `counters` counts only cells in the window.
@@ -112,7 +112,7 @@ impl CpuFinder for CellsFinder {
     type Search = CellSearch;
 
     fn untouched(params: &Params) -> FinderHealth {
-        let cells = params.finder().cells().expect("the params are of this finder");
+        let cells = params.finder().cells().expect("the params belong to this finder");
         untouched(cells, params.span(0, 1))
     }
 }
@@ -122,7 +122,7 @@ impl Counts {
         Self { ages: Vec::new(), counters: vec![0; params.recorders()] }
     }
 
-    /// Replaces the counts by the counts of `cells` over `span`. The first cell has the number `first`.
+    /// Replaces the counts with the counts of `cells` over `span`. The first cell has the number `first`.
     fn count(&mut self, params: &CellsParams, first: u32, cells: &[u64], span: Span) {
         self.counters.fill(0);
         self.ages.clear();
@@ -139,7 +139,7 @@ impl Counts {
 
 impl CpuSearch<u64> for CellSearch {
     fn new(params: &Params) -> Self {
-        let params = *params.finder().cells().expect("the params are of this finder");
+        let params = *params.finder().cells().expect("the params belong to this finder");
         Self { params, counts: Vec::new(), lists: Vec::new() }
     }
 

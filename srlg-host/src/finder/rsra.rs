@@ -13,11 +13,11 @@ use srlg_kernels::survey::WEIGHTS;
 use super::{FinderFill, FinderHealth, Overload};
 use crate::error::Error;
 
-/// Numbers of rough estimators of weight 0 to 8, for each row. Rough estimators that are not hot are not counted.
+/// Counts of rough estimators by weight, from 0 to 8, for each row. Rough estimators that are not hot are not counted.
 pub(crate) struct HotCounts(pub(crate) Vec<[u32; WEIGHTS]>);
 
 impl HotCounts {
-    /// Returns the number of rough estimators of `row` with at least `weight`.
+    /// Returns the number of rough estimators of `row` with a weight of at least `weight`.
     pub(crate) fn columns(&self, row: usize, weight: u32) -> u32 {
         self.0[row][weight as usize..].iter().sum()
     }
@@ -35,9 +35,9 @@ impl HotCounts {
     }
 }
 
-/// Calls `regain` with increasing weights that are within the limits until it returns a result.
+/// Calls `regain` with increasing weights, all within the limits, until `regain` returns a result.
 ///
-/// Returns this result and the health of the search. `regain` returns `None` if there are too many candidates.
+/// Returns that result and the health of the search. `regain` returns `None` if there are too many candidates.
 pub(crate) fn search<T: Default>(
     params: &Params,
     counts: &HotCounts,
@@ -63,7 +63,7 @@ pub(crate) fn search<T: Default>(
 /// # Panics
 /// Panics if the detector has another finder.
 pub(super) fn rsra(params: &Params) -> &RsraParams {
-    params.finder().rsra().expect("the params are of this finder")
+    params.finder().rsra().expect("the params belong to this finder")
 }
 
 pub(super) fn untouched(params: &Params) -> FinderHealth {

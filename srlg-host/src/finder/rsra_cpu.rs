@@ -68,7 +68,7 @@ for_wider_vectors! {
         weights
     }
 
-    /// Writes the columns of `partners` that may share a host with `base` to `admitted` and returns their number.
+    /// Writes to `admitted` the columns of `partners` that may share a host with `base`, and returns their number.
     fn admit(
         params: &RsraParams,
         table: HighTable<'_>,
@@ -146,7 +146,7 @@ impl RsraSearch {
         &self.masks[row as usize * columns..][..columns]
     }
 
-    /// Returns the distinct hosts whose union estimators have at least `weight`, in ascending order.
+    /// Returns the distinct hosts whose union estimators have a weight of at least `weight`, in ascending order.
     ///
     /// The result is `None` if there are more hosts than `limit`. The search uses up to `threads` threads.
     fn hosts(&self, weight: u32, limit: u32, threads: usize) -> Option<Vec<Address>> {

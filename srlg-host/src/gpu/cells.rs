@@ -1,8 +1,8 @@
 //! [`GpuCellSearch`]: a search of cells for candidate hosts.
 //!
 //! The device counts cells by age and by owner. From the ages, the host computes the number of cells that a candidate
-//! needs. The device then lists the IPv4 hosts with that many cells, and the cells held by IPv6 hosts. The host
-//! recovers the addresses of IPv6 hosts from these cells.
+//! needs. The device then lists the IPv4 hosts with enough cells, and the cells held by IPv6 hosts. The host recovers
+//! the addresses of IPv6 hosts from these cells.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Range;
@@ -24,12 +24,11 @@ use crate::finder::cells::{CellCounts, HeldCell, Shortlist, candidates};
 
 pub(super) struct GpuCellSearch<G: Gpu> {
     pub(super) params: CellsParams,
-    /// Numbers of cells of IPv4 hosts by age, followed by the numbers for IPv6 hosts and by the sums of the counter's
-    /// rows.
+    /// Cell counts of IPv4 hosts by age, followed by the cell counts of IPv6 hosts and the sums of the counter's rows.
     ages: G::Memory,
     keys: G::Memory,
     counts: G::Memory,
-    /// The list of IPv4 hosts and of kept hosts: identity, number of cells, and id of each host.
+    /// The list of IPv4 hosts and of kept hosts: identity, number of cells, and ID of each host.
     entries: G::Memory,
     holds: G::Memory,
     hosts: G::Memory,
@@ -42,7 +41,7 @@ pub(super) struct GpuCellSearch<G: Gpu> {
 }
 
 impl<G: Gpu> GpuCellSearch<G> {
-    /// Allocates the memory of searches, with room for the ids of up to [`LIST_ROOM`] hosts.
+    /// Allocates the memory of searches, with room for the IDs of up to [`LIST_ROOM`] hosts.
     pub(super) fn new(ctx: GpuCtx<'_, G>) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *CellsFinder::params(ctx.params.finder()));
         let (cells, table) = (params.recorders(), owners::entries(&params));
@@ -149,7 +148,8 @@ impl<G: Gpu> GpuCellSearch<G> {
         Ok(part)
     }
 
-    /// Starts listing the cells over `span` of IPv6 hosts that may be candidates if IPv4 candidates need `c_min` cells.
+    /// Starts listing the cells, within `span`, of IPv6 hosts that may be candidates. IPv4 candidates need `c_min`
+    /// cells.
     ///
     /// `count` must be 0 and becomes the number of listed cells.
     pub(super) fn list_held(
@@ -176,7 +176,7 @@ impl<G: Gpu> GpuCellSearch<G> {
         self.hosts.all()
     }
 
-    /// Returns the locations of a range of list entries and of their numbers of cells.
+    /// Returns the locations of a range of list entries and of their cell counts.
     pub(super) fn entries(&self, range: Range<usize>) -> [Part<'_, G::Memory>; 2] {
         [
             self.entries.part(range.start * size_of::<u64>()..range.end * size_of::<u64>()),
@@ -213,7 +213,7 @@ pub(super) struct HostList {
 }
 
 impl HostList {
-    /// Creates the list from `entries`, with the numbers of cells in `holds`. Kept hosts are looked up in `kept`.
+    /// Creates the list from `entries`, with the cell counts in `holds`. Kept hosts are looked up in `kept`.
     pub(super) fn new(
         params: &CellsParams,
         entries: &[u64],

@@ -2,10 +2,10 @@
 //!
 //! [`TaggedClose`] implements it for the default scheme.
 //!
-//! In the default scheme, a close usually needs two trips, which are copies that the host waits for. The first trip
-//! copies the numbers of cells by age, from which the host computes c_min. The second trip copies the candidates, and
-//! the records of those that may be super points. The host does not know their numbers in advance, so it copies
-//! slightly more than the last close had.
+//! In the default scheme, a close usually needs two *trips*: copies that the host waits for. The first trip copies the
+//! cell counts by age, from which the host computes c_min. The second trip copies the candidates, and the records of
+//! those that may be super points. The host does not know in advance how many there are, so it copies slightly more
+//! than in the last close.
 //!
 //! Further trips are needed in four cases: there are more entries than were copied, the device had no room for some
 //! hosts, a host has so many peers that all its regions are needed, or the host must first recover IPv6 addresses.
@@ -46,8 +46,8 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Number of additional listed hosts and records to copy: the total is the number in the last close, plus a sixteenth,
-/// plus this number.
+/// Margin for the number of listed hosts or records to copy, added to the number in the last close and a sixteenth of
+/// it.
 const MORE: usize = if cfg!(test) { 2 } else { 32 };
 
 pub(super) struct TaggedClose<G: Gpu> {
@@ -143,8 +143,8 @@ impl<G: Gpu> TaggedClose<G> {
         Ok(Self { search, looks, last: Totals::default(), pending: None })
     }
 
-    /// Starts listing and examining candidates. Also starts copying the expected numbers of both. Returns the turn of
-    /// the records.
+    /// Starts listing and examining candidates. Also starts copying the expected number of hosts and records. Returns
+    /// the turn of the records.
     fn start(
         &mut self,
         ctx: GpuCtx<'_, G>,

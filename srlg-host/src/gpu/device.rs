@@ -52,7 +52,7 @@ pub(crate) trait Gpu: Send + Sync + Sized + 'static {
         byte: u8,
     ) -> Result<(), Error>;
 
-    /// Copies all of `to` from `from`, beginning at byte `start` of `from`.
+    /// Fills `to` with bytes of `from`, beginning at byte `start` of `from`.
     fn upload(
         &self,
         queue: &Self::Queue,

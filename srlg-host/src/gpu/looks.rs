@@ -4,8 +4,8 @@
 //!
 //! The steps are the glimpse, the tally of the fine region, the selection of hosts that may reach the threshold, and
 //! the records. The device examines a limited number of fine regions at the same time. The hosts of these regions form
-//! a *part* of the hosts that no glimpse dismissed. Records are copied in turns to two buffers. While the host reads
-//! one turn, the device writes the next turn.
+//! a *part* of the hosts that no glimpse dismissed. Records are copied in *turns*, alternately to two buffers. While
+//! the host reads one turn, the device writes the next turn.
 
 use std::net::IpAddr;
 use std::slice::from_ref;
@@ -40,12 +40,12 @@ pub(super) struct LookMemory<G: Gpu> {
     totals: G::Memory,
     /// Bins of glimpses.
     glimpses: G::Memory,
-    /// Numbers of the hosts that no glimpse dismissed.
+    /// Indices of the hosts that no glimpse dismissed.
     left: G::Memory,
     /// Bins of the hosts in a part, by age and in groups.
     bins: G::Memory,
     groups: G::Memory,
-    /// Numbers, within a part, of the hosts that may reach the threshold.
+    /// Indices, within a part, of the hosts that may reach the threshold.
     reached: G::Memory,
     records: G::Memory,
     /// Buffers that alternately receive results: counts, records and listed hosts.
@@ -255,8 +255,8 @@ impl<G: Gpu> HostLook<'_, G> {
         Ok(memory.records.part(0..record_bytes(span, turn.records)))
     }
 
-    /// Returns the list of the hosts that no glimpse dismissed, from number `skip`. Without glimpses, it contains all
-    /// hosts.
+    /// Returns the list of the hosts that no glimpse dismissed, starting with number `skip`. Without glimpses, it
+    /// contains all hosts.
     fn left(&self, skip: usize) -> List<'_, G::Memory> {
         let list = List { skip: skip as u32, ..self.list };
         match self.ctx.params.glimpse_positions() {
@@ -279,7 +279,7 @@ impl<G: Gpu> HostLook<'_, G> {
         self.memory.bins.part(0..self.room() * bin_bytes(Grouping::of_ages(self.span)))
     }
 
-    /// Returns the location of the numbers of those hosts in a part that may reach the threshold.
+    /// Returns the location of the indices of those hosts in a part that may reach the threshold.
     fn reached(&self) -> Part<'_, G::Memory> {
         self.memory.reached.part(0..self.room() * size_of::<u32>())
     }

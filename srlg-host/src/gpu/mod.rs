@@ -5,7 +5,8 @@
 //! [`IpPair`](crate::IpPair) or [`Ip6Pair`](crate::ingest::Ip6Pair). In each pair, the words of the inside host come
 //! first.
 //!
-//! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) accepts pairs in ordinary memory, also on a GPU.
+//! [`SlidingDetector::ingest`](crate::SlidingDetector::ingest) accepts pairs in ordinary memory, even if the detector
+//! runs on a GPU.
 
 // The GPU backend stores the recorders of a detector in the memory of a device and does all work with them there.
 //
@@ -122,7 +123,7 @@ struct GpuBackend<G: Gpu> {
     gpu: G,
 }
 
-/// The memory of closes and of all other questions.
+/// The memory for closes and for all other questions.
 struct Work<G: Gpu> {
     close: Box<dyn Close<G>>,
     questions: Questions<G>,

@@ -1,4 +1,4 @@
-//! [`PaperClose`]: a close in the paper's scheme, with three trips if the limits accept the search.
+//! [`PaperClose`]: a close in the paper's scheme, with three trips if the limits permit the search.
 //!
 //! The host has the addresses of all candidates before it requests their tallies. The computations of masks, hot
 //! columns and recovered hosts are started together. Their counts and the first hosts are copied together.
@@ -183,7 +183,7 @@ impl<G: Gpu> PaperClose<G> {
 ///
 /// The byte ranges contain 32-bit counts, followed by the list of hosts.
 struct CountsLayout {
-    /// Numbers of hot rough estimators of each row, by weight.
+    /// Counts of the hot rough estimators of each row, by weight.
     weights: Range<usize>,
     hot: [Range<usize>; 2],
     found: Range<usize>,
@@ -212,7 +212,7 @@ impl CountsLayout {
         0..self.hosts.end.min(self.hosts.start + EAGER_HOSTS * size_of::<u32>())
     }
 
-    /// Returns the numbers of hot rough estimators of each row by weight, from a copy of the counts.
+    /// Returns how many rough estimators of each row are hot, by weight, from a copy of the counts.
     fn hot_weights(&self, bytes: &[u8]) -> Vec<[u32; WEIGHTS]> {
         values(&bytes[self.weights.clone()]).as_chunks().0.to_vec()
     }

@@ -1,4 +1,4 @@
-//! [`Questions`]: queries about individual hosts that the host selects, and the memory for their answers.
+//! [`Questions`]: queries about hosts that the CPU selects, and the memory for their answers.
 
 use std::ops::Range;
 use std::slice::from_ref;
@@ -179,7 +179,7 @@ impl<G: Gpu> HostBuffer<G> {
     }
 }
 
-/// Returns the locations of the parts of a list of `hosts` hosts: the count, the ids and the numbers.
+/// Returns the locations of the parts of a list of `hosts` hosts: the count, the host IDs and the entries.
 ///
 /// The count is followed by 4 bytes of padding.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {

@@ -11,7 +11,7 @@ use super::device::values;
 /// Number of hosts in a part.
 pub(super) const PART: usize = if cfg!(test) { 4 } else { 1024 };
 
-/// A number that the device counts, in one word.
+/// A count that the device computes, in one word.
 #[derive(Clone, Copy)]
 pub(super) enum Total {
     /// Hosts that the search listed.
@@ -61,7 +61,7 @@ pub(super) struct Turn {
 impl Turn {
     /// Returns the following turn, or `None` after the last one.
     ///
-    /// Glimpses left `left` hosts, of which `reached` hosts in this part may be super points.
+    /// Glimpses left `left` hosts. In this part, `reached` hosts may be super points.
     pub(super) fn next(self, left: usize, reached: usize) -> Option<Self> {
         let (first, skip) = (self.first + self.records, self.skip + PART);
         if first < reached {
@@ -82,7 +82,7 @@ pub(super) fn record_bytes(span: Span, records: usize) -> usize {
     recorded.end.next_multiple_of(size_of::<u64>())
 }
 
-/// Returns the locations of the peers, tallies and numbers of `records` records over `span`.
+/// Returns the locations of the peers, tallies and host indices of `records` records over `span`.
 pub(super) fn record_parts(span: Span, records: usize) -> [Range<usize>; 3] {
     let peers = records * SLOTS as usize * size_of::<u64>();
     let tallies = peers + records * bin_bytes(Grouping::of_ages(span));

@@ -1,6 +1,6 @@
 //! The kernels of each scheme, and their results.
 //!
-//! Apart from the choice of a [`Close`](super::close::Close), only this file of the folder distinguishes schemes.
+//! Apart from the choice of a [`Close`](super::close::Close), only this file in the folder distinguishes schemes.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::device::{Gpu, Part, values};
 use crate::error::Error;
 use crate::ingest::pairs::Family;
 
-/// Hosts in the memory of a device. The hosts are selected by the numbers in a list, from entry `skip`.
+/// Hosts in the memory of a device. The entries of a list, starting with entry `skip`, select the hosts.
 pub(super) struct List<'a, M> {
     pub(super) hosts: Part<'a, M>,
     /// Entries of the list, which are indices into `hosts`.
@@ -75,8 +75,11 @@ pub(super) fn start_touches<G: Gpu>(
             }
         }
         CounterPart::Rows(counter) => {
-            assert_eq!(family, Family::V4, "the paper's scheme takes only IPv4 pairs");
-            assert_eq!(ages.finder, ages.counter, "both arrays of the paper's scheme count slices");
+            assert_eq!(family, Family::V4, "the paper's scheme accepts only IPv4 pairs");
+            assert_eq!(
+                ages.finder, ages.counter,
+                "the paper's scheme has the same age in both arrays"
+            );
             ctx.start(TouchPaper {
                 finder: *RsraFinder::params(ctx.params.finder()),
                 counter,

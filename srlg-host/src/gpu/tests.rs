@@ -16,7 +16,7 @@ use crate::device::Device;
 use crate::error::Error;
 use simulated::SimulatedGpu;
 
-/// Returns a detector configuration with so few recorders that hosts and lists overflow.
+/// Returns a detector configuration with so few recorders that estimators and lists overflow.
 fn small() -> Config {
     Config {
         threshold: 64,

@@ -137,7 +137,7 @@ fn most_entries<R>(memory: &impl Memory) -> usize {
     memory.bytes() / (size_of::<R>() + size_of::<u32>()) - 1
 }
 
-/// Returns the words and the numbers of a list of `entries` recorders `R` in `memory`.
+/// Returns the words and the places of a list of `entries` recorders `R` in `memory`.
 fn list_in<R, M: Memory>(memory: &M, entries: usize) -> [Part<'_, M>; 2] {
     let words = entries * size_of::<R>();
     let places = words.next_multiple_of(size_of::<u32>());

@@ -1,7 +1,7 @@
 //! [`Uploads`]: buffers of pairs that are copied to a device.
 //!
 //! An upload buffer consists of pinned memory that threads fill, memory of the device, and a queue. It is copied and
-//! scanned while threads fill other buffers. A few pairs stay in a buffer until it is full or a question is asked. No
+//! scanned while threads fill other buffers. A few pairs stay in a buffer until it is full or a query needs them. No
 //! memory is allocated after the start. A thread waits only for an earlier copy from the same buffer, which was started
 //! several buffers ago.
 

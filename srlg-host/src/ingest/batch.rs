@@ -16,7 +16,7 @@ use crate::ingest::pinned::PinnedPairs;
 /// A batch of pairs of any two addresses. Each pair is stored as the type that is ingested fastest.
 ///
 /// A batch from [`SlidingDetector::pair_batch`] stores pairs in memory that a GPU reads directly.
-/// [`ingest`](Self::ingest) then makes no copy on the host.
+/// [`ingest`](Self::ingest) then does not copy them on the CPU.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -36,7 +36,7 @@ use crate::ingest::pinned::PinnedPairs;
 pub struct PairBatch {
     v4: FamilyBatch<IpPair>,
     v6: FamilyBatch<Ip6Pair>,
-    /// A device error during a push, until a call can return it.
+    /// A device error that occurred during a push, kept until a call can return it.
     failure: Mutex<Option<Error>>,
 }
 
@@ -215,7 +215,7 @@ impl<P: Pair> FamilyBatch<P> {
         Ok(Self { pinned: Some(PinnedBuffers { memories, filling: 0 }), rest: Vec::new() })
     }
 
-    /// Adds `pair`, even if the device that reads the memory fails. Returns the error of the device.
+    /// Adds `pair`, even if the device that reads the memory fails. In that case, returns the device's error.
     #[inline]
     fn push(&mut self, pair: P) -> Result<(), Error> {
         let mut pushed = Ok(());

@@ -4,7 +4,8 @@
 //! backend (an [`Arc`]) while no slice is being closed. A feed locks `share` while it ingests. `buffer` contains the
 //! pairs that arrive during a close, with their times. IPv4 pairs of short calls are stored in
 //! [`FewPairs`](few::FewPairs) until they fill a batch. A separate lock protects these pairs while a thread ingests
-//! them. [`LentBackend`](lent::LentBackend) has the slots of all feeds, and all of them share the [`RunningSlice`].
+//! them. [`LentBackend`](lent::LentBackend) contains the slots of all feeds, and all of them share the
+//! [`RunningSlice`].
 //!
 //! ```text
 //!            wanted: set by the closer, or seen by a feed that must wait
@@ -21,7 +22,7 @@
 //! 2. The closer sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer`
 //!    while `wanted` is set. Thus the closer waits only for the current call of a feed. This call ingests at most
 //!    [`PAIRS_PER_FEED_CALL`] new pairs and the same number from the buffer.
-//! 3. The closer takes back all shares until only its own is left. `Arc::get_mut` then returns the backend.
+//! 3. The closer takes back shares until only its own is left. `Arc::get_mut` then returns the backend.
 //! 4. After its work, the closer lends the shares again. It does not touch `buffer`.
 //!
 //! Buffered pairs are ingested by later calls of the feed, up to [`PAIRS_PER_FEED_CALL`] per call, and when the feed is
@@ -36,12 +37,12 @@
 //!   slice whose number step 1 wrote is running. The age of pairs with a slice number is determined when they are
 //!   ingested.
 //! - A feed that must not wait takes only free locks and never gets a turn.
-//! - Waits are short. A feed that may wait does so for one close if `buffer` is full. The next close takes the share of
-//!   a waiting feed only after the feed has had its turn. The closer waits only for current calls.
+//! - Waits are short. If `buffer` is full, a feed that may wait waits until the end of one close. The next close takes
+//!   the share of a waiting feed only after the feed has had its turn. The closer waits only for current calls.
 //! - `buffer` is locked by the thread that appends to it or ingests from it. A feed whose slot is open skips pairs that
 //!   another thread is ingesting.
-//! - `wanted` is a hint. A feed that reads an old value finds `Closed`, or buffers pairs that it could have ingested.
-//!   Such pairs are ingested like all other buffered pairs.
+//! - `wanted` is a hint. A feed that reads an outdated value finds `Closed`, or buffers pairs that it could have
+//!   ingested. Such pairs are ingested like all other buffered pairs.
 
 mod buffer;
 mod few;
@@ -83,7 +84,7 @@ pub struct Feed {
     known: Known,
 }
 
-/// The state of a slot that its feed knows without a lock.
+/// The part of a slot's state that its feed can use without a lock.
 struct Known {
     /// Whether the buffer may contain pairs.
     may_keep: bool,
@@ -118,9 +119,9 @@ impl Feed {
     /// While another thread closes a slice, pairs are buffered for the next slice. If the buffer is full, the call
     /// blocks until the slice is closed. Each later call ingests some of the buffered pairs.
     ///
-    /// A call may pass a single pair. IPv4 pairs of calls with up to 16 pairs wait in the feed, and up to 64 of them
-    /// are ingested together. A close or a query ingests waiting pairs before it starts. Dropping the
-    /// feed also ingests them.
+    /// A call may pass a single pair. IPv4 pairs from calls with up to 16 pairs wait in the feed, and up to 64 of them
+    /// are ingested together. A close or a query ingests waiting pairs before it starts. Dropping the feed also ingests
+    /// them.
     ///
     /// # Errors
     /// Returns [`Error::Ip6InPaper`] if the pairs are `Ip6Pair`s and the detector uses the paper's scheme. Returns
@@ -139,7 +140,7 @@ impl Feed {
     ///
     /// The number is absolute, so a close just before or during the call does not change the slice.
     ///
-    /// [`Late`](Arrival::Late) pairs are recorded as by
+    /// [`Late`](Arrival::Late) pairs are recorded as in
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late). While a slice is being closed, its pairs
     /// are one slice late, and pairs of the following slice are [`Running`](Arrival::Running). Both are buffered as in
     /// [`ingest`](Self::ingest), and the call blocks under the same condition.

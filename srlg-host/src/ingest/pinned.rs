@@ -91,7 +91,7 @@ impl<P: Pair> PinnedPairs<P> {
         &self.memory
     }
 
-    /// Calls `change` with all pairs, so that it can replace them. The pairs are all zeros at first.
+    /// Passes all pairs to `change`, which can replace them. The pairs are all zeros at first.
     ///
     /// # Errors
     /// Returns an error only if a GPU fails.
@@ -103,7 +103,8 @@ impl<P: Pair> PinnedPairs<P> {
         Ok(())
     }
 
-    /// Appends `pair`. Returns false if the memory is full, that is, if it has as many pairs as given at creation.
+    /// Appends `pair`. Returns false if the memory is full, that is, if it already contains the number of pairs given
+    /// at creation.
     #[inline]
     pub(crate) fn push(&mut self, pair: P) -> Result<bool, Error> {
         let PinnedMemory { memory, family, bytes } = &mut self.memory;

@@ -3,8 +3,8 @@
 //! The last complete snapshot survives a crash of the process or the machine.
 //!
 //! A checkpoint is written under another name, synced and renamed, so a file with the name of a checkpoint is complete.
-//! The newest two checkpoints are kept, in case the disk later damages one. Numbers ascend and are never reused. Files
-//! with other names are not touched.
+//! The newest two checkpoints are kept, in case the disk later damages one. Checkpoint numbers ascend and are never
+//! reused. Files with other names are not touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -196,8 +196,8 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// Returns the number of a checkpoint with any extension. The largest number is not valid, because no other checkpoint
-/// could follow.
+/// Returns the number in the name of a checkpoint file, whatever its extension. The largest number is not valid,
+/// because it has no successor.
 fn number(path: &Path) -> Option<u64> {
     let number = path.file_stem()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
     (number < u64::MAX).then_some(number)

@@ -1,4 +1,4 @@
-//! [`Coder`]: a writer of a section, recorder by recorder.
+//! [`Coder`]: an incremental writer of a section.
 //!
 //! Recorders arrive in runs, in ascending order, and are immediately encoded as gaps and planes of words. If the gaps
 //! become longer than the largest bitmap of the array, they are converted to a bitmap.
@@ -19,8 +19,8 @@ pub(crate) struct Coder {
     ends: Option<(u32, u32)>,
     count: u32,
     places: Places,
-    /// Bytes of the words. Plane `i` contains the bytes with place value `256^i`, and is empty while all of these are
-    /// 0.
+    /// Bytes of the words. Plane `i` contains the bytes with place value `256^i`, and is empty while all these bytes
+    /// are 0.
     planes: [Vec<u8>; MOST_PLANES],
 }
 
@@ -31,7 +31,7 @@ enum Places {
 }
 
 impl Coder {
-    /// Creates an empty section for recorders of an array whose words are in `range`.
+    /// Creates an empty section of an array for recorders whose words are in `range`.
     pub(crate) fn for_range(shape: ArrayShape, range: RecentRange) -> Self {
         Self::new(shape, Fold::of(shape.width, range))
     }
@@ -45,7 +45,7 @@ impl Coder {
     /// Appends recorders after the last one. `places` are their numbers, in ascending order, and `words` are their
     /// words.
     pub(crate) fn append<W: Word>(&mut self, places: &[u32], words: &[W]) {
-        assert_eq!(W::WIDTH, self.shape.width, "the words have another width than the array");
+        assert_eq!(W::WIDTH, self.shape.width, "the words differ in width from the array");
         let ([new_first, ..], [.., new_last]) = (places, places) else { return };
         let (first, last) = self.ends.unwrap_or((*new_first, *new_first));
         match &mut self.places {
@@ -106,7 +106,7 @@ impl Coder {
     }
 }
 
-/// Returns the bit of recorder `place` in a bitmap whose first byte contains the bit of recorder `first`.
+/// Returns the index of the bit of recorder `place` in a bitmap whose first byte contains the bit of recorder `first`.
 fn bit_of(first: u32, place: u32) -> usize {
     (place - first / 8 * 8) as usize
 }
@@ -142,7 +142,7 @@ for_wider_vectors! {
         ones
     }
 
-    /// Appends byte number `byte` of each of `words` after folding.
+    /// Folds each of `words` and appends byte `byte` of it to `plane`.
     fn append_plane<W: Word>(words: &[W], fold: Fold, byte: usize, plane: &mut Vec<u8>) {
         let (folded, start) = (fold.folded(), plane.len());
         plane.resize(start + words.len(), 0);

@@ -14,7 +14,7 @@ use crate::error::{Error, FormatError, wrong};
 /// The recorders touched in the last slices of a detector, and their words.
 ///
 /// A detector may merge the deltas of all slices of another detector, each delta in its slice or later. Its recorders
-/// then equal the recorders after merging snapshots. A detector that joins late gives the same estimates after two full
+/// are then the same as after merging snapshots. A detector that joins late reports the same estimates after two full
 /// windows, each in whole epochs. Until then, older touches that it has not merged may hide echoes.
 ///
 /// Super points of reports are not part of a delta. A detector keeps only the super points of its own reports.
@@ -29,7 +29,7 @@ use crate::error::{Error, FormatError, wrong};
 /// close_slice    all touches become one slice older
 /// ```
 ///
-/// A node also forwards touches of other nodes if it takes these steps in another order, if deltas cover several
+/// A node also forwards touches of other nodes if it performs these steps in a different order, if deltas cover several
 /// slices, or if an epoch has several slices. Collectors that feed other collectors do this on purpose.
 ///
 /// ```
@@ -57,7 +57,8 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Creates the delta of the recorders `touched` in the last `slices` up to `slice`, with one coder per array.
+    /// Creates the delta of the recorders `touched` in the `slices` slices up to `slice`, with one coder for each
+    /// array.
     pub(crate) fn new(params: &Params, slice: u64, slices: u32, touched: [Coder; ARRAYS]) -> Self {
         let mut body = Vec::new();
         touched.into_iter().for_each(|coder| coder.finish(&mut body));

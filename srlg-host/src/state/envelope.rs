@@ -156,7 +156,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), FormatError> {
 }
 
 impl Envelope<'_> {
-    /// Returns the decompressed body, which may have at most `most` bytes.
+    /// Returns the decompressed body, which can be at most `most` bytes long.
     pub(super) fn body(&self, most: usize) -> Result<Vec<u8>, Error> {
         if self.body_len > most as u64 {
             return Err(wrong("the body is larger than the detector's sizes allow").into());

@@ -1,7 +1,7 @@
 //! Selection of recently touched recorders in one pass over an array.
 //!
 //! Each line of recorders is converted to bits, without branches. Lines without a touch have no recent recorders and
-//! are skipped. A loop then visits the set bits. If few bits are set, the pass is limited only by the speed of memory.
+//! are skipped. A loop then visits the set bits. If few bits are set, the pass is limited only by memory bandwidth.
 
 use srlg_core::counter::tagged::LINE;
 use srlg_core::{RecentRange, Word};
@@ -9,7 +9,7 @@ use srlg_core::{RecentRange, Word};
 use super::coder::Coder;
 use crate::vectors::for_wider_vectors;
 
-/// Writes the recorders within `range` of an array with these `words`.
+/// Passes to `coder` the recorders within `range` of an array with these `words`.
 pub(crate) fn code<W: Word>(words: &[W], range: RecentRange, coder: &mut Coder) {
     let mut buffer = PickBuffer::new();
     let runs = words.chunks(RECORDERS_PER_RUN).zip((0..).step_by(RECORDERS_PER_RUN));
@@ -31,7 +31,7 @@ const RECORDERS_PER_STEP: usize = 4;
 
 /// Recorders that are copied from an array to a section, at most [`RECORDERS_PER_RUN`] at a time.
 struct PickBuffer<W> {
-    /// Numbers, within the run, of the lines with a recent touch. `bits` has a bit for each recorder of these lines.
+    /// Indices, within the run, of the lines with a recent touch. `bits` has a bit for each recorder of these lines.
     lines: Vec<u32>,
     bits: Vec<u32>,
     places: Vec<u32>,
@@ -42,7 +42,7 @@ struct PickBuffer<W> {
 for_wider_vectors! {
     /// Picks the recorders within `range`.
     ///
-    /// The `words` start at the beginning of a line, and the first recorder has number `first` in the array.
+    /// The `words` start at the beginning of a line, and the first recorder has index `first` in the array.
     fn pick<W: Word>(
         words: &[W],
         range: RecentRange<W>,
@@ -66,7 +66,7 @@ impl<W: Word> PickBuffer<W> {
         Self { lines, bits, places: vec![0; room], words: vec![W::default(); room], len: 0 }
     }
 
-    /// Picks the recorders of `lines` within `range`. The first recorder has number `first`.
+    /// Picks the recorders of `lines` within `range`. The first recorder has index `first`.
     #[inline(always)]
     fn pick_lines(&mut self, lines: &[[W; RECORDERS_PER_LINE]], range: RecentRange<W>, first: u32) {
         let mut found = 0;
@@ -83,7 +83,7 @@ impl<W: Word> PickBuffer<W> {
         }
     }
 
-    /// Picks the recorders of `line` whose bits are set. The first recorder has number `first`.
+    /// Picks the recorders of `line` whose bits are set. The first recorder has index `first`.
     #[inline(always)]
     fn pick_bits(&mut self, line: &[W; RECORDERS_PER_LINE], mut bits: u32, first: u32) {
         let places = &mut self.places[self.len..self.len + RECORDERS_PER_LINE];

@@ -21,7 +21,7 @@ pub(super) struct SectionHeader {
     pub(super) places: U32,
     pub(super) fold: Fold,
     pub(super) layout: u8,
-    /// Bit mask of the planes that are present. Bit i stands for the bytes with place value `256^i`. Bytes of absent
+    /// Bit mask of the planes that are present. Bit i represents the bytes with place value `256^i`. Bytes of absent
     /// planes are 0.
     pub(super) planes: u8,
     pub(super) reserved: U16,
@@ -86,7 +86,7 @@ pub(crate) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Takes the section of an array with this shape from the start of `body`.
+    /// Removes the section of an array with this shape from the start of `body` and returns it.
     pub(super) fn take(body: &mut &'a [u8], shape: ArrayShape) -> Result<Self, FormatError> {
         let (header, rest) = SectionHeader::read_from_prefix(body).map_err(|_| CUT)?;
         *body = rest;
@@ -133,17 +133,17 @@ impl<'a> Section<'a> {
     /// Calls `each` with every recorder and its word, in ascending order, until an error is found.
     ///
     /// # Panics
-    /// Panics if the array has words of another width.
+    /// Panics if the words of the array are not as wide as `W`.
     #[inline]
     pub(crate) fn walk<W: Word>(&self, mut each: impl FnMut(usize, W)) -> Result<(), FormatError> {
-        assert_eq!(W::WIDTH, self.shape.width, "the words have another width than the array");
+        assert_eq!(W::WIDTH, self.shape.width, "the words differ in width from the array");
         match self.header.layout {
             SPARSE => self.walk_gaps(&mut each),
             _ => self.walk_bits(&mut each),
         }
     }
 
-    /// Calls `each` with recorder number `place` and word number `at`.
+    /// Calls `each` with recorder `place` and its word, which is at index `at`.
     #[inline(always)]
     fn visit<W: Word>(
         self,

@@ -21,7 +21,7 @@ impl Sizes {
         Self::read_from_bytes(bytes).map_err(|_| wrong("the sizes of the detector are incomplete"))
     }
 
-    /// Returns a text that lists the sizes in `theirs` that differ from the sizes of `params`.
+    /// Returns text listing the sizes in `theirs` that differ from the sizes of `params`.
     pub(crate) fn differences(theirs: Self, params: &Params) -> String {
         let sizes = params.sizes().into_iter().zip(theirs.0);
         let differ = sizes.filter(|(ours, theirs)| ours.value != theirs.get());

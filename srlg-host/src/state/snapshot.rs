@@ -19,9 +19,9 @@ use crate::kept::{self, KeptHosts};
 /// A snapshot contains the recorders, the running slice, the sizes, the fingerprint of the seed, and the super points
 /// of the last report. The application can add an attachment.
 ///
-/// Merging keeps the more recent of two recorders, so order and repetition do not matter. The result has the recorders
-/// of a single detector that saw all the traffic. The super points of all last reports become candidates for the next
-/// report.
+/// Merging keeps the more recent word of each recorder, so order and repetition do not matter. The result has the
+/// recorders of a single detector that saw all the traffic. The super points of all last reports become candidates for
+/// the next report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub(crate) fingerprints: Fingerprints,
@@ -65,7 +65,7 @@ impl Snapshot {
         &self.attachment
     }
 
-    /// Returns the snapshot with this attachment of the application, in place of any earlier one.
+    /// Returns the snapshot with this attachment of the application, which replaces any earlier one.
     #[must_use]
     pub fn with_attachment(self, attachment: Vec<u8>) -> Self {
         Self { attachment, ..self }
@@ -108,7 +108,7 @@ impl Snapshot {
         let body = opened.body(most + kept::MOST_BYTES)?;
         let Contents { fingerprints, slice, slices, sizes, attachment, .. } = opened.contents;
         if slices != 0 {
-            return Err(wrong("the snapshot has a number of slices").into());
+            return Err(wrong("the number of slices in the snapshot is not 0").into());
         }
         let read =
             |section: Section<'_>| with_width!(section.shape().width, W => read::<W>(section));
@@ -120,7 +120,7 @@ impl Snapshot {
     }
 }
 
-/// Appends a section with all recorders of an array with these `words` that were ever touched.
+/// Appends a section of all recorders that were ever touched in an array with these `words`.
 fn write<W: StateWord>(words: &[W], shape: ArrayShape, body: &mut Vec<u8>) {
     let mut touched = Coder::new(shape, Fold::default());
     code(words, RecentRange { recent: W::MAX.into(), echo: 0 }, &mut touched);

@@ -11,14 +11,14 @@ pub(crate) enum Words {
     W64(Vec<u64>),
 }
 
-/// An integer type of [`Words`].
+/// An integer type that [`Words`] can contain.
 pub(crate) trait StateWord: Word {
     fn wrap(words: Vec<Self>) -> Words;
 
     /// Returns the integers in `words`.
     ///
     /// # Panics
-    /// Panics if the words have another width. Arrays with equal fingerprints have equal widths.
+    /// Panics if the words differ in width from `Self`. Arrays with equal fingerprints have equal widths.
     fn of(words: &Words) -> &[Self];
 }
 
@@ -32,7 +32,7 @@ macro_rules! state_words {
             fn of(words: &Words) -> &[Self] {
                 match words {
                     Words::$width(words) => words,
-                    _ => panic!("the words have another width, although the fingerprints are equal"),
+                    _ => panic!("the words differ in width, although the fingerprints are equal"),
                 }
             }
         })*

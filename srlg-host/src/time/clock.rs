@@ -1,6 +1,6 @@
 //! [`SliceClock`]: assignment of timestamps to slices.
 //!
-//! Slices are aligned to the epoch of the timestamps: slice = floor(time / length). Thus all nodes use the same
+//! Slices are aligned to the epoch of the timestamps: slice = floor(time / length). Thus all nodes use the same slice
 //! numbers. Time only moves forward. Within the tolerance, a late timestamp is assigned to its own slice. A timestamp
 //! that is too late or too far in the future is rejected and counted.
 //!
@@ -74,9 +74,9 @@ pub struct SliceClock {
     max_ahead: u64,
     /// Time for which a slice stays running after its end, in nanoseconds.
     grace: u64,
-    /// Maximum distance of an accepted timestamp ahead of the system clock, in nanoseconds, if limited.
+    /// Maximum time by which an accepted timestamp can be ahead of the system clock, in nanoseconds, if limited.
     skew: Option<u64>,
-    /// Timestamps up to this one are accepted without reading the system clock. With a skew, the system clock is
+    /// Timestamps up to this time are accepted without reading the system clock. With a skew, the system clock is
     /// therefore read only once per slice.
     latest: u64,
     /// The running slice as `[start, end)` in nanoseconds, or `None` before the first timestamp.
@@ -114,7 +114,7 @@ impl SliceClock {
         })
     }
 
-    /// Rejects timestamps that are more than `skew` ahead of the system clock, as [`Placement::Future`].
+    /// Rejects timestamps that are more than `skew` ahead of the system clock ([`Placement::Future`]).
     ///
     /// No other limit applies to the first timestamp. A skew of one day is a good choice.
     #[must_use]
@@ -126,7 +126,7 @@ impl SliceClock {
     ///
     /// The grace period may be longer than a slice. During this period, records of later slices are
     /// [`Placement::Early`], and the caller must keep them. Reports are delayed by the grace period. Without a grace
-    /// period, the first record of the next slice closes the running slice at once, and late records appear only in
+    /// period, the first record of the next slice closes the running slice immediately, and late records appear only in
     /// later reports.
     #[must_use]
     pub fn with_grace(self, grace: Duration) -> Self {
@@ -145,7 +145,7 @@ impl SliceClock {
         }
     }
 
-    /// Lets time pass until `now_ns`, in nanoseconds since the epoch, without a record.
+    /// Advances the clock to `now_ns`, in nanoseconds since the epoch, without a record.
     ///
     /// Returns the number of the slice that is now running, if it has changed. The caller must then close all earlier
     /// slices. The time is accepted without any check. Before the first timestamp, the call has no effect.
@@ -220,7 +220,7 @@ impl SliceClock {
         self.running.is_some()
     }
 
-    /// Returns the number of timestamps dropped because they were later than the tolerance.
+    /// Returns the number of timestamps dropped because they were later than the tolerance allows.
     #[must_use]
     pub fn too_late(&self) -> u64 {
         self.too_late

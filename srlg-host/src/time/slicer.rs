@@ -15,7 +15,7 @@ pub trait SliceSink {
     /// The error of the receiver.
     type Error;
 
-    /// Starts the first slice, which has the number `slice`.
+    /// Starts the first slice, number `slice`.
     ///
     /// # Errors
     /// Returns any error. The slicer passes it to its caller.
@@ -97,7 +97,7 @@ pub struct Slicer {
 }
 
 impl Slicer {
-    /// Number of waiting pairs at which they are passed to the sink, unless their slice closes earlier.
+    /// Number of waiting pairs at which a slicer passes them to the sink, unless their slice closes earlier.
     pub const BATCH: usize = 1 << 14;
 
     /// Creates a slicer with a `clock` that has not placed any timestamps.
@@ -123,9 +123,9 @@ impl Slicer {
         &self.clock
     }
 
-    /// Takes `pairs` of hosts and peers in contact at `time_ns`, in nanoseconds since the epoch.
+    /// Places `pairs` of hosts and peers in contact at `time_ns`, in nanoseconds since the epoch.
     ///
-    /// Returns the placement of the pairs. Pairs that are too late or in the future are dropped.
+    /// Returns the placement of the pairs. Pairs that are too late or too far in the future are dropped.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
@@ -148,7 +148,7 @@ impl Slicer {
         Ok(placement)
     }
 
-    /// Takes pairs whose placement is not the running slice.
+    /// Handles pairs that are not placed in the running slice.
     fn take_other<S: SliceSink, H: Into<IpAddr>>(
         &mut self,
         placement: Placement,
@@ -191,7 +191,7 @@ impl Slicer {
         self.take::<_, IpAddr>(now_ns, [], sink).map(drop)
     }
 
-    /// Lets time pass until `now_ns`, in nanoseconds since the epoch, and closes slices that have ended by then.
+    /// Advances the clock to `now_ns`, in nanoseconds since the epoch, and closes slices that have ended by then.
     ///
     /// Before the first timestamp, the call has no effect.
     ///
@@ -223,7 +223,7 @@ impl Slicer {
         Ok(())
     }
 
-    /// Passes all waiting pairs to `sink` and closes slices up to the last one with pairs, which stays running.
+    /// Passes all waiting pairs to `sink` and closes all slices before the last one with pairs, which stays running.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
@@ -232,7 +232,7 @@ impl Slicer {
         self.advance_to(last.max(self.slice), sink)
     }
 
-    /// Closes slices up to `slice`, each with its waiting pairs.
+    /// Closes all slices before `slice`, each after its waiting pairs have been ingested.
     fn advance_to<S: SliceSink>(&mut self, slice: u64, sink: &mut S) -> Result<(), S::Error> {
         self.flush(sink)?;
         while let Some(entry) = self.others.first_entry().filter(|entry| *entry.key() <= slice) {

@@ -11,8 +11,8 @@ use crate::reason::write_counts;
 /// Counters of the packets that a reader has seen so far, by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounts {
-    /// Number of complete frames, messages or rows. Skipped ones count, and blank lines do not. Each direction of a
-    /// logged conversation counts as a row.
+    /// Number of complete frames, messages or rows. Skipped ones are included, but blank lines are not. Each direction
+    /// of a logged conversation counts as a row.
     pub packets: u64,
     /// Number of packets that were delivered as contacts or datagrams.
     pub contacts: u64,

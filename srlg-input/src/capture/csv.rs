@@ -1,7 +1,7 @@
 //! CSV with the header `time_ms,src,dst` and one contact per line. The header may add the columns `protocol`,
 //! `dst_port` and `initiated` in any order. Fields in these columns may be empty.
 //!
-//! Lines end with LF or CR LF, and the last one may end with the input. Fields are unquoted, and each line has as many
+//! Lines end with LF or CR LF, but the last line end may be missing. Fields are unquoted, and each line has as many
 //! fields as the header. A byte order mark before the header is skipped. Times are in milliseconds and may have a
 //! decimal fraction. Hosts are IPv4 or IPv6 addresses, and IPv6 addresses may be in brackets.
 //!
@@ -114,7 +114,7 @@ fn parse_row(line: &[u8], columns: &[Column]) -> Result<Contact, Skip> {
     if fields.next().is_some() { Err(Skip::BadRow) } else { Ok(contact) }
 }
 
-/// Parses an address without a zone, because `fe80::1%eth0` has a meaning only on the machine that wrote it.
+/// Parses an address without a zone, because `fe80::1%eth0` is meaningful only on the machine that wrote it.
 #[inline]
 pub(crate) fn parse_host(field: &str) -> Result<Host, Skip> {
     let in_brackets = field.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));

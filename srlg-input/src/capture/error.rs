@@ -5,7 +5,7 @@
 
 use std::io;
 
-/// The reason why a capture cannot be read at all or to its end.
+/// The reason why a capture cannot be read, or cannot be read to its end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaptureError {
@@ -15,7 +15,7 @@ pub enum CaptureError {
     /// The first bytes do not match any known format.
     #[error("unknown format, starting with bytes {first_bytes}: expected {FORMATS}{MISSING}")]
     UnknownFormat {
-        /// Up to eight bytes, in hexadecimal.
+        /// Up to eight of these bytes, in hexadecimal.
         first_bytes: String,
     },
     /// The content is text, but its first line does not match any list or log.
@@ -64,7 +64,7 @@ const MISSING: &str = match (cfg!(feature = "gzip"), cfg!(feature = "logs")) {
     }
 };
 
-/// The place and the reason of an early end of a capture.
+/// The place where a capture ended early, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped at byte {offset} of the decompressed capture: {cause}")]
 pub struct Truncation {
@@ -116,8 +116,8 @@ pub enum Cause {
     },
     /// The gzip stream around the capture is incomplete or damaged.
     ///
-    /// If the stream is damaged, packets shortly before this place may be corrupt, because the checksum comes last. Up
-    /// to 48 KiB of valid content before the damage may be missing.
+    /// If the stream is damaged, packets shortly before this place may be corrupt, because the checksum is at the end
+    /// of the stream. Up to 48 KiB of valid content before the damage may be missing.
     #[error("the gzip stream is incomplete or damaged ({0})")]
     Gzip(String),
 }

@@ -6,7 +6,7 @@ use flate2::read::MultiGzDecoder;
 
 use crate::capture::stream::ByteSource;
 
-/// Number of bytes requested from the inflater at once. When the inflater finds damage, its pending output is lost.
+/// Number of bytes requested from the inflater at a time. When the inflater finds damage, its pending output is lost.
 /// This output is at most this amount plus the inflater's window of 32 KiB.
 const INFLATE_STEP: usize = 16 * 1024;
 
@@ -15,7 +15,7 @@ pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// An inflater over a source that starts with [`MAGIC`].
 pub(crate) struct Gzip(MultiGzDecoder<CompressedSource>);
 
-/// The compressed source, which remembers its own failure. If the inflater fails and the source did not, the data is
+/// The compressed source, which remembers its own failure. If the inflater fails but the source has not, the data is
 /// damaged.
 struct CompressedSource {
     inner: Chain<Cursor<Vec<u8>>, ByteSource>,

@@ -22,7 +22,7 @@ const SET_HEADER: usize = 4;
 const VERSION: u16 = 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Returns whether the stream starts with a message. More than the version is read from a pipe only if the version is
+/// Returns whether the stream starts with a message. From a pipe, reads beyond the version only if the version is
 /// correct.
 pub(crate) fn detect(input: &mut Stream) -> io::Result<bool> {
     if !input.window(2)?.starts_with(&VERSION.to_be_bytes()) {

@@ -1,6 +1,6 @@
 //! Lines of text, read in constant memory.
 //!
-//! Lines end with LF or CR LF, and the last one may end with the input.
+//! Lines end with LF or CR LF, but the last line end may be missing.
 //!
 //! Invariant: a line is never buffered beyond the length that a decoder allows.
 //!

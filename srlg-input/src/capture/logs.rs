@@ -24,7 +24,7 @@ pub(crate) use row::{protocol, time_ns};
 use vpc::Vpc;
 use zeek::Zeek;
 
-/// Maximum length of a parsed line, in bytes. Suricata records may have a few kilobytes.
+/// Maximum length of a parsed line, in bytes. Suricata records can be a few kilobytes long.
 const MAX_LINE: usize = 64 * 1024;
 
 /// A decoder of one log.

@@ -5,9 +5,10 @@
 //!
 //! Invariant: a block takes effect only if both copies of its length agree.
 //!
-//! The crate pcap-parser reads most of this format, and the tests compare results with it. Version 0.17 is not used,
-//! because it rejects all binary time resolutions and does not support obsolete packet blocks. It also reads the time
-//! offset of big-endian sections as little-endian, and reports a packet that overruns its block as incomplete input.
+//! The crate pcap-parser reads most of this format, and the tests compare results with it. Its version 0.17 is not
+//! suitable, because it rejects all binary time resolutions and does not support obsolete packet blocks. It also reads
+//! the time offset of big-endian sections as little-endian, and reports a packet that overruns its block as incomplete
+//! input.
 
 use crate::capture::byte_order::ByteOrder;
 use crate::capture::error::{Cause, Halt};
@@ -186,7 +187,7 @@ struct Interface {
     link_type: u16,
     /// Ticks per second, as a negative exponent of 10 or 2.
     resolution: u8,
-    /// Offset added to every time stamp, in seconds.
+    /// Offset added to every timestamp, in seconds.
     offset_s: i64,
 }
 

@@ -1,6 +1,7 @@
 //! A reader that detects the format, runs its decoder and counts packets.
 //!
-//! Decoders turn a [`Stream`] into packets and count nothing. Only this module counts and records how reading ended.
+//! Decoders turn a [`Stream`] into packets and count nothing. Only this module counts packets and records how reading
+//! ended.
 //!
 //! Invariant: after reading has ended, for whatever reason, no further byte is read.
 
@@ -27,7 +28,7 @@ use crate::packet::{Skip, Transport};
 /// Maximum number of bytes at the start of a text that are read to detect its format.
 const HEAD: usize = 4096;
 
-/// The format of a capture, contact list, log or IPFIX file, detected by content.
+/// The format of a capture, contact list, log or IPFIX file, detected from the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -47,7 +48,7 @@ pub enum Format {
     JsonLines,
 }
 
-/// A complete UDP datagram with its time and endpoints, or a message of an IPFIX file, which does not name its
+/// A complete UDP datagram with its time and endpoints, or a message of an IPFIX file. IPFIX files do not name the
 /// exporter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -129,7 +130,7 @@ enum Packets {
     PcapNg(PcapNg),
 }
 
-/// Number of contacts that are read at once. They take about 24 KB.
+/// Number of contacts that are read together. They take about 24 KB.
 const BLOCK: usize = 256;
 
 /// A reader of the contacts or the datagrams of one capture.
@@ -155,7 +156,7 @@ struct Progress {
 impl Reader {
     /// Opens `input`. Detects the format from the content, and decompresses gzip.
     ///
-    /// An incomplete header is not an error here. The first call of [`next_contacts`](Self::next_contacts) records it
+    /// An incomplete header is not an error here. The first call to [`next_contacts`](Self::next_contacts) records it
     /// as a [`Truncation`].
     ///
     /// # Errors
@@ -353,7 +354,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Decoder {
-    /// Returns the decoder for the format that the first bytes show. Texts are recognised by their first line.
+    /// Returns the decoder for the format that the first bytes indicate. Texts are recognised by their first line.
     fn detect(input: &mut Stream) -> Result<Self, CaptureError> {
         let start = input.window(8)?;
         if let Some(pcap) = Pcap::detect(start) {

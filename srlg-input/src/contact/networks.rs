@@ -2,12 +2,12 @@
 //!
 //! There is one table of ranges for IPv4 and one for IPv6. IPv4-mapped networks and addresses count as IPv4.
 //!
-//! A look-up is one load from a table of at most 1 MiB. With up to 10,000 networks, a look-up takes 2 to 4 ns for IPv4
-//! and 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In IPv6,
-//! the search takes up to 120 ns if thousands of networks are close together and one is far away.
+//! A look-up takes one load from a table of at most 1 MiB. With up to 10,000 networks, a look-up takes 2 to 4 ns for
+//! IPv4 and 4 to 6 ns for IPv6. If several networks share a bucket of the table, a search of up to 15 ns follows. In
+//! IPv6, the search takes up to 120 ns if thousands of networks are close together and one is far away.
 //!
-//! The table takes 128 bytes per range. Each range takes another 8 bytes for IPv4 or 20 for IPv6, and a network makes
-//! at most two ranges.
+//! The table takes 128 bytes per range. Each range takes another 8 bytes for IPv4 or 20 for IPv6, and a network adds at
+//! most two ranges.
 
 use std::net::IpAddr;
 
@@ -33,7 +33,7 @@ use crate::contact::ranges::{NONE, Ranges};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Networks<T> {
-    /// Values in the order in which they were given. Labels count from 1, because 0 is [`NONE`].
+    /// Values in the order in which they were given. Labels start at 1, because 0 is [`NONE`].
     values: Vec<T>,
     v4: Ranges<u32>,
     v6: Ranges<u128>,
@@ -67,7 +67,7 @@ impl<T> Networks<T> {
         Self { values, v4: Ranges::new(v4), v6: Ranges::new(v6) }
     }
 
-    /// Returns the value of the longest network that contains `host`, if there is one.
+    /// Returns the value of the network with the longest prefix that contains `host`, if there is one.
     #[inline(always)]
     pub fn get(&self, host: Host) -> Option<&T> {
         let label = match host.as_v4() {
@@ -93,7 +93,7 @@ pub enum BadNetwork {
         /// The text.
         text: String,
     },
-    /// `text` is an IPv4-mapped network that contains other IPv6 addresses too.
+    /// `text` is an IPv4-mapped network that also contains other IPv6 addresses.
     #[error(
         "network {text:?} is IPv4-mapped and shorter than /96: use the IPv4 network, such as 10.0.0.0/8"
     )]

@@ -13,7 +13,7 @@ use std::ops::{Add, Shl, Shr, Sub};
 
 /// Label of addresses outside all networks.
 pub(crate) const NONE: u32 = 0;
-/// Flag of an answer whose bucket overlaps several ranges. The other bits are an index into `touched`.
+/// Flag of an entry whose bucket overlaps several ranges. The other bits of the entry are an index into `touched`.
 const SEVERAL: u32 = 1 << 31;
 
 const MOST_BUCKETS: usize = 1 << 18;
@@ -64,7 +64,7 @@ pub(crate) struct Ranges<A> {
     labels: Vec<u32>,
     /// Binary logarithm of the number of addresses in a bucket.
     shift: u32,
-    /// Number of the first bucket, counted from address 0.
+    /// Index of the first bucket, counted from address 0.
     base: A,
     /// Label of all addresses of a bucket, or [`SEVERAL`] and an index into `touched`. The last entry is [`NONE`] and
     /// applies to all addresses outside the buckets.
@@ -74,8 +74,8 @@ pub(crate) struct Ranges<A> {
 }
 
 impl<A: Number> Ranges<A> {
-    /// Cuts `networks` into ranges. Any two networks are nested or disjoint. The smallest network that contains an
-    /// address decides its label; if networks are equal, the last one applies.
+    /// Cuts `networks` into ranges. Any two networks are nested or disjoint. An address has the label of the smallest
+    /// network that contains it. If networks are equal, the last one applies.
     pub(crate) fn new(mut networks: Vec<LabelledRange<A>>) -> Self {
         // Larger networks come first if they start at the same address. The sort is stable, so equal networks keep
         // their order.
@@ -143,7 +143,9 @@ impl<A: Number> Ranges<A> {
 
     /// Returns the first and last range of a bucket.
     fn touched_by(&self, bucket: usize) -> [u32; 2] {
-        let Ok(bucket) = A::try_from(bucket) else { unreachable!("buckets are at most 2^18") };
+        let Ok(bucket) = A::try_from(bucket) else {
+            unreachable!("there are at most 2^18 buckets")
+        };
         let first = (self.base + bucket) << self.shift;
         let last = first + ((A::from(1) << self.shift) - A::from(1));
         [first, last].map(|address| self.range([0, self.starts.len() - 1], address) as u32)

@@ -290,8 +290,8 @@ impl View {
     /// Returns the pairs of `contact`; each pair is a host and its peer. There are two pairs if both endpoints are
     /// inside, and at most one otherwise.
     ///
-    /// The whole address decides whether a host is inside, whatever the prefix lengths are. If a host is a network, its
-    /// pairs contain the first address of the network.
+    /// Whether a host is inside depends on its whole address, whatever the prefix lengths are. If a host is a network,
+    /// its pairs contain the first address of the network.
     ///
     /// A host has no contact with itself. If the prefix length of hosts puts both endpoints into one network, there is
     /// no pair. If only the prefix length of peers puts them into one network, all neighbours of a host are one peer.
@@ -373,7 +373,8 @@ impl View {
         ]
     }
 
-    /// Returns whether a contact counts for `host`, which has this `role` in it. `opposite` is the other endpoint.
+    /// Returns whether a contact counts for `host`, which has this `role` in the contact. `opposite` is the other
+    /// endpoint.
     #[inline(always)]
     fn measures(&self, host: Host, opposite: Host, role: Role) -> bool {
         (self.role == Role::Any || self.role == role)

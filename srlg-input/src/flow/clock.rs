@@ -7,9 +7,9 @@ use crate::options::Timestamps;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 const MILLISECOND: u64 = 1_000_000;
-/// Maximum skew at which times are not corrected.
+/// Maximum clock skew at which times are used uncorrected.
 const SMALL: u64 = 5 * SECOND;
-/// Maximum skew at which times are used.
+/// Maximum clock skew at which times are used at all.
 const LARGE: u64 = 3_600 * SECOND;
 /// Period over which the smallest difference between receipt and export is determined.
 const SPAN: u64 = 60 * SECOND;
@@ -50,8 +50,8 @@ pub(crate) struct Last {
 }
 
 impl Clock {
-    /// Returns the time of the last packet of a record, from its `first` and `last` times and the exporter's start
-    /// time, `init_ms` after 1970.
+    /// Returns the time of the last packet of a record, from its `first` and `last` times and the exporter's start time
+    /// `init_ms`, in milliseconds since 1970.
     #[inline]
     pub(crate) fn last(
         &self,
@@ -103,9 +103,9 @@ impl Clock {
     }
 }
 
-/// Number of consecutive datagrams that must agree before they change an exporter's clock. A damaged or forged datagram
-/// arrives once, or a few times if the network duplicates it. An exporter whose clock has stepped sends eight datagrams
-/// within seconds.
+/// Number of consecutive datagrams that must agree before they change the skew of an exporter's clock. A damaged or
+/// forged datagram arrives once, or a few times if the network duplicates it. An exporter whose clock has stepped sends
+/// eight datagrams within seconds.
 const AGREEING: u32 = 8;
 /// Minimum time between the first and the last of these datagrams. It is longer than a burst of forged datagrams, so
 /// that an exporter that sends every few seconds interrupts the burst.
@@ -115,7 +115,7 @@ const AGREEING_SPAN: u64 = 5 * SECOND;
 /// minute.
 ///
 /// A delay makes the difference larger, and only a wrong time makes it smaller. A smaller difference is adopted once
-/// [`AGREEING`] consecutive datagrams confirm it. Until then, it corrects only the datagram that shows it.
+/// [`AGREEING`] consecutive datagrams confirm it. Until then, it applies only to the datagram that shows it.
 ///
 /// Invariant: unless consecutive datagrams confirm it, the skew never falls more than [`SMALL`] below `base`, and
 /// `base` never falls.

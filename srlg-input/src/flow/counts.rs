@@ -6,12 +6,12 @@ use std::ops::AddAssign;
 use crate::reason::{reasons, write_counts};
 
 reasons! {
-    /// The reason why a datagram, set, record or direction is not a contact, or an anomaly that it has.
+    /// The reason why a datagram, set, record or direction is not a contact, or an anomaly in it.
     Reason {
         /// A datagram has an unknown version.
         Version = "version",
         /// A datagram is too short or contains an invalid length. The rest of the datagram is not read. After an
-        /// invalid field length, only the rest of its set is not read.
+        /// invalid field length, only the rest of the set is not read.
         Malformed = "malformed",
         /// A template is rejected, because it has too many fields, or because its records are too long or have length
         /// 0.

@@ -38,7 +38,7 @@ impl Decoder {
     /// Creates a decoder without templates, configured by `options`.
     ///
     /// # Errors
-    /// Returns [`BadOptions`] if a number is out of range.
+    /// Returns [`BadOptions`] if an option is out of range.
     pub fn new(options: DecoderOptions) -> Result<Self, BadOptions> {
         options.check()?;
         Ok(Self { options, exporters: Exporters::new(&options), sflow: SflowParser::default() })
@@ -206,7 +206,7 @@ impl Entry {
 }
 
 /// Returns the source of a datagram. An unknown source is added only if the datagram has content, so that datagrams
-/// without content do not take memory.
+/// without content do not use memory.
 fn source<'a>(
     sources: &'a mut LruCache<source::Key, Source>,
     key: source::Key,

@@ -206,7 +206,8 @@ impl Number {
 const NTP_EPOCH: u64 = 2_208_988_800;
 
 impl Unit {
-    /// Returns the time that `units` of this unit mean. Returns `None` for zero, except with [`Delta`](Self::Delta).
+    /// Returns the time for a value of `units` in this unit. Returns `None` for zero, except with
+    /// [`Delta`](Self::Delta).
     #[inline]
     pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
         match self {

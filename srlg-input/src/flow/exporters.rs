@@ -171,7 +171,8 @@ impl Exporters {
         }
     }
 
-    /// Returns the exporter `key` if it uses more than its fair share, or else the least recent one that does.
+    /// Returns the exporter `key` if it uses more than its fair share, or else the least recent exporter that exceeds
+    /// its share.
     fn greedy(&self, key: Key) -> Key {
         let exporters = self.known.len() + self.newcomers.len();
         let fair = Usage {

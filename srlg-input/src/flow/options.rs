@@ -12,9 +12,9 @@ use crate::options::{ExportOptions, Nat, Timestamps};
 /// A source is an observation domain of one exporter in one protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecoderOptions {
-    /// Whether the addresses before or after NAT identify a host.
+    /// Whether hosts are identified by their addresses before or after NAT.
     pub nat: Nat,
-    /// Trust in the times of exporters.
+    /// Handling of the times that exporters state.
     pub timestamps: Timestamps,
     /// Sampling rate of exporters that do not state one, as N for one packet in N. `None` means unknown.
     pub sampling: Option<NonZeroU32>,

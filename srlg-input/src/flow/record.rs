@@ -109,12 +109,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Returns the IPv4 addresses of two ends. A missing address is 0.
+    /// Returns the IPv4 addresses of both ends. A missing address is 0.
     fn ends4(&self, ends: [Number; 2]) -> [u32; 2] {
         ends.map(|end| self.numbers[end as usize] as u32)
     }
 
-    /// Returns the IPv6 addresses of two ends. A missing address is 0.
+    /// Returns the IPv6 addresses of both ends. A missing address is 0.
     fn ends6(&self, ends: [End; 2]) -> [u128; 2] {
         ends.map(|end| self.addresses6[end as usize])
     }

@@ -1,6 +1,6 @@
 //! Losses between datagrams, by sequence number.
 //!
-//! Sequence numbers have 32 bits and wrap. The caller decides the unit (flows, datagrams or records).
+//! Sequence numbers have 32 bits and wrap. The caller chooses the unit (flows, datagrams or records).
 //!
 //! Invariant: a unit that was counted as lost and arrives late is no longer lost.
 

@@ -1,4 +1,4 @@
-//! The sFlow v5 protocol: sampled packets, given by their first bytes or by decoded fields.
+//! The sFlow v5 protocol: sampled packets, described by their first bytes or by decoded fields.
 
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};

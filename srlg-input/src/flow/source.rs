@@ -320,7 +320,7 @@ impl WaitingSets {
         before - self.sets.len()
     }
 
-    /// Drops the set of this `age`, which is the oldest set of its template.
+    /// Drops the set with this `age`, which is the oldest set of its template.
     fn forget(&mut self, age: u64) {
         let Some(set) = self.sets.remove(&age) else { return };
         self.bytes -= set.bytes();

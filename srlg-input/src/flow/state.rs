@@ -1,4 +1,4 @@
-//! The saved state of a decoder. A new decoder that loads it can decode exports at once.
+//! The saved state of a decoder. A new decoder that loads it can decode exports immediately.
 //!
 //! All integers are in network byte order. The state starts with [`MAGIC`]. The sources follow, each with its exporter,
 //! version, domain and original template definitions. The exporters with their sampling rates are next. The state ends

@@ -53,7 +53,8 @@ impl Style {
         matches!(self, Self::V9Options | Self::IpfixOptions)
     }
 
-    /// Takes a definition from `bytes`. Returns `None` at the end, at padding, and if the definition is truncated.
+    /// Reads a definition from the front of `bytes`. Returns `None` at the end, at padding, and if the definition is
+    /// truncated.
     pub(crate) fn next<'a>(self, bytes: &mut &'a [u8]) -> Option<Definition<'a>> {
         let mut rest = *bytes;
         let (id, mut count) = (bytes::u16(&mut rest)?, usize::from(bytes::u16(&mut rest)?));
@@ -126,7 +127,7 @@ impl Template {
         Some(Self { style, definition: bytes.into(), compiled })
     }
 
-    /// Returns its size in memory, in bytes.
+    /// Returns the size of the template in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.definition.len() + self.compiled.bytes()
     }
@@ -198,7 +199,7 @@ impl RecordLayout {
         (least > 0).then(|| Self { steps: steps.into(), rest, least })
     }
 
-    /// Returns its size in memory, in bytes.
+    /// Returns the size of the layout in memory, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.steps)
     }
@@ -209,7 +210,7 @@ impl RecordLayout {
         bytes.len() >= self.least
     }
 
-    /// Takes a record from `bytes` into `record`. Returns `None` if there is no complete record.
+    /// Reads a record from the front of `bytes` into `record`. Returns `None` if there is no complete record.
     // The record is an output parameter, because a returned record would be copied twice.
     #[inline]
     pub(crate) fn read<'a>(&self, bytes: &mut &'a [u8], record: &mut Record<'a>) -> Option<()> {
@@ -236,7 +237,7 @@ impl RecordLayout {
     }
 }
 
-/// Takes the length of a field of variable length (RFC 7011, section 7): one byte, or 255 and two bytes. The length may
+/// Reads the length of a field of variable length (RFC 7011, section 7): one byte, or 255 and two bytes. The length may
 /// be 0.
 fn variable(bytes: &mut &[u8]) -> Option<usize> {
     match bytes::u8(bytes)? {

@@ -18,7 +18,7 @@ use crate::error::InputError;
 use crate::messages::{password, tls};
 use crate::options::{KafkaOptions, Mechanism, Topic};
 
-/// Timeout for a response of a broker.
+/// Timeout for a response from a broker.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Maximum size of a response, in bytes. A broker may send a batch of messages that is larger than requested.
@@ -43,7 +43,7 @@ pub(super) enum ClusterError {
     NoTopic(String),
 }
 
-/// Returns the error that made the client give up, without the client's own message that it gave up.
+/// Returns the error that made the client give up, without the client's own message about giving up.
 fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> &'a (dyn Error + 'static) {
     match error.downcast_ref() {
         Some(
@@ -94,7 +94,7 @@ impl Cluster {
         self.ask(async |client| Ok(client.partition_client(topic, number, handling).await?)).await
     }
 
-    /// Makes a request with the client. If the request fails, drops the client.
+    /// Sends a request with the client. If the request fails, drops the client.
     async fn ask<T>(
         &self,
         ask: impl AsyncFnOnce(&Client) -> Result<T, ClusterError>,
@@ -137,7 +137,7 @@ impl Cluster {
     }
 }
 
-/// Waits for a response of a broker, at most [`PATIENCE`].
+/// Waits for a response from a broker for at most [`PATIENCE`].
 pub(super) async fn patiently<T>(
     answer: impl Future<Output = Result<T, ClusterError>>,
 ) -> Result<T, ClusterError> {

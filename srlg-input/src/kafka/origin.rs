@@ -9,7 +9,7 @@ use crate::position::Position;
 pub(super) enum Origin {
     /// The offsets in the stored position. Partitions without an offset are new.
     Position(Position),
-    /// The earliest messages, because the topic replaces the topic in the stored position.
+    /// The earliest messages, because this topic replaces the topic in the stored position.
     Successor,
     /// One end of the topic, because the stored position belongs to another topic, which is named here.
     Other(String, Start),
@@ -62,8 +62,8 @@ impl Origin {
     }
 }
 
-/// Returns the format of the topic in the stored position `start`, if the topic of `format` has replaced that topic.
-/// The former topic must first be read to its end.
+/// If the topic of `format` has replaced the topic in the stored position `start`, returns the format of the former
+/// topic. The former topic must first be read to its end.
 pub(super) fn former(
     start: Option<&Position>,
     configured: &str,

@@ -82,7 +82,7 @@ impl Partition {
         Self { number, offset, start, leader: None, failures: 0, empty: 0 }
     }
 
-    /// Fetches up to `bytes` of messages, waiting for a while if there are none. After a failure, first waits before it
+    /// Fetches up to `bytes` of messages, waiting for a while if there are none. After a failure, waits before it
     /// retries.
     pub(super) async fn fetch(
         &mut self,

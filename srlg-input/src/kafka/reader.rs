@@ -21,11 +21,11 @@ use crate::messages::{
 use crate::options::{ExportOptions, InputOptions, Topic};
 use crate::position::Position;
 
-/// Time without a message after which a replaced topic is finished. Some writers may switch to the new topic later than
-/// others.
+/// Time without a message after which a replaced topic is considered finished. Some writers may switch to the new topic
+/// later than others.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// Number of bytes of messages requested at once from all partitions together.
+/// Number of message bytes that are requested from all partitions together.
 const ALL_BYTES: i32 = 64 << 20;
 const BYTES: [i32; 2] = [64 << 10, 1 << 20];
 
@@ -62,7 +62,7 @@ struct Session<'a> {
 /// The reason why a session ends.
 enum End {
     Stop,
-    /// Another topic, with this schema, replaces this one.
+    /// Another topic, with the given schema, replaces the current one.
     Schema(Format),
 }
 
@@ -283,7 +283,7 @@ impl Session<'_> {
         self.outlet.deliver_until(&self.contacts, position)
     }
 
-    /// Records the schema that is now in use. If the topic is the same, the schema applies at once. If the topic
+    /// Records the schema that is now in use. If the topic is the same, the schema applies immediately. If the topic
     /// changes, the schema applies after the current topic has been read to its end.
     fn note_schema(&mut self, schema: Format, news: &News<'_>) {
         if schema.topic(&self.configured) == *self.name {
@@ -322,7 +322,7 @@ async fn look_up(
     cluster.partitions(&name).await
 }
 
-/// Returns the number of bytes to request at once from each of `partitions` partitions.
+/// Returns the number of bytes to request from each of `partitions` partitions.
 fn bytes_of(partitions: usize) -> i32 {
     let share = ALL_BYTES / i32::try_from(partitions.max(1)).unwrap_or(i32::MAX);
     share.clamp(BYTES[0], BYTES[1])

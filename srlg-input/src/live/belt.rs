@@ -1,6 +1,6 @@
 //! The queue between the reader threads and the caller.
 //!
-//! Invariant: nothing is dropped here. A reading thread waits while [`MOST`] contacts are on the belt. Meanwhile, the
+//! Invariant: nothing is dropped here. A reader thread waits while [`MOST`] contacts are on the belt. Meanwhile, the
 //! kernel drops input and counts the drops.
 
 use std::mem;
@@ -13,11 +13,11 @@ use crate::error::InputError;
 use crate::input::LogLine;
 use crate::position::Position;
 
-/// Maximum number of contacts on the belt. One block or datagram may exceed it.
+/// Maximum number of contacts on the belt. A single block or datagram may exceed this number.
 const MOST: usize = 1 << 16;
 
 /// Number of contacts at which the caller is woken. Fewer contacts wait until the end of the tick, because a wake-up
-/// for each datagram would cost more than the contacts.
+/// for each datagram would cost more than processing its contacts.
 pub(super) const ENOUGH: usize = 1 << 12;
 
 /// Interval at which a waiting thread checks whether to continue.
@@ -98,13 +98,13 @@ impl Belt {
         self.filled.notify_one();
     }
 
-    /// Marks that the caller has stopped taking contacts.
+    /// Records that the caller has stopped taking contacts.
     pub(crate) fn leave(&self) {
         self.lock().is_left = true;
         self.emptied.notify_all();
     }
 
-    /// Takes everything on the belt, after waiting for at most one tick. The memory of `spent` is reused on the belt.
+    /// Takes everything from the belt, after waiting for at most one tick. The memory of `spent` is reused on the belt.
     pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
         spent.clear();
         let mut load = self.lock();

@@ -25,7 +25,7 @@ use crate::packet::{Skip, headers};
 use super::outlet::{Outlet, Outlets};
 use super::{DRAIN, LOOK, now_ns};
 
-/// Number of packets that are read at once.
+/// Number of packets that are read together.
 const BLOCK: usize = 512;
 
 /// Time for which a call waits for a packet.
@@ -103,8 +103,7 @@ impl Capture {
         Self { tunnels, ..self }
     }
 
-    /// Opens as many captures on `interface` as `options` have capture threads. Each packet is delivered to one of
-    /// them.
+    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is delivered to one of them.
     ///
     /// ```no_run
     /// use srlg_input::live::{Capture, CaptureOptions};

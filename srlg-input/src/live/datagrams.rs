@@ -30,7 +30,7 @@ mod many {
 
     use super::{LONGEST, SocketAddr, UdpDatagram, UdpSocket, io, now_ns};
 
-    /// Maximum number of datagrams that one system call receives. A call costs as much as several copies.
+    /// Maximum number of datagrams that one system call receives. A call costs as much as copying several datagrams.
     const MOST: usize = 64;
 
     /// Memory for datagrams. The system allocates only the part that is used.
@@ -45,7 +45,7 @@ mod many {
             Self { bytes: vec![0; MOST * LONGEST], headers }
         }
 
-        /// Waits for a datagram, limited by the timeout of `socket`, and passes on all waiting datagrams.
+        /// Waits for a datagram, up to the timeout of `socket`, and passes on all waiting datagrams.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,
@@ -85,7 +85,7 @@ mod one {
             Self(vec![0; LONGEST])
         }
 
-        /// Waits for a datagram, limited by the timeout of `socket`, and passes it on.
+        /// Waits for a datagram, up to the timeout of `socket`, and passes it on.
         pub(in super::super) fn receive(
             &mut self,
             socket: &UdpSocket,

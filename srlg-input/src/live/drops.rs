@@ -1,13 +1,13 @@
 //! Counters of packets and datagrams that were dropped before they were read.
 //!
-//! Invariant: the 64-bit sums never fall, although the kernel's 32-bit counters wrap.
+//! Invariant: the 64-bit totals never decrease, although the kernel's 32-bit counters wrap.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::input::LogLine;
 
-/// Numbers of packets that an interface lost since the capture was opened.
+/// Counts of the packets that an interface lost since the capture was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drops {
@@ -68,7 +68,7 @@ impl DropWarning {
     }
 }
 
-/// The sum of a 32-bit counter.
+/// Total of a 32-bit counter that can wrap or be reset.
 #[cfg(any(feature = "flow", feature = "live"))]
 #[derive(Debug, Default)]
 pub(super) struct Sum {
@@ -78,8 +78,8 @@ pub(super) struct Sum {
 
 #[cfg(any(feature = "flow", feature = "live"))]
 impl Sum {
-    /// Adds the growth of the counter and returns the sum. If the counter fell by less than 2^31, the driver has reset
-    /// it, and nothing is added.
+    /// Adds the increase of the counter and returns the total. If the counter fell by less than 2^31, the driver has
+    /// reset it, and nothing is added.
     pub(super) fn add(&mut self, now: u32) -> u64 {
         let grown = now.wrapping_sub(self.last);
         self.sum += u64::from(if grown >> 31 == 0 { grown } else { 0 });
@@ -87,7 +87,7 @@ impl Sum {
         self.sum
     }
 
-    /// Creates a sum of 0 for a counter whose current value is `now`.
+    /// Creates a total of 0 for a counter whose current value is `now`.
     #[cfg(feature = "live")]
     pub(super) const fn from(now: u32) -> Self {
         Self { last: now, sum: 0 }

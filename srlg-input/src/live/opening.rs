@@ -1,6 +1,6 @@
 //! A function that opens an interface with libpcap, and errors that state the remedy.
 //!
-//! libpcap reports the cause of an error only as a text. Therefore the list of interfaces is checked to identify common
+//! libpcap reports the cause of an error only as text. Therefore the list of interfaces is checked to identify common
 //! causes.
 //!
 //! Invariant: an opened handle does not block, has its filter, and yields frames that [`headers`] can parse.
@@ -125,11 +125,11 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// Precision of time stamps. Linux provides nanoseconds for all network interfaces since libpcap 1.5. Elsewhere libpcap
-/// may silently fall back to microseconds, so these are requested where nanoseconds are not certain.
+/// Precision of timestamps. Linux provides nanoseconds for all network interfaces since libpcap 1.5. Elsewhere libpcap
+/// may silently fall back to microseconds, so microseconds are requested where nanoseconds are not certain.
 const PRECISION: Precision =
     if cfg!(target_os = "linux") { Precision::Nano } else { Precision::Micro };
-/// Nanoseconds per unit of the fractional seconds of time stamps.
+/// Nanoseconds per unit of the fractional seconds of timestamps.
 pub(crate) const TICK_NS: u64 = if cfg!(target_os = "linux") { 1 } else { 1_000 };
 /// Time for which the kernel keeps a packet in a block that is not full, in milliseconds. A shorter time would reduce
 /// the delay, but more blocks would contain only a few packets.
@@ -171,7 +171,8 @@ pub(crate) fn open(
     Ok((handle, link_type))
 }
 
-/// Returns a size as libpcap expects it. A value out of range is an error, because libpcap would silently replace it.
+/// Converts a size to the type that libpcap expects. A value out of range is an error, because libpcap would silently
+/// replace it.
 pub(crate) fn size(
     option: &'static str,
     value: u32,
@@ -182,8 +183,8 @@ pub(crate) fn size(
     size.ok_or(LiveError::Size { option, value, least, most })
 }
 
-/// Converts libpcap's number of a link type to the number in capture files. Some systems have different numbers. Of the
-/// supported types, this affects only raw IP.
+/// Converts libpcap's number for a link type to the number in capture files. Some systems have different numbers. Of
+/// the supported types, this affects only raw IP.
 fn link_type(interface: &str, of_libpcap: Linktype) -> Result<u16, LiveError> {
     let number = match of_libpcap.0 {
         12 | 14 => Some(101),

@@ -45,7 +45,7 @@ pub trait ContactSink: Send {
 /// The state of all threads' deliveries to their sinks.
 #[derive(Default)]
 pub(crate) struct Deliveries {
-    /// For each thread, the published time of the block that it is delivering.
+    /// Published time of the block that each thread is delivering.
     times: Mutex<Vec<Arc<AtomicU64>>>,
     caller: Mutex<Caller>,
     passed: Condvar,
@@ -62,7 +62,7 @@ struct Caller {
 /// The creator of an input's outlets and threads.
 pub(crate) struct Outlets<'a> {
     pub(crate) line: Line,
-    /// Creates a sink for each thread. Without it, contacts go to the belt.
+    /// Function that creates a sink for each thread. Without one, contacts are put on the belt.
     pub(crate) sinks: Option<SinkMaker<'a>>,
 }
 
@@ -84,7 +84,7 @@ struct Sink {
 }
 
 impl Outlets<'_> {
-    /// Starts a thread whose contacts go to its outlet until `work` returns.
+    /// Starts a thread whose contacts are delivered to its outlet until `work` returns.
     pub(crate) fn spawn(
         &mut self,
         name: &str,

@@ -29,7 +29,7 @@ pub(super) struct ReceiverState {
 }
 
 impl ReceiverState {
-    /// Decodes a datagram that arrived on socket number `here`, if its sender is permitted.
+    /// Decodes a datagram that arrived on socket `here`, if its sender is permitted.
     fn decode(&self, here: usize, datagram: &UdpDatagram<'_>, mut take: impl FnMut(Contact)) {
         let UdpDatagram { at_ns, from, payload } = *datagram;
         let exporter = SocketAddr::new(from.ip().to_canonical(), from.port());
@@ -67,7 +67,7 @@ impl Homes {
         Self { decoders, homes: Mutex::new(table(MOST)) }
     }
 
-    /// Returns the number of the decoder for `exporter`, which sent a datagram to socket number `here`.
+    /// Returns the index of the decoder for `exporter`, which sent a datagram to socket `here`.
     pub(super) fn of(&self, exporter: IpAddr, here: usize) -> usize {
         if self.decoders == 1 {
             return 0;
@@ -77,7 +77,7 @@ impl Homes {
     }
 }
 
-/// Receives on `socket`, which has number `here`, until the input is asked to stop and no datagram is waiting.
+/// Receives on `socket`, which has index `here`, until the input is asked to stop and no datagram is waiting.
 pub(super) fn receive(
     socket: &UdpSocket,
     address: SocketAddr,

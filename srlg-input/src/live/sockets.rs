@@ -262,7 +262,7 @@ fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogL
 /// Size of the length field of a part, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
-/// The cause in the error if an existing file is not replaced.
+/// Cause of the error when an existing file is not replaced.
 const FOREIGN: &str = "the file exists and is not a template file; use another path";
 
 /// Checks that the template file at `path`, if it exists, is readable and does not belong to another program.

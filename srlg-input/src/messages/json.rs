@@ -25,7 +25,7 @@ impl Flow {
     }
 }
 
-/// A field value that is a number or a text.
+/// A field value that is a number or text.
 trait Value: Default {
     const EXPECTED: &str;
 
@@ -61,7 +61,7 @@ impl Value for Number {
         Some(Self(number))
     }
 
-    /// Parses a number written as text, because some programs write 64-bit numbers so.
+    /// Parses a number written as text, because some programs write 64-bit numbers that way.
     fn of_text(text: &str) -> Option<Self> {
         text.parse().ok().map(Self)
     }
@@ -70,7 +70,7 @@ impl Value for Number {
 impl Value for Address {
     const EXPECTED: &str = "an IP address";
 
-    /// Parses an address. An empty text means that there is no address.
+    /// Parses an address. Empty text means that there is no address.
     fn of_text(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self(None));
@@ -86,7 +86,7 @@ impl Value for Protocol {
         Some(Self(number))
     }
 
-    /// Parses the name or number of a protocol. For an unknown protocol, goflow2 writes an empty text.
+    /// Parses the name or number of a protocol. For an unknown protocol, goflow2 writes empty text.
     fn of_text(name: &str) -> Option<Self> {
         Some(Self(logs::protocol(name).unwrap_or_default().into()))
     }

@@ -67,7 +67,7 @@ impl<'a> News<'a> {
         self.set_error();
     }
 
-    /// Records that `subject` can be read. If this ends the last failure, it is logged.
+    /// Records that `subject` can be read. If this ends the last failure, the recovery is logged.
     pub(crate) fn recover(&mut self, subject: Subject) {
         if self.failures.remove(&subject).is_none() {
             return;
@@ -130,8 +130,8 @@ impl Minute {
         Self { started, flows: counts.records, without_hosts: counts.of(Reason::NoHosts) }
     }
 
-    /// Starts the next minute if the last one is over at `now`. If no flow of the last minute had two hosts, returns
-    /// the number of its flows. In this case, the schema belongs to other messages.
+    /// Starts the next minute if the last one is over at `now`. Returns the number of flows in the last minute if none
+    /// of them had two hosts, and 0 otherwise. A number other than 0 means that the schema belongs to other messages.
     fn pass(&mut self, now: Instant, counts: &FlowCounts) -> u64 {
         if now.duration_since(self.started) < MINUTE {
             return 0;

@@ -105,7 +105,7 @@ fn host(bytes: &[u8]) -> Result<Option<Host>, Malformed> {
     }
 }
 
-/// Takes a variable-length number of at most 64 bits, encoded in groups of seven bits.
+/// Reads a variable-length number of at most 64 bits, encoded in groups of seven bits.
 #[inline(always)]
 fn varint(rest: &mut &[u8]) -> Result<u64, Malformed> {
     let mut value = 0;

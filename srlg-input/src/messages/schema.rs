@@ -1,6 +1,6 @@
-//! The conversion of a schema of flows to the numbers of the fields that are used.
+//! The conversion of a schema of flows to the field numbers that are used.
 //!
-//! Fields are found by name, ignoring case and underscores. The names from Akvorado, goflow2 and goflow are known.
+//! Fields are found by name, ignoring case and underscores. The names from Akvorado, goflow2 and goflow are recognised.
 
 use prost_types::DescriptorProto;
 use prost_types::field_descriptor_proto::Type;

@@ -10,7 +10,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::InputError;
 
-/// Returns a TLS configuration that trusts the certificates in the file `ca`, or the system's certificates if it is
+/// Returns a TLS configuration that trusts the certificates in the file `ca`, or the system's certificates if `ca` is
 /// `None`.
 pub(crate) fn tls(ca: Option<&Path>) -> Result<Arc<ClientConfig>, InputError> {
     let mut roots = RootCertStore::empty();

@@ -1,7 +1,7 @@
 //! A reader of the messages of a JetStream stream, in order.
 //!
-//! Each connection creates a consumer without acknowledgements, which starts at the position that this side stores.
-//! Therefore the server stores no state of the reader.
+//! Each connection creates a consumer without acknowledgements, which starts at the position that the reader stores.
+//! Therefore, the server stores no state for the reader.
 //!
 //! Invariant: each sequence number belongs to a message that was either read or counted as deleted.
 
@@ -23,7 +23,7 @@ use crate::messages::Subject;
 use crate::nats::session::{Interruption, NatsError, Session};
 use crate::position::Position;
 
-/// Maximum number of messages requested at once.
+/// Maximum number of messages in one request.
 const BATCH: usize = 8_192;
 const BATCH_BYTES: usize = 16 << 20;
 
@@ -37,7 +37,7 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Time after which the server deletes an idle consumer.
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
-/// Partition number of a stream in a position.
+/// Partition number that a position contains for a stream.
 const PARTITION: i32 = 0;
 
 /// A stream, and the position up to which it was read.
@@ -62,7 +62,7 @@ struct Opening {
     is_renewed: bool,
 }
 
-/// The sequence numbers that a stream has now.
+/// The current range of sequence numbers of a stream.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     created_ns: i64,

@@ -23,11 +23,11 @@ pub struct KafkaOptions {
     #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "URL")))]
     pub kafka: Option<Topic>,
 
-    /// Connect to Kafka by TLS, with the certificate authorities of the system
+    /// Connect to Kafka over TLS, with the certificate authorities of the system
     #[cfg_attr(feature = "clap", arg(long, requires = "kafka"))]
     pub kafka_tls: bool,
 
-    /// Connect to Kafka by TLS, with the certificate authorities in this PEM file
+    /// Connect to Kafka over TLS, with the certificate authorities in this PEM file
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "kafka"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub kafka_ca: Option<PathBuf>,
@@ -75,7 +75,7 @@ impl KafkaOptions {
         self.kafka_tls || self.kafka_ca.is_some()
     }
 
-    /// Returns an error for the first option that needs an option that is not given.
+    /// Returns an error for the first option that needs a missing option.
     pub(super) fn check(&self) -> Option<BadOption> {
         let has_user = self.kafka_user.is_some();
         let is_clear = has_user && self.kafka_mechanism == Mechanism::Plain && !self.is_tls();
@@ -93,7 +93,7 @@ impl KafkaOptions {
             (
                 is_clear,
                 "kafka-mechanism",
-                "plain would send the password in clear; set kafka-tls or kafka-ca",
+                "plain would send the password unencrypted; set kafka-tls or kafka-ca",
             ),
         ])
     }

@@ -19,12 +19,12 @@ pub struct MessageOptions {
     )]
     pub message_format: MessageFormat,
 
-    /// Schema of the messages, a .proto file or its URL [default: that of goflow2]
+    /// Schema of the messages, a .proto file or its URL [default: the schema of goflow2]
     #[cfg_attr(feature = "clap", arg(long, value_name = "URL|FILE", requires = "messages"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file or URL")))]
     pub schema: Option<String>,
 
-    /// Start with the earliest message of the broker if the state has no position, and not with the next one
+    /// If the state has no position, start with the broker's earliest message, not with the next one
     #[cfg_attr(feature = "clap", arg(long, requires = "messages"))]
     pub earliest: bool,
 }

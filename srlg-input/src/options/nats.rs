@@ -23,11 +23,11 @@ pub struct NatsOptions {
     #[cfg_attr(feature = "schemars", schemars(with = "Option<String>", extend("x-form" = "URL")))]
     pub nats: Option<NatsUrl>,
 
-    /// Connect to NATS by TLS, with the certificate authorities of the system
+    /// Connect to NATS over TLS, with the certificate authorities of the system
     #[cfg_attr(feature = "clap", arg(long, requires = "nats"))]
     pub nats_tls: bool,
 
-    /// Connect to NATS by TLS, with the certificate authorities in this PEM file
+    /// Connect to NATS over TLS, with the certificate authorities in this PEM file
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", requires = "nats"))]
     #[cfg_attr(feature = "schemars", schemars(extend("x-form" = "file")))]
     pub nats_ca: Option<PathBuf>,
@@ -70,8 +70,7 @@ impl NatsOptions {
         self.nats_tls || self.nats_ca.is_some()
     }
 
-    /// Returns an error for the first option that conflicts with another one, or that needs an option that is not
-    /// given.
+    /// Returns an error for the first option that conflicts with another one or needs a missing option.
     pub(super) fn check(&self) -> Option<BadOption> {
         let has_user = self.nats_user.is_some();
         let ways = [has_user, self.nats_key.is_some(), self.nats_credentials.is_some()];
@@ -94,7 +93,7 @@ impl NatsOptions {
             (
                 has_user && !self.is_tls(),
                 "nats-user",
-                "would send the password in clear; set nats-tls or nats-ca",
+                "would send the password unencrypted; set nats-tls or nats-ca",
             ),
         ])
     }

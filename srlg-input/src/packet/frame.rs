@@ -1,13 +1,13 @@
-//! The path from a captured frame to its outermost IP header.
+//! Parsers that find the outermost IP header of a captured frame.
 //!
-//! Invariant: each step consumes at least one byte of the frame, so every walk ends.
+//! Invariant: each step consumes at least one byte of the frame, so parsing always ends.
 //!
 //! Tunnels are not entered here. [`Headers::inner`] enters them.
 
 use crate::packet::Skip;
 use crate::packet::ip::{self, Headers};
 
-/// Finds the outermost IP header in a `frame` of a `link_type`. Link types have the numbers of the tcpdump.org
+/// Finds the outermost IP header in a `frame` of type `link_type`. Link types have the numbers of the tcpdump.org
 /// registry: 1 for Ethernet, 101 for raw IPv4 or IPv6.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub(crate) fn ether_type(mut kind: u16, mut payload: &[u8]) -> Result<Headers<'_
 }
 
 /// Parses the payload of an MPLS label stack. Bit 0 of the third byte marks the last entry. The stack does not state
-/// the type of its payload. If the IP version would be neither 4 nor 6, the payload is a pseudowire.
+/// the type of its payload. A payload whose first four bits are neither 4 nor 6 is a pseudowire.
 pub(crate) fn mpls(mut stack: &[u8]) -> Result<Headers<'_>, Skip> {
     loop {
         let (entry, inner) = header::<4>(stack)?;

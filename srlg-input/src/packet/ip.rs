@@ -1,10 +1,10 @@
-//! The IP header, which is the last header that the parsers of frames look for.
+//! The IP header, which is the last header that the frame parsers look for.
 //!
 //! Invariant: only the fixed header (20 bytes in IPv4, 40 in IPv6) decides whether a packet is a contact. The rest of
 //! the packet need not have been captured.
 //!
-//! The IPv6 addresses precede all extension headers. Therefore these headers may have any number and kind, and may be
-//! damaged or truncated. The payload length is not checked, because it is 0 in jumbograms.
+//! The IPv6 addresses precede all extension headers. There may therefore be any number and kind of extension headers,
+//! even damaged or truncated ones. The payload length is not checked, because it is 0 in jumbograms.
 
 use std::num::NonZeroU64;
 

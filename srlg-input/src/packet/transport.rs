@@ -1,7 +1,7 @@
 //! The data after the IP header: protocol, ports and TCP flags.
 //!
-//! Invariant: a value is `None` if it was not captured or if a later fragment does not contain it. The packet is still
-//! a contact.
+//! Invariant: a value is `None` if it was not captured, or if the packet is a later fragment without it. The packet is
+//! still a contact.
 
 use crate::contact::TCP;
 use crate::packet::Skip;
@@ -28,7 +28,7 @@ pub struct Transport {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment<'a> {
     pub(crate) protocol: u8,
-    /// Captured bytes. For a later fragment, the slice is empty, because its bytes start at an arbitrary place.
+    /// Captured bytes. The slice is empty for a later fragment, which starts at an arbitrary place in the payload.
     pub(crate) bytes: &'a [u8],
     /// Whether the packet is a fragment, including the first one.
     pub(crate) is_fragment: bool,

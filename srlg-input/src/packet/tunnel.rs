@@ -166,7 +166,7 @@ fn protocol<const N: usize>(header: &[u8; N]) -> u16 {
     u16::from_be_bytes([header[2], header[3]])
 }
 
-/// Parses the payload of a tunnel that names an EtherType.
+/// Parses the payload of a tunnel whose header contains the EtherType `kind`.
 fn payload_of(kind: u16, payload: &[u8]) -> Result<Headers<'_>, Skip> {
     match kind {
         ETHERNET => frame::headers(1, payload),

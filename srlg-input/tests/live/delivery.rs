@@ -96,7 +96,7 @@ fn a_caller_may_pause_for_a_second_while_few_packets_come() {
     });
 }
 
-/// Captures with `filter` and asserts that exactly the frames that `is_selected` selects are captured.
+/// Asserts that a capture with `filter` contains exactly the frames for which `is_selected` returns true.
 fn filter_selects(filter: &str, is_selected: impl Fn(&Frame) -> bool) {
     let traffic = Traffic::new(PACKETS);
     let all = contacts_of_file(&traffic);

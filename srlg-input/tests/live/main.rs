@@ -65,7 +65,7 @@ fn drain(
     contacts
 }
 
-/// Sends `traffic` at `rate` to an interface and captures there with `options`. Returns the contacts and the capture.
+/// Sends `traffic` at `rate` to an interface and captures it with `options`. Returns the contacts and the capture.
 fn capture(traffic: &Traffic, rate: &str, options: &CaptureOptions) -> (Vec<Contact>, Capture) {
     let network = Network::new();
     let mut live = Capture::open(network.listening(), options).unwrap();

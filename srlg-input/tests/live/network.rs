@@ -67,12 +67,12 @@ impl Network {
         self.play_rounds(traffic, rate, 1)
     }
 
-    /// Starts to send `traffic` repeatedly, for `rounds` rounds.
+    /// Starts sending `traffic` repeatedly, for `rounds` rounds.
     pub(crate) fn play_rounds(&self, traffic: &Traffic, rate: &str, rounds: usize) -> Player {
         Self::start(Command::new("tcpreplay"), traffic, rate, rounds)
     }
 
-    /// Starts to send `traffic` on CPU number `cpu`.
+    /// Starts sending `traffic` on CPU `cpu`.
     pub(crate) fn play_on(&self, cpu: u32, traffic: &Traffic, rate: &str) -> Player {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", &cpu.to_string(), "tcpreplay"]);

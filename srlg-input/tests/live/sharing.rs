@@ -48,7 +48,7 @@ fn counts<'a>(contacts: impl IntoIterator<Item = &'a Contact>) -> HashMap<Contac
     counts
 }
 
-/// Asserts that each packet of `traffic` occurs `times` times in all of `taken` together.
+/// Asserts that each packet of `traffic` occurs `times` times in `taken` in total.
 fn expect_each(taken: &[Vec<Contact>], traffic: &Traffic, times: u32) {
     let expected = contacts_of_file(traffic).into_iter().map(|contact| (contact, times));
     assert!(counts(taken.iter().flatten()) == expected.collect());

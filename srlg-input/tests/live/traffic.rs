@@ -44,8 +44,8 @@ impl Traffic {
 }
 
 impl Frame {
-    /// Creates frame `number`. Its properties depend on remainders of the number. The divisors have no common factor,
-    /// except 2 (UDP) and 4 (IPv6), so all combinations occur.
+    /// Creates frame `number`. The remainders of `number` determine the properties of the frame. The divisors have no
+    /// common factor, except 2 (UDP) and 4 (IPv6), so all combinations occur.
     fn new(number: u32) -> Self {
         let is_udp = number.is_multiple_of(2);
         let is_ipv6 = number % 4 >= 2;

@@ -11,8 +11,8 @@ use crate::number;
 const FRAMES: u32 = 1_000_000;
 const ROUNDS: u32 = 9;
 
-/// Returns a pcap file of Ethernet frames with 60 captured bytes each. `is_ipv6` decides by its number whether a frame
-/// is IPv6.
+/// Returns a pcap file of Ethernet frames with 60 captured bytes each. `is_ipv6` returns whether the frame with a given
+/// number is IPv6.
 fn pcap(is_ipv6: impl Fn(u32) -> bool) -> Vec<u8> {
     let mut file = 0xa1b2_c3d4_u32.to_le_bytes().to_vec();
     for field in [0x0004_0002_u32, 0, 0, 65_535, 1] {
@@ -69,7 +69,7 @@ fn for_each(reader: &mut Reader, mut take: impl FnMut(&Contact)) {
 #[test]
 #[ignore = "a measurement"]
 fn packets_of_a_pcap() {
-    // The order is irregular, so that the branch predictor of a processor cannot learn it.
+    // The order is irregular so that the branch predictor of a processor cannot learn it.
     let both = pcap(|number| number.wrapping_mul(0x9e37_79b1) >> 16 & 1 == 1);
     let inside = ["10.0.0.0/8", "2a00::/16"].map(|network| parse_network(network).unwrap());
     let view = View::new(&ViewOptions { inside: inside.to_vec(), ..ViewOptions::default() });

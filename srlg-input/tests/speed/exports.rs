@@ -37,7 +37,7 @@ fn record(number: u32) -> Vec<u8> {
     bytes
 }
 
-/// Returns a datagram of version 9 or 10. The datagram with number 0 starts with the template.
+/// Returns a datagram of version 9 or 10. Datagram 0 starts with the template.
 fn variable(version: u16, number: u32) -> Vec<u8> {
     let mut sets = Vec::new();
     if number == 0 {

@@ -7,7 +7,7 @@ mod networks;
 
 use srlg_input::contact::Host;
 
-/// Returns a number that depends on all bits of a host, as the minimum work that a caller does with a host.
+/// Returns a number that depends on all bits of a host. Every caller does at least this work with a host.
 fn number(host: Host) -> u64 {
     (host.as_v6() >> 64) as u64 ^ host.as_v6() as u64
 }

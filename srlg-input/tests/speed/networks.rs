@@ -11,7 +11,7 @@ use crate::number;
 
 const ROUNDS: u32 = 9;
 
-/// Returns an address with bits that are scattered by `number`. IPv6 addresses are in 2000::/3.
+/// Returns an address whose bits are a hash of `number`. IPv6 addresses are in 2000::/3.
 fn address(is_ipv6: bool, number: u64) -> IpAddr {
     // The mixing function is SplitMix64.
     let scattered = |number: u64| {

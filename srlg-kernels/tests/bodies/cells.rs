@@ -148,7 +148,7 @@ fn assert_listed(
     }
 }
 
-/// Returns the numbers of the IPv6 hosts' cells that the kernel lists, in ascending order. Asserts that each listed
+/// Returns the indices of the IPv6 hosts' cells that the kernel lists, in ascending order. Asserts that each listed
 /// word equals the word of its cell.
 fn held(
     params: &CellsParams,
@@ -181,7 +181,7 @@ fn held(
     places
 }
 
-/// Asserts that only hosts with contacts own cells, and that the cells of IPv6 hosts spell their addresses.
+/// Asserts that only hosts with contacts own cells, and that the cells of IPv6 hosts contain their addresses.
 fn assert_none_is_left_out(params: &CellsParams, array: &[Recorder64], in_window: &[(u32, Owner)]) {
     let mut cells: HashMap<Owner, Vec<u32>> = HashMap::new();
     in_window.iter().for_each(|&(place, owner)| cells.entry(owner).or_default().push(place));

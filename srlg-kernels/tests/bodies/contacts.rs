@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use srlg_core::{Ip6Pair, IpPair, Limbs};
 
-/// IPv4 hosts, in the form that the kernels for IPv4 pairs take.
+/// IPv4 hosts, in the form that the kernels for IPv4 pairs read.
 pub(crate) const HOSTS: [u32; 6] = [0, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 7];
 
-/// IPv4 and IPv6 hosts, in the form that the kernels for all pairs take.
+/// IPv4 and IPv6 hosts, in the form that the kernels for all pairs read.
 pub(crate) const HOSTS6: [Limbs; 5] = [
     [0x2001_0db8, 0, 0, 1],
     [0x2001_0db8, 0, 0, 2],

@@ -21,7 +21,7 @@ fn loaded(counts: &[AtomicU32]) -> Vec<u32> {
     counts.iter().map(|count| count.load(Relaxed)).collect()
 }
 
-/// Hosts, a list of their numbers, and the recorders in which their peers are counted.
+/// Hosts, a list of their indices, and the recorders in which their peers are counted.
 #[derive(Clone, Copy)]
 struct List<'a> {
     linear: &'a [Recorder16],
@@ -97,7 +97,7 @@ fn by_group(tally: Tally, span: Span) -> impl Fn(usize, usize) -> u32 {
     }
 }
 
-/// Asserts that the kernels select and record the same hosts of `hosts` as srlg-core. The records are made in two
+/// Asserts that the kernels select and record the same hosts of `hosts` as srlg-core. The hosts are recorded in two
 /// parts.
 pub(crate) fn assert_looks(
     all: &Params,

@@ -10,7 +10,7 @@ use srlg_kernels::{Hot, Regain, Slices, Survey, filled};
 
 use super::launch;
 
-/// Returns counters, or an empty list, of `len` zeros.
+/// Returns `len` zeros, as counters or as an empty list.
 fn zeros(len: usize) -> Vec<AtomicU32> {
     (0..len).map(|_| AtomicU32::new(0)).collect()
 }

@@ -7,11 +7,11 @@ use srlg::{Error, IpPair, SlidingDetector};
 
 use super::{configs, detector, long, pairs};
 
-/// A call of a feed with some pairs.
+/// A call to a feed with some pairs.
 #[derive(Clone, Debug)]
 struct Call {
     feed: usize,
-    /// Number of slices before the running slice, or, during a close, before the slice that runs after it.
+    /// Number of slices before the running slice, or, during a close, before the slice that runs afterwards.
     late: i64,
     host: u32,
     peers: u32,
@@ -43,7 +43,7 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
 }
 
 impl Call {
-    /// Passes the pairs to `feed` while the slice `running` runs, or will run after the close. Returns the pairs that
+    /// Passes the pairs to `feed`. The slice `running` is open, or will be open after the close. Returns the pairs that
     /// the feed accepted, and how late they are, so that the reference can ingest them.
     fn give(
         &self,

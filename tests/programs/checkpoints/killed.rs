@@ -1,4 +1,4 @@
-//! Tests that the last complete checkpoint is found after a process was killed while saving.
+//! Tests that the last complete checkpoint is found after a process has been killed while saving.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use srlg::state::{Checkpoints, Snapshot};
 
 use super::folder::{Folder, newest, snapshot};
 
-/// Returns an attachment that is so large that a process spends most of its time writing.
+/// Returns an attachment so large that a process spends most of its time writing.
 fn attachment(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(1 << 19)
 }
@@ -19,8 +19,8 @@ fn number(snapshot: &Snapshot) -> u64 {
     u64::from_le_bytes(*snapshot.attachment().first_chunk().unwrap())
 }
 
-/// Saves checkpoints until the process is killed, and prints their numbers. Another test starts this function in a
-/// process; it is not useful alone.
+/// Saves checkpoints until the process is killed, and prints their numbers. Another test runs this function in a
+/// separate process.
 #[test]
 #[ignore = "the process that `killed_at_any_moment_the_last_complete_one_is_there` starts and kills"]
 fn saves_until_killed() {

@@ -34,8 +34,8 @@ pub struct Slices {
     round: u32,
     /// Flows by the slice of their next packet. The front bucket belongs to the running slice.
     waiting: VecDeque<Vec<Flow>>,
-    /// Number of the running slice. The stream starts with slice `period`, because flows of the period before continue
-    /// into it.
+    /// Number of the running slice. The stream starts with slice `period`, because flows of the previous period
+    /// continue into it.
     slice: u32,
     end: u32,
 }

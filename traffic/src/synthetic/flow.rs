@@ -13,7 +13,7 @@ pub(crate) const TICKS: u32 = 256;
 const SHORTEST_SECONDS: f64 = 0.5;
 /// Maximum duration from the first to the last packet, in seconds (model A).
 const LONGEST_SECONDS: f64 = 900.0;
-/// Pareto tail index of the numbers of packets and of the durations (model A).
+/// Pareto tail index of the packet counts and of the durations (model A).
 const TAIL: f64 = 0.8;
 
 /// Distribution of flows, in ticks and packets.

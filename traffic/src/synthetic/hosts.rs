@@ -65,7 +65,7 @@ impl Background {
         let reserved: FxHashSet<Address> = reserved.iter().copied().collect();
         let count = (f64::from(begun) * STAYING_SHARE / MEAN_CARDINALITY + 0.5) as usize;
         let mut rng = Rng::new(model.seed, STAYING_STREAM);
-        // A host gets at most an eighth of the pairs, so that a single host cannot use up a small stream.
+        // A host gets at most an eighth of the pairs so that a single host cannot use up a small stream.
         let most = STAYING_MOST.min(f64::from(begun) / 8.0);
         let hosts = (0..INSIDE_HOSTS).map(inside_host).filter(|host| !reserved.contains(host));
         let staying = hosts.take(count).map(|host| HeavyHost::draw(&mut rng, host, most)).collect();

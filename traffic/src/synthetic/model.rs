@@ -1,4 +1,4 @@
-//! Additional traffic models with a given load, besides model A.
+//! Traffic models with a given load, including model A.
 //!
 //! Every [`Model`] consists of [`Source`]s of flows. In most cases these are model A with a part of the load, and an
 //! additional source. A window of [`PERIOD`] slices has the distinct pairs of the load within 5 %. Equal arguments
@@ -21,7 +21,7 @@ use std::str::FromStr;
 /// Length of a period, in slices of one second.
 const PERIOD: u32 = 300;
 
-/// Mean number of packets per pair in models A and B. It is small, so that most packets belong to new pairs.
+/// Mean number of packets per pair in models A and B. It is small so that most packets belong to new pairs.
 const PACKETS_PER_PAIR: u32 = 2;
 
 /// A traffic model.

@@ -40,7 +40,7 @@ pub(crate) fn is_inside(address: Address) -> bool {
 
 /// Returns the inside host with this `index`. The hosts are scattered over 16 networks.
 ///
-/// Indices below [`INSIDE_HOSTS`] give distinct hosts, and larger ones wrap around.
+/// Indices below [`INSIDE_HOSTS`] yield distinct hosts, and larger indices wrap around.
 #[must_use]
 pub const fn inside_host(index: u32) -> Address {
     let mask = INSIDE_HOSTS - 1;

@@ -1,7 +1,7 @@
 //! The peers of one inside host in one period.
 //!
-//! The kind of host determines how a peer is chosen. If that peer occurred before, a random one replaces it. The peers
-//! of a host are therefore distinct, and its cardinality is exactly the requested number.
+//! The kind of host determines how a peer is chosen. If that peer has already occurred, a random peer replaces it. The
+//! peers of a host are therefore distinct, and its cardinality is exactly the requested number.
 
 use super::network::{is_opposite, opposite_from, random_opposite};
 use super::rng::Rng;

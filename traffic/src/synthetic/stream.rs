@@ -43,12 +43,12 @@ pub struct Stream {
 impl Stream {
     /// Creates a stream for windows of `load` distinct pairs.
     ///
-    /// From a load of 57 million upwards, there are not enough inside addresses for all passing hosts, so each of them
-    /// has more pairs.
+    /// At loads of 57 million or more, the inside addresses are too few for all passing hosts, so each host has more
+    /// pairs.
     #[must_use]
     pub fn new(seed: u64, load: u32) -> Self {
         let heavy = (f64::from(load) / PAIRS_PER_HEAVY_HOST + 1.0) as u32;
-        // A host gets at most an eighth of the pairs, so that a single host cannot use up a small window.
+        // A host gets at most an eighth of the pairs so that a single host cannot use up a small window.
         let most = HEAVY_MOST.min(f64::from(load) / 8.0).max(HEAVY_FEWEST);
         let mut sizes = Rng::new(seed, SIZE_STREAM);
         let mut sum = 0.0;

@@ -1,4 +1,4 @@
-//! Runs of the program under valgrind's callgrind.
+//! Runs of a program under valgrind's callgrind.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn find() -> Result<()> {
 /// Returns the number of instructions of `program` for `rounds` rounds of `work`, including start-up. Also returns the
 /// number of units in a round.
 ///
-/// The output file of callgrind remains beside the program, so that `callgrind_annotate` can read it.
+/// The output file of callgrind remains beside the program so that `callgrind_annotate` can read it.
 pub(super) fn count(program: &Path, work: &str, rounds: u32) -> Result<(u64, u64)> {
     let profile = program.with_extension(format!("{work}.{rounds}.callgrind"));
     let mut file = std::ffi::OsString::from("--callgrind-out-file=");

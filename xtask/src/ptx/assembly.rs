@@ -21,7 +21,7 @@ const MOST_REGISTERS: u32 = 64;
 pub(super) struct Needs {
     /// Number of registers per thread.
     pub(super) registers: Option<u32>,
-    /// Number of bytes of a thread's stack frame, of its spill stores and of its spill loads.
+    /// Bytes of a thread's stack frame, spill stores and spill loads.
     pub(super) stack: Option<[u32; 3]>,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn faults(
     Ok(faults)
 }
 
-/// Formats the numbers of registers as a table with one line per kernel and one column per architecture.
+/// Formats the register counts as a table with one line per kernel and one column per architecture.
 pub(super) fn table(columns: &[(&str, Kernels)]) -> String {
     let names: Vec<&String> = columns.iter().flat_map(|(_, kernels)| kernels.keys()).collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or(0).max("registers".len());

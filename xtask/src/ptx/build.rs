@@ -13,7 +13,7 @@ use super::toolchain::Toolchain;
 
 /// Flags of rustc for the kernels, their dependencies and `core`.
 ///
-/// - A panic is an immediate trap without a message, so that the kernels contain no calls, texts or formatting.
+/// - A panic is an immediate trap without a message. The kernels therefore contain no calls, texts or formatting.
 /// - sm_70 is the first generation with a memory model. Later generations accept its PTX.
 /// - Loops with a constant number of rounds, such as loops over rows, are unrolled. In a remaining loop, each thread
 ///   would copy all arguments to its stack to look up the key of a row. LLVM's default threshold of 300 leaves one loop
@@ -41,7 +41,8 @@ pub(super) const ARGUMENTS: [&str; 10] = [
     "--config=profile.release.codegen-units=1",
 ];
 
-/// Target folder, relative to the root of the workspace. It is separate, because the workspace uses another compiler.
+/// Target folder, relative to the root of the workspace. It is separate, because the workspace uses a different
+/// compiler.
 const TARGET: &str = "target/ptx";
 
 /// Prefixes of environment variables that would change the compiler or its output.
@@ -79,7 +80,8 @@ pub(super) fn ptx(toolchain: &Toolchain, root: &Path) -> Result<String> {
 fn command(toolchain: &Toolchain, root: &Path) -> Result<Command> {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
     let folders = toolchain.folders.iter().cloned().chain(std::env::split_paths(&inherited));
-    let path = std::env::join_paths(folders).context("a folder of the tool chain has a colon")?;
+    let path = std::env::join_paths(folders)
+        .context("the path of a tool chain folder contains a colon")?;
     let mut command = Command::new(&toolchain.cargo);
     for (name, _) in std::env::vars_os() {
         if OUTSIDE.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {

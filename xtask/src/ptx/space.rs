@@ -1,9 +1,9 @@
-//! State space and scope of memory accesses, which are restricted to global memory and one device.
+//! A pass over PTX that restricts memory accesses to global memory and to the scope of one device.
 //!
 //! LLVM treats the addresses in a structure of arguments as generic, so they could also be in shared or local memory.
-//! Assemblers then load with `LD` instead of `LDG`, and keep the unused result of each atomic (`ATOM` instead of
-//! `RED`). They also emit 64-bit atomics twice, once for shared memory. In addition, LLVM gives all atomics the scope
-//! of the system, as Rust requires.
+//! Assemblers then emit `LD` instead of `LDG`, and keep the unused result of each atomic (`ATOM` instead of `RED`).
+//! They also emit 64-bit atomics twice, once for shared memory. In addition, LLVM gives all atomics the scope of the
+//! system, as Rust requires.
 //!
 //! The kernels have neither shared nor local memory, which [`global`] checks. Every other generic address is the same
 //! address in global memory (PTX ISA, generic addressing). The host and other devices read the memory only after the

@@ -19,7 +19,7 @@ pub(crate) const MOST_SILENCES: usize = 1_000;
 /// Maximum length of a silence.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
-/// An action of a user on an incident.
+/// A user's action on an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Act {
@@ -63,7 +63,7 @@ pub struct Remark {
     pub by: String,
     /// Time of the action, in milliseconds since the Unix epoch.
     pub at_ms: u64,
-    /// Text of the user; may be empty.
+    /// Text from the user; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
 }
@@ -76,14 +76,14 @@ pub struct Silencing {
     pub remark: Remark,
     /// End of the silence, in milliseconds since the Unix epoch.
     pub until_ms: u64,
-    /// Id of the silenced alert, which is needed to end the silence.
+    /// ID of the silenced alert, which is needed to end the silence.
     pub id: AlertId,
 }
 
 /// Reason why an action was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    /// No incident has this id.
+    /// No incident has this ID.
     #[error("incident {0} not found")]
     Unknown(String),
     /// The incident is over.
@@ -95,7 +95,7 @@ pub enum Refusal {
     /// The incident is not silenced.
     #[error("the incident is not silenced")]
     NotSilenced,
-    /// The maximum number of silences is reached.
+    /// The maximum number of silences has been reached.
     #[error("cannot add a silence: {MOST_SILENCES} exist already; end some of them first")]
     TooManySilences,
     /// A required text is empty.
@@ -121,7 +121,7 @@ impl Act {
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the reason that the notification of this action gives.
+    /// Returns the reason for the notification of this action.
     pub(crate) const fn why(&self) -> Why {
         match self {
             Self::Acknowledge { .. } => Why::Acknowledged,

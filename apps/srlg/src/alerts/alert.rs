@@ -1,4 +1,4 @@
-//! Alerts and their ids, which stay the same after a restart.
+//! Alerts and their IDs, which stay the same after a restart.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ pub enum Why {
     Peak,
     /// The severity has increased.
     Severity,
-    /// The count within another window has passed its threshold.
+    /// The count within another window has passed the threshold of that window.
     Window,
     /// The last report is older than the rule's `repeat`.
     Repeat,
@@ -51,7 +51,7 @@ pub enum Why {
     /// The number of peers is low, but exporters or sites that saw the host are silent. The alert ends with this reason
     /// if its end stays unconfirmed for too long.
     Unconfirmed,
-    /// All exporters and sites that saw the host send again.
+    /// All exporters and sites that saw the host are sending again.
     Resumed,
     /// The number of peers is high again, although exporters or sites that saw the host are silent.
     Above,
@@ -109,7 +109,7 @@ pub enum Subject {
         network: IpNet,
         /// Number of hosts in the alert.
         hosts: u32,
-        /// Up to 20 of these hosts with their numbers of peers, the largest first.
+        /// Up to 20 of these hosts with their peer counts, the largest first.
         largest: Vec<(IpAddr, f64)>,
     },
 }
@@ -117,7 +117,7 @@ pub enum Subject {
 /// A report of an alert that starts, is active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alert {
-    /// Id of the alert, the same across restarts.
+    /// ID of the alert, which stays the same after a restart.
     pub id: AlertId,
     /// Whether the alert starts, is active or ends.
     pub status: Status,
@@ -137,10 +137,10 @@ pub struct Alert {
     pub now_ms: u64,
     /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Only ended alerts have it.
     pub until_ms: Option<u64>,
-    /// Silent exporters or sites that saw the host, while they prevent confirmation of the end.
+    /// Silent exporters or sites that saw the host, as long as they prevent confirmation of the end.
     pub silent: Vec<SilentSource>,
-    /// Counts in the windows that have passed their threshold; there is at least one. Active windows come first, then
-    /// the most severe.
+    /// Counts within the windows that have passed their threshold; never empty. Active windows come first, then the
+    /// most severe.
     pub windows: Vec<WindowCount>,
 }
 
@@ -151,7 +151,7 @@ pub struct WindowCount {
     pub slices: u32,
     /// Whether the window is active: it reached its threshold and has not been below it for long.
     pub is_active: bool,
-    /// Current number of peers; 0 if the host is too small to be reported.
+    /// Current number of peers; 0 if the host has too few peers to be reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
@@ -183,7 +183,7 @@ impl WindowCount {
 
 impl Alert {
     /// Returns the counts in the most severe active window, or in the most severe window if no window is active. Among
-    /// equal windows, the shortest one is returned.
+    /// equally severe windows, the shortest one is returned.
     #[must_use]
     pub fn main(&self) -> WindowCount {
         // `windows` is empty only if a caller of the library emptied it.
@@ -191,7 +191,7 @@ impl Alert {
     }
 }
 
-/// Id of an alert: a hash of its view, its rule, its subject and its start.
+/// ID of an alert: a hash of its view, its rule, its subject and its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct AlertId(u64);
@@ -207,7 +207,7 @@ impl AlertId {
     }
 }
 
-/// The id is written as 16 hexadecimal digits.
+/// The ID is written as 16 hexadecimal digits.
 impl fmt::Display for AlertId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
@@ -220,7 +220,7 @@ impl FromStr for AlertId {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let is_id = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u64::from_str_radix(text, 16).ok().filter(|_| is_id);
-        number.map(Self).ok_or("an alert id must have 16 hexadecimal digits")
+        number.map(Self).ok_or("an alert ID must have 16 hexadecimal digits")
     }
 }
 

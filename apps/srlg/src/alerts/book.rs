@@ -25,7 +25,7 @@ use crate::show::open::LiveNotice;
 /// Maximum number of slices without input that are processed one by one.
 const MOST_SILENT: u64 = 4_096;
 
-/// Fraction of the lowest threshold from which hosts are counted. This count is below the count at which alerts end.
+/// Fraction of the smallest count at which an alert ends. Hosts with at least this fraction of the count are reported.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
 /// A closed slice of a view, counted by one machine or by several probes.

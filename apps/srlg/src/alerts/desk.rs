@@ -59,7 +59,7 @@ impl Desk {
         }
     }
 
-    /// Applies the rules, allow lists of hosts, names and databases of `config`, starting with the next slice.
+    /// Applies the names, databases, rules and allow lists of hosts in `config`, starting with the next slice.
     pub(crate) fn reload(&mut self, config: &Config) {
         for book in &mut self.books {
             if let Some(next) = config.views.iter().find(|next| next.name == book.name) {
@@ -82,7 +82,7 @@ impl Desk {
         self.books.iter().map(Book::now_ms).max().unwrap_or(0)
     }
 
-    /// Returns the notifications since the last call. `peers` takes the number of a view, hosts and the length of a
+    /// Returns the notifications since the last call. `peers` takes the index of a view, hosts and the length of a
     /// window in slices, and returns the number of peers of each host.
     pub(crate) fn notices(
         &mut self,
@@ -109,7 +109,7 @@ impl Desk {
         Ok(notices)
     }
 
-    /// Creates the notification of a change in view number `at`.
+    /// Creates the notification of a change in the view with index `at`.
     fn notice(&self, at: usize, (mut alert, mut context): (Alert, Context)) -> Notice {
         let last = self.open.get(&alert.id);
         // The change that ends an alert carries no evidence, so the last notification provides it.
@@ -148,7 +148,7 @@ impl Desk {
         notice
     }
 
-    /// Records `notice` as the last one of its alert.
+    /// Records `notice` as the last notification of its alert.
     fn note(&mut self, notice: &Notice) {
         match notice.status {
             Status::End => drop(self.open.remove(&notice.id)),
@@ -189,7 +189,7 @@ impl Desk {
         })
     }
 
-    /// Adds units, labels and numbers of alerts to `views`.
+    /// Adds units, labels and alert counts to `views`.
     pub(crate) fn label(&self, views: &mut [ViewBoard]) {
         for (view, options) in views.iter_mut().zip(&self.views) {
             view.unit = Unit::of(options.peers(), options.role.into());
@@ -204,7 +204,7 @@ impl Desk {
         }
     }
 
-    /// Returns the active alerts, the most severe first and then the one with the most peers.
+    /// Returns the active alerts by severity and then by number of peers, both descending.
     pub(crate) fn open_alerts(&self) -> Arc<[OpenAlert]> {
         let alerts = self.open.values().map(|notice| self.open_alert(notice));
         let mut alerts: Vec<OpenAlert> = alerts.collect();
@@ -225,7 +225,7 @@ fn incident_url(url: &str, id: AlertId) -> String {
     format!("{}/incident/{id}", url.trim_end_matches('/'))
 }
 
-/// Counts the peers in the opposite direction for all alerts that have not ended. Many hosts are counted at once,
+/// Counts the peers in the opposite direction for all alerts that have not ended. Many hosts are counted together,
 /// because an attack on thousands of hosts would otherwise delay the next slice.
 fn count_opposite(
     changes: &mut [(Alert, Context)],

@@ -1,7 +1,7 @@
 //! Details of hosts that have an alert or have recently passed their threshold. They are collected from the hosts'
 //! contacts.
 //!
-//! A view has details of at most 256 hosts. Each host takes about 5 kB, starting when it first passes its threshold.
+//! A view has details of at most 256 hosts. A host needs about 5 kB, from the first time that it passes its threshold.
 //! Details of a host from several sites can be merged. As JSON, a host's details from one site take at most 7 kB.
 //!
 //! Invariant: memory is bounded. Hosts with more peers replace hosts with fewer.
@@ -308,7 +308,7 @@ fn hash(seed: u64, peer: IpAddr) -> u64 {
     })
 }
 
-/// Returns the end of `contact` that is not `host`.
+/// Returns the endpoint of `contact` that is not `host`.
 fn other_end(hosts: Packing, host: Host, contact: &Contact) -> Host {
     let network = hosts.name(host).network();
     let is_source = network.is_some_and(|it| it.contains(&IpAddr::from(contact.source)));

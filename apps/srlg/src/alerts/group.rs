@@ -1,4 +1,4 @@
-//! Hosts of one network that start together and share one alert.
+//! Hosts of one network that pass their thresholds together and share one alert.
 //!
 //! Invariant: a host belongs to at most one group, and a grouped host has no separate notifications.
 
@@ -12,10 +12,10 @@ use crate::alerts::alert::{Severity, Why, WindowCount};
 use crate::alerts::host::by_severity;
 use crate::alerts::witnesses::SilentSource;
 
-/// Maximum number of hosts of a network that can start within [`TOGETHER_MS`] and still get one alert each.
+/// Maximum number of hosts of a network that get separate alerts if these alerts start within [`TOGETHER_MS`].
 pub(crate) const MOST_ALONE: usize = 8;
 
-/// Period within which starts in one network are counted together, in milliseconds.
+/// Period within which starts of alerts in one network are counted together, in milliseconds.
 pub(crate) const TOGETHER_MS: u64 = 60_000;
 
 /// Maximum number of hosts that a notification names.
@@ -37,9 +37,9 @@ pub(crate) struct Group {
     /// Largest counts of the members, by the length of the window in slices.
     windows: BTreeMap<u32, WindowCount>,
     pub(crate) members: BTreeSet<IpAddr>,
-    /// Time until which the last ended member had its count.
+    /// Time until which the count of the last ended member was high enough.
     pub(crate) until_ms: u64,
-    /// Reason of the end; `Unconfirmed` if any member ended with this reason.
+    /// Reason for the end; `Unconfirmed` if any member ended with this reason.
     pub(crate) end: Why,
     /// Silent witnesses of the members, while no end can be confirmed.
     pub(crate) silent: Vec<SilentSource>,
@@ -55,7 +55,7 @@ pub(crate) struct Silence {
     pub(crate) is_of_all: bool,
 }
 
-/// Recent starts of hosts by network, the newest last.
+/// Recent starts of hosts' alerts by network, the newest last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Starts(BTreeMap<IpNet, VecDeque<(u64, IpAddr)>>);
 
@@ -76,8 +76,8 @@ impl Starts {
         starts.push_back((now_ms, host));
     }
 
-    /// Returns the networks that get one alert, with the hosts that started there. `pending` is the number of hosts per
-    /// network that have recently passed their threshold.
+    /// Returns the networks that get one alert, with the hosts whose alerts started there. `pending` is the number of
+    /// hosts per network that have recently passed their threshold.
     pub(crate) fn crowded(
         &self,
         pending: &BTreeMap<IpNet, usize>,

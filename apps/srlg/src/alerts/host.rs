@@ -32,9 +32,9 @@ pub(crate) struct Active {
     /// Highest severity so far.
     pub(crate) severity: Severity,
     told_ms: u64,
-    /// Time until which the last ended window had its count; 0 if no window has ended.
+    /// Time until which the count of the last ended window was high enough; 0 if no window has ended.
     until_ms: u64,
-    /// Silent witnesses, while they prevent confirmation of the end.
+    /// Silent witnesses, as long as they prevent confirmation of the end.
     pub(crate) silent: Vec<SilentSource>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Active {
 pub(crate) struct SliceTrust<'a> {
     /// Whether the slice has no data at all.
     pub(crate) is_input_lost: bool,
-    /// Number of most recent slices without a data gap.
+    /// Number of slices since the last data gap.
     pub(crate) whole_slices: u32,
     pub(crate) witnesses: &'a Witnesses,
 }
@@ -51,7 +51,8 @@ pub(crate) struct SliceTrust<'a> {
 /// State of one window of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct WindowState {
-    /// Whether each of the last slices reached the threshold, one bit per slice. The lowest bit is the newest slice.
+    /// Whether each of the last slices reached the threshold, one bit per slice. The lowest bit belongs to the newest
+    /// slice.
     hits: u32,
     /// Counts of the window, if it has been active since the alert started.
     course: Option<Course>,
@@ -207,7 +208,7 @@ impl HostState {
         Some(step)
     }
 
-    /// Excludes a forward step of the system clock by `step_ms` from `hold` and `repeat`.
+    /// Excludes a forward clock step of `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         if let Some(active) = &mut self.active {
             active.told_ms += step_ms;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use crate::alerts::alert::WindowCount;
 
-/// Maximum number of slices in the line of an alert's counts.
+/// Maximum number of counts in the `line` of an alert.
 pub const LINE: usize = 60;
 
 /// The counts of an active alert after the last slice.
@@ -16,7 +16,7 @@ pub struct LiveCount {
     /// Counts in the windows that have passed their threshold, in the order of
     /// [`Alert::windows`](super::Alert::windows).
     pub windows: Vec<WindowCount>,
-    /// Peers within the first window after each of the last [`LINE`] slices, the oldest first.
+    /// Numbers of peers within the first window after each of the last [`LINE`] slices, the oldest first.
     pub line: VecDeque<u32>,
     /// Host of the alert, or up to 20 hosts of its network, the largest first.
     pub members: Vec<IpAddr>,

@@ -1,7 +1,7 @@
 //! Largest counts of hosts, from which thresholds are suggested.
 //!
-//! The largest count of each reported host is kept by view and window. A collection lasts a day, and the previous day
-//! is kept too.
+//! The largest count of each reported host is kept for each view and window. A collection lasts a day, and the previous
+//! day is kept too.
 //!
 //! Invariant: at most 65,536 hosts per view and window remain after each pruning; the smallest counts are dropped.
 

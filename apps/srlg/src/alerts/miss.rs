@@ -17,11 +17,11 @@ pub struct Miss {
     pub cardinality: f64,
     /// Threshold of the rule.
     pub threshold: f64,
-    /// Largest number of slices at the threshold among `of_slices` consecutive ones.
+    /// Largest number of slices at the threshold among `of_slices` consecutive slices.
     pub slices: u32,
-    /// Number of slices at the threshold, out of `of_slices`, that starts an alert.
+    /// Number of slices at the threshold, out of `of_slices`, that are required for an alert.
     pub for_slices: u32,
-    /// Number of consecutive slices in which `for_slices` are counted.
+    /// Number of consecutive slices among which `for_slices` are required.
     pub of_slices: u32,
 }
 

@@ -33,8 +33,8 @@ impl Trouble {
         self.0.take().is_some()
     }
 
-    /// Logs an error of `done` after the text `failure`, unless it is the previous one. Logs `recovery` on the first
-    /// success after an error.
+    /// Logs an error in `done` after the text `failure`, unless it equals the previous error. Logs `recovery` on the
+    /// first success after an error.
     pub fn log(&mut self, done: Result<(), anyhow::Error>, failure: &str, recovery: &str) {
         match done {
             Ok(()) if self.end() => info!("{recovery}"),

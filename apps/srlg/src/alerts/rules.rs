@@ -1,7 +1,7 @@
 //! Rules, which state when alerts start and end, and allow lists, which ignore hosts and contacts.
 //!
-//! A view has a table from networks to rules, and tables of ignored hosts, peers and ports. The network with the
-//! longest prefix that contains an address decides.
+//! A view has a table that maps networks to rules, and tables of ignored hosts, peers and ports. Of the networks that
+//! contain an address, the one with the longest prefix applies.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,13 +22,13 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Returns the milliseconds after which an active alert is reported again.
+    /// Returns the time after which an active alert is reported again, in milliseconds.
     #[must_use]
     pub fn repeat_ms(&self) -> u64 {
         self.windows.values().map(|terms| terms.repeat_ms).min().unwrap_or(u64::MAX)
     }
 
-    /// Returns the milliseconds after which an alert ends even if its end cannot be confirmed.
+    /// Returns the time after which an alert ends even if its end cannot be confirmed, in milliseconds.
     #[must_use]
     pub fn unconfirmed_after_ms(&self) -> u64 {
         self.windows.values().map(|terms| terms.unconfirmed_after_ms).min().unwrap_or(u64::MAX)
@@ -80,12 +80,12 @@ pub struct Rules {
     has_ports: bool,
 }
 
-/// The rule of a host, with the reasons for it.
+/// The rule of a host, and why it applies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation<'a> {
     /// The rule, and the network with the longest prefix that contains the host.
     pub rule: Option<(&'a Rule, IpNet)>,
-    /// Other rules that apply to a network with a shorter prefix that contains the host.
+    /// Other rules, whose networks contain the host but have a shorter prefix.
     pub others: Vec<(&'a Rule, IpNet)>,
     /// Allow-list entries for the host or for contacts with it.
     pub allows: Vec<&'a Allow>,
@@ -129,7 +129,7 @@ impl Rules {
         }
     }
 
-    /// Returns these rules for the hosts of `view`. The address of a host decides its rule.
+    /// Returns these rules for the hosts of `view`. A host's address determines its rule.
     #[must_use]
     pub fn with_view(self, view: &ViewOptions) -> Self {
         Self { packings: [view.hosts(), view.peers()], ..self }
@@ -255,7 +255,7 @@ impl Rules {
         self.allows.iter().map(hits_of).collect()
     }
 
-    /// Returns the rule of the hosts with the address `host`, with the reasons for it.
+    /// Returns the rule of the hosts with the address `host`, and why it applies.
     #[must_use]
     pub fn explain(&self, host: IpAddr) -> Explanation<'_> {
         let rule =
@@ -288,15 +288,15 @@ pub struct Terms {
     /// The fraction of `threshold` below which an alert ends, above 0 and below 1. It is lowered further if it is
     /// closer than four standard errors to `threshold`.
     pub down: f64,
-    /// Number of the last `of_slices` slices that must reach `threshold` to start an alert.
+    /// Number of slices, out of the last `of_slices`, that must reach `threshold` to start an alert.
     pub for_slices: u32,
-    /// Number of last slices among which `for_slices` must reach `threshold`, 1 to 32.
+    /// Number of recent slices, `for_slices` of which must reach `threshold`; 1 to 32.
     pub of_slices: u32,
     /// Time for which the count must stay below `down` to end the alert, in milliseconds.
     pub hold_ms: u64,
-    /// Milliseconds after which an active alert is reported again.
+    /// Time after which an active alert is reported again, in milliseconds.
     pub repeat_ms: u64,
-    /// Milliseconds after which an alert ends even if its end cannot be confirmed.
+    /// Time after which an alert ends even if its end cannot be confirmed, in milliseconds.
     pub unconfirmed_after_ms: u64,
 }
 

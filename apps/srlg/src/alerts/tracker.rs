@@ -1,6 +1,6 @@
 //! Alerts of all hosts and networks of one view.
 //!
-//! [`Tracker::close`] processes every host of a slice first, then each network in which many hosts started.
+//! [`Tracker::close`] processes every host of a slice first, then each network in which many alerts started.
 //!
 //! Invariants: each alert starts once and ends once, even if hosts, groups and rules change meanwhile. At most
 //! [`Tracker::MOST_HOSTS`] hosts are tracked.
@@ -67,8 +67,8 @@ pub struct Condition {
     /// Whether neither an exporter nor an interface sent anything. Without input, no alert starts or ends, because
     /// missing data does not mean that an attack has ended.
     pub is_input_lost: bool,
-    /// Number of most recent slices without a data gap, including this one. Counts within longer windows may be too
-    /// low, so these windows do not end.
+    /// Number of slices since the last data gap, including this one. Counts within longer windows may be too low, so
+    /// these windows do not end.
     pub whole_slices: u32,
 }
 
@@ -109,7 +109,7 @@ struct Slice {
 }
 
 impl Slice {
-    /// Returns the sighting of `host` in a window. A host that was not reported has no peers.
+    /// Returns the sighting of `host` in a window. A host that was not reported counts as having no peers.
     fn of(&self, window: u32, host: IpAddr) -> Sighting {
         let sighting = self.sightings.get(&window).and_then(|points| points.get(&host));
         sighting.copied().unwrap_or(Sighting::new(host, 0.0, 0.0))
@@ -149,7 +149,7 @@ impl Tracker {
         hosts.count() + self.groups.len()
     }
 
-    /// Returns whether `host`, or a network alert that includes it, has an active alert.
+    /// Returns whether `host` has an active alert, alone or as part of its network.
     #[must_use]
     pub fn is_active(&self, host: IpAddr) -> bool {
         self.hosts.get(&host).is_some_and(|it| it.active.is_some())
@@ -160,7 +160,7 @@ impl Tracker {
         self.hosts.keys().copied()
     }
 
-    /// Returns the ids of active alerts with their counts after the last slice.
+    /// Returns the IDs of active alerts with their counts after the last slice.
     pub(crate) fn live_alerts(&self) -> impl Iterator<Item = (AlertId, &LiveCount)> {
         self.live.iter().map(|(id, live)| (*id, live))
     }
@@ -172,7 +172,7 @@ impl Tracker {
     }
 
     /// Returns the number of hosts that reached their threshold in the last slice but are not tracked, because
-    /// [`MOST_HOSTS`](Self::MOST_HOSTS) others are. Hosts with the most peers are tracked first.
+    /// [`MOST_HOSTS`](Self::MOST_HOSTS) other hosts are tracked. Hosts with the most peers are tracked first.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
@@ -191,8 +191,8 @@ impl Tracker {
     /// `now_ms` is the end of the slice, in milliseconds since the Unix epoch. `rule` returns the rule of a host.
     /// `witnesses` takes a host and the start of its alert, and returns the sources that saw the host.
     ///
-    /// A host without a sighting has too few peers to be reported. If `condition` says that the input is lost, no alert
-    /// starts or ends. A window stays active if it has a data gap or a witness of its host is silent.
+    /// A host without a sighting has too few peers to be reported. If the input is lost according to `condition`, no
+    /// alert starts or ends. A window stays active if it has a data gap or a witness of its host is silent.
     pub fn close<'a>(
         &mut self,
         now_ms: u64,
@@ -257,7 +257,7 @@ impl Tracker {
         AlertId::of(&[&self.view, rule, subject], start_ms)
     }
 
-    /// Excludes a forward step of the system clock by `step_ms` from `hold` and `repeat`.
+    /// Excludes a forward clock step of `step_ms` from `hold` and `repeat`.
     pub(crate) fn set_forward(&mut self, step_ms: u64) {
         self.hosts.values_mut().for_each(|state| state.set_forward(step_ms));
         self.groups.values_mut().for_each(|group| group.set_forward(step_ms));
@@ -338,7 +338,7 @@ impl Tracker {
         self.hosts.remove(&host);
     }
 
-    /// Reports the alerts that start. If many hosts of one network start, a single start of the network is reported.
+    /// Reports the alerts that start. If many start in one network, a single start of the network is reported.
     fn group<'a>(
         &mut self,
         started: &[IpAddr],
@@ -492,7 +492,7 @@ impl Tracker {
     }
 }
 
-/// Returns up to [`NAMED`] members of `group` with their numbers of peers in its main window, the largest first.
+/// Returns up to [`NAMED`] members of `group` with their peer counts in its main window, the largest first.
 fn largest_members(group: &Group, slice: &Slice) -> Vec<(IpAddr, f64)> {
     let main = group.counts().first().map_or(0, |count| count.slices);
     let counts = group.members.iter().map(|host| (*host, slice.of(main, *host).cardinality));

@@ -54,9 +54,9 @@ impl SilentSource {
 /// Sources that saw a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witnesses {
-    /// Time until which all sources have sent, in milliseconds since the Unix epoch.
+    /// Time until which all sources have sent data, in milliseconds since the Unix epoch.
     pub seen_ms: u64,
-    /// Number of most recent slices in which no source was silent.
+    /// Number of slices since a source was last silent.
     pub whole_slices: u32,
     /// Up to 8 silent sources, the most recently seen first.
     pub silent: Vec<SilentSource>,
@@ -100,7 +100,7 @@ pub(crate) struct Suspect {
     pub(crate) host: IpAddr,
     /// Start of the alert. All times are in milliseconds since the Unix epoch.
     pub(crate) start_ms: u64,
-    /// Start of the longest window at the time of the alert's start.
+    /// Start of the longest window at the start of the alert.
     pub(crate) since_ms: u64,
     /// End of the slice.
     pub(crate) now_ms: u64,

@@ -21,10 +21,10 @@ use crate::notify::ledger::Ledger;
 const VERSION: &str = "network";
 const LAST_FORMER: &str = "network/last-former";
 
-/// Time from a change of the description until all probes use it. Probes request the description every few seconds.
+/// Time from a change to the description until all probes use it. Probes request the description every few seconds.
 const LEAD: Duration = Duration::from_secs(5);
 
-/// Time between two attempts.
+/// Time between two attempts to agree with the broker.
 const RETRY: Duration = Duration::from_millis(250);
 
 /// Time between two checks of the description on the broker.

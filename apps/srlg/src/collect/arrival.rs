@@ -1,4 +1,4 @@
-//! Decoder of messages, which returns a [`DeltaArrival`] or the reason for a rejection.
+//! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection.
 //!
 //! [`read`] trusts only the subject, because the broker restricts each probe to its own subjects. Invariant: an arrival
 //! has the sizes and the seed of this network, and its slice is at most a day ahead.
@@ -29,7 +29,7 @@ const FRAME: usize = 256;
 #[derive(Debug)]
 pub(super) struct SiteSlice {
     pub(super) slice: u64,
-    /// Deltas, each with the number of its view.
+    /// Deltas, each with the index of its view.
     pub(super) deltas: Vec<(usize, Delta)>,
     /// Sampling of the contacts of the slice.
     pub(super) sampling: Sampling,

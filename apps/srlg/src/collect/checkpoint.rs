@@ -1,9 +1,9 @@
 //! Checkpoint of a collector: the snapshots of all views and an attachment, in one file.
 //!
 //! The file is the snapshot of the first view. Its attachment contains JSON and the snapshots of the other views, each
-//! after its length (u64, little endian). Invariant: detectors, rule and stream position are of the same moment,
-//! because they are saved in one step. The database has the alerts of that moment or of a later one. Therefore a
-//! collector can continue from any checkpoint, and it does not repeat notifications that the database has.
+//! after its length (u64, little endian). Invariant: detectors, rule and stream position belong to the same moment,
+//! because they are saved in one step. The database contains the alerts of that moment or a later one. Therefore a
+//! collector can continue from any checkpoint, and it does not repeat notifications that the database contains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -115,7 +115,7 @@ fn take(bytes: &mut Bytes) -> Option<Bytes> {
     (length <= bytes.len()).then(|| bytes.split_to(length))
 }
 
-/// Version of an attachment of any format.
+/// The version of an attachment, which every format contains.
 #[derive(Deserialize)]
 struct Version {
     version: u32,

@@ -2,7 +2,7 @@
 //!
 //! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes, merges,
 //! closes slices and waits for the disk, all of which would block an asynchronous runtime. No other thread uses its
-//! state, so it needs no lock. Time advances only while the thread waits for messages and has read all available ones.
+//! state, so it needs no lock. Time advances only while the thread has read all available messages and waits for more.
 //! Therefore no probe is late because the collector or the broker was slow.
 //!
 //! Invariant: a checkpoint is taken between two messages, and durability messages cover only the last checkpoint.
@@ -49,7 +49,7 @@ use crate::show::troubles::TroubleKind;
 /// State of a collector.
 pub(super) struct Engine {
     pub(super) plan: Plan,
-    /// Function that reads the configuration again.
+    /// Function that rereads the configuration.
     pub(super) reload: Box<dyn Fn() -> Result<Config> + Send>,
     /// Detectors, one for each view.
     pub(super) detectors: Vec<SlidingDetector>,
@@ -67,8 +67,8 @@ pub(super) struct Engine {
     pub(super) every: u64,
     /// Last slice, after which the engine stops.
     pub(super) until: Option<u64>,
-    /// Position in the stream. After a restart, its witness is a later message than its sequence number, and the
-    /// messages in between are read again.
+    /// Position in the stream. After a restart, `witness` is a later message than `sequence`, and the messages in
+    /// between are read again.
     pub(super) position: Position,
     pub(super) tally: Tally,
     pub(super) progress: Progress,
@@ -87,7 +87,7 @@ pub(super) struct Progress {
     /// Number of slices closed since the last checkpoint.
     closes: u64,
     checkpoint: Option<u64>,
-    /// Number of closed slices by cause, and the last one.
+    /// Number of closed slices, by cause.
     closed: BTreeMap<&'static str, u64>,
     last: Option<Close>,
     /// End of the last slice that any probe delivered, in milliseconds since the Unix epoch.
@@ -400,7 +400,7 @@ impl Engine {
             exporters: self.sites.exporters(),
         };
         checkpoint::save(&mut self.checkpoints, &self.detectors, &attachment).context(
-            "cannot save a checkpoint; after a restart, everything since the last one is read from the stream again",
+            "cannot save a checkpoint; after a restart, everything since the last checkpoint is read from the stream again",
         )?;
         self.progress.closes = 0;
         self.progress.checkpoint = running;

@@ -1,4 +1,4 @@
-//! Durability messages, which inform probes of stored slices and request lost ones again.
+//! Durability messages, which inform probes of stored slices and request lost slices again.
 //!
 //! After each checkpoint and every few seconds, each probe receives the network version and the number of its last
 //! durable slice. After a loss, it receives [`AGAIN`]. The messages are not stored. If a disconnected probe misses a

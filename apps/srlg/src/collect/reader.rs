@@ -36,7 +36,7 @@ const TICK: Duration = Duration::from_millis(50);
 /// Time without a message after which the reader checks whether the stream exists.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Time between two attempts.
+/// Time between two attempts to read the stream.
 const RETRY: Duration = Duration::from_millis(250);
 
 /// An event for the engine.

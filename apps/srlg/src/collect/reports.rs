@@ -64,7 +64,7 @@ impl Reports {
         Ok(Self { path: path.to_owned(), file: file.transpose()? })
     }
 
-    /// Writes a line about `slice` in view number `view` of `plan`.
+    /// Writes a line about `slice` in the view of `plan` with index `view`.
     pub(super) fn write(
         &mut self,
         plan: &Plan,

@@ -8,13 +8,12 @@
 //! - The deadline, counted from the time at which the network's [`Front`] reached the slice, has expired.
 //! - Waiting deltas of later slices fill the reserved memory.
 //!
-//! A delta of the running slice is merged at once. A delta of a later slice is held until that slice opens, because a
-//! detector cannot merge future slices. A delta of an earlier slice is late, and it is merged into its own slice while
-//! that slice is in the window.
+//! A delta of the running slice is merged immediately. A delta of a later slice is held until that slice opens, because
+//! a detector cannot merge future slices. A delta of an earlier slice is late, and it is merged into its own slice
+//! while that slice is in the window.
 //!
-//! Invariant: all deliveries of open slices come after the message that [`replay_after`](CloseRule::replay_after)
-//! returns. Therefore a collector that restores a checkpoint and then reads the messages after that one reaches the
-//! same state again.
+//! Invariant: all deliveries of open slices follow the message that [`replay_after`](CloseRule::replay_after) returns.
+//! Therefore a collector reaches the same state again if it restores a checkpoint and then reads on from that message.
 
 mod closing;
 mod front;
@@ -46,11 +45,11 @@ pub(super) struct CloseRule<T> {
     open: BTreeMap<u64, Slot<T>>,
     /// Memory of all waiting deltas, in bytes.
     pending: usize,
-    /// Delivered parts of closed slices in the window that are still incomplete, by slice and probe.
+    /// Delivered parts of the incomplete closed slices in the window, by slice and probe.
     owed: BTreeMap<(u64, usize), Parts>,
     /// First slice from which `owed` is complete, for each probe.
     known_from: Vec<u64>,
-    /// Number of recent slices that closed without any delta.
+    /// Number of slices closed since the last slice with a delta.
     silent: u64,
 }
 
@@ -248,7 +247,7 @@ impl<T> CloseRule<T> {
     }
 }
 
-/// Time since the start of the collector, without the time in which the collector catches up.
+/// Time since the start of the collector, excluding the time spent catching up.
 pub(super) type Moment = Duration;
 
 /// Limits of a rule.
@@ -326,7 +325,7 @@ pub(super) struct Close {
     pub(super) cause: Cause,
     /// Probes that delivered the whole slice.
     pub(super) delivered: Vec<usize>,
-    /// Probes that did not deliver the whole slice, but were heard recently.
+    /// Probes that did not deliver the whole slice, but were heard from recently.
     pub(super) late: Vec<usize>,
     /// Probes that did not deliver the whole slice and are silent.
     pub(super) missing: Vec<usize>,

@@ -120,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Returns the evidence about `hosts` in view number `view` when `slice` closes. It consists of the counts of the
-    /// first host within `window` slices and the details of all hosts.
+    /// Returns the evidence about `hosts` in the view with index `view` when `slice` closes. It consists of the counts
+    /// of the first host within `window` slices and the details of all hosts.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
         let rates = self.rates(view, hosts, slice);
         let state = self.state();
@@ -142,8 +142,8 @@ impl Sites {
         evidence
     }
 
-    /// Returns the total rates of `hosts` in view number `view` when `slice` closes. The rates are summed over all
-    /// sites. The sum is an upper bound if several sites saw the same packets.
+    /// Returns the total rates of `hosts` in the view with index `view` when `slice` closes. The rates are summed over
+    /// all sites. The sum is an upper bound if several sites saw the same packets.
     pub(super) fn rates(&self, view: u8, hosts: &[IpAddr], slice: u64) -> Rates {
         let state = self.state();
         // Sites report some slices later, and different sites may report different slices.
@@ -166,7 +166,7 @@ impl Sites {
         site.hosts.get(&host).filter(|(of, _)| of.abs_diff(slice) <= self.oldest)
     }
 
-    /// Returns the exporters that saw `suspect` in view number `view`, as last reported when `slice` closes.
+    /// Returns the exporters that saw `suspect` in the view with index `view`, as last reported when `slice` closes.
     pub(super) fn witnesses(&self, view: u8, suspect: Suspect, slice: u64) -> Witnesses {
         let state = self.state();
         let mut witnesses = Witnesses::default();
@@ -213,7 +213,7 @@ impl Sites {
         self.state().rejected
     }
 
-    /// Takes a report or counts it as rejected.
+    /// Accepts a report or counts it as rejected.
     fn hear(&self, subject: &str, payload: &[u8]) {
         if let Err(rejection) = self.take(subject, payload) {
             let mut state = self.state();

@@ -55,7 +55,7 @@ pub(super) enum Fate {
     Same,
     /// The stream was created again.
     Recreated,
-    /// Messages that were read are missing from its end, or other messages have their numbers.
+    /// Messages that were read are missing from its end, or their numbers belong to other messages.
     Truncated,
 }
 
@@ -111,7 +111,7 @@ fn check(config: &Config, retention: Retention) -> Result<()> {
 }
 
 impl Witness {
-    /// Returns the fate of `stream`, from which this message was read earlier.
+    /// Returns what has happened to `stream` since this message was read from it.
     pub(super) async fn check(&self, stream: &Stream) -> Result<Fate> {
         let info = stream.get_info().await?;
         if nanoseconds(info.created) != self.created {

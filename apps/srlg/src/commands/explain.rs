@@ -1,6 +1,6 @@
 //! `srlg explain`: shows the rules and allow lists that apply to a host.
 //!
-//! The deciding entry comes first, followed by the entries that would otherwise apply.
+//! The entry that applies comes first, followed by the entries that would otherwise apply.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -89,7 +89,11 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         None => writeln!(text, "  no alert: no rule applies to {host}")?,
     }
     for (rule, network) in told.others {
-        writeln!(text, "  rule {} does not apply: its network {network} is shorter", rule.name)?;
+        writeln!(
+            text,
+            "  rule {} does not apply: its network {network} has a shorter prefix",
+            rule.name
+        )?;
     }
     for allow in contacts {
         let what = if let AllowTarget::Ports(_, ports) = &allow.what {

@@ -35,7 +35,7 @@ impl Progress {
     }
 }
 
-/// Removes the bar, even after an error of the input.
+/// Removes the bar, even after an input error.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();

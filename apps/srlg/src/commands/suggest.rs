@@ -1,6 +1,6 @@
 //! `srlg suggest`: suggests thresholds from the counts in a state folder.
 //!
-//! For each rule, window and view, the largest counts of all hosts without an alert are compared. The suggested
+//! For each rule, window and view, the largest counts of all hosts without an alert are evaluated. The suggested
 //! threshold is 50 % above a count that 99.9 % of the hosts never exceeded.
 
 use std::collections::HashSet;

@@ -93,7 +93,7 @@ fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
 /// Key of a program and its arguments, which may be empty strings.
 const COMMAND: &str = "command";
 
-/// Reports empty lists and strings in the `value` of `key`. Omitting the key has the same meaning.
+/// Reports empty lists and strings in the `value` of `key`, because omitting the key has the same meaning.
 pub(super) fn check_empty(key: &str, value: &Value<'_>, problems: &mut Problems) {
     let is_empty = match value.get_ref() {
         DeValue::Table(keys) => {
@@ -170,7 +170,8 @@ impl Problems {
         self.list.is_empty()
     }
 
-    /// Sets the lines of all problems and sorts by them. If a line is not valid TOML, its other problems are removed.
+    /// Sets the lines of all problems and sorts the problems by line. If a line is not valid TOML, its other problems
+    /// are removed.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
         for problem in self.list.iter_mut().filter(|problem| problem.span != NO_LINE) {
             let before = text.as_bytes().get(..problem.span.start).unwrap_or_default();

@@ -62,13 +62,13 @@ pub struct General {
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub grace: Duration,
 
-    /// Device that counts the views: cpu, cuda, cuda:N or auto
+    /// Device for the detectors of the views: cpu, cuda, cuda:N or auto
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
     #[serde(deserialize_with = "from_text")]
     #[cfg_attr(test, schemars(with = "String", extend("default" = Self::default().device.to_string())))]
     pub device: Device,
 
-    /// Listen address for the web page, /metrics and the JSON API, on loopback as there is no authentication
+    /// Listen address for the web page, /metrics and the JSON API; must be loopback, because there is no authentication
     #[arg(long, value_name = "ADDR:PORT")]
     #[cfg_attr(test, schemars(extend("x-form" = "address:port")))]
     pub http: Option<SocketAddr>,
@@ -166,7 +166,7 @@ impl General {
 pub(super) struct ViewTable {
     /// Name of the view, of letters, digits, `-` and `_`.
     pub(super) name: String,
-    /// Number of distinct pairs in the longest window that the detector is sized for. [default: a detector of default
+    /// Number of distinct pairs in the longest window, for which the detector is sized. [default: a detector of default
     /// size]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub(super) pairs: Option<u64>,
@@ -195,13 +195,14 @@ pub(super) struct RuleTable {
     /// Number of peers that starts an alert, at least 8, for each window. A window is a multiple of `slice`.
     #[cfg_attr(test, schemars(
         with = "BTreeMap<String, f64>",
-        extend("x-form" = "table of window and peers, such as `{ 60s = 1024, 1h = 8192 }`")
+        extend("x-form" = "table of windows and peer counts, such as `{ 60s = 1024, 1h = 8192 }`")
     ))]
     pub(super) thresholds: BTreeMap<Window, f64>,
     /// Fraction of the threshold below which an alert ends, above 0 and below 1.
     #[cfg_attr(test, schemars(extend("default" = Terms::default().down)))]
     pub(super) down: Option<f64>,
-    /// Number of slices at the threshold, out of the last `of`, that starts an alert. The number must be at most `of`.
+    /// Number of slices, out of the last `of`, that must reach the threshold to start an alert. The number must be at
+    /// most `of`.
     #[serde(rename = "for")]
     #[cfg_attr(test, schemars(range(min = 1), extend("default" = Terms::default().for_slices)))]
     pub(super) for_slices: Option<u32>,
@@ -217,14 +218,14 @@ pub(super) struct RuleTable {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().repeat_ms))))]
     pub(super) repeat: Option<Duration>,
-    /// Time after which an alert ends although its end cannot be confirmed. The time must be at least `hold`, and the
+    /// Time after which an alert ends even if its end cannot be confirmed. The time must be at least `hold`, and the
     /// default is never shorter than `hold`.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().unconfirmed_after_ms))))]
     pub(super) unconfirmed_after: Option<Duration>,
 }
 
-/// An `[[allow]]`: hosts or contacts that raise no alert, by `hosts`, `peers`, or `ports` of `hosts`.
+/// An `[[allow]]`: hosts or contacts that raise no alert, selected by `hosts`, `peers`, or `ports` of `hosts`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
@@ -253,7 +254,7 @@ pub(super) struct AllowTable {
 pub(super) struct LabelTable {
     /// Text that is shown with hosts of the networks.
     pub(super) name: String,
-    /// Networks that have the label. The longest network that contains a host decides.
+    /// Networks that have the label. If several networks contain a host, the one with the longest prefix applies.
     #[serde(deserialize_with = "deserialize_networks")]
     #[cfg_attr(test, schemars(with = "Vec<String>", extend("x-form" = "network")))]
     pub(super) networks: Vec<IpNet>,
@@ -297,15 +298,15 @@ pub(super) struct Tables {
     /// hosts, and `outside` counts outside hosts if `inside` is given.
     #[serde(rename = "view")]
     pub(super) views: Vec<ViewTable>,
-    /// Conditions under which alerts start and end. The rule with the longest network that contains a host applies to
-    /// this host.
+    /// Conditions under which alerts start and end. Of the rules whose networks contain a host, the one with the
+    /// longest prefix applies.
     #[serde(rename = "rule")]
     pub(super) rules: Vec<RuleTable>,
     /// Allow-list entries. Each entry ignores hosts (`hosts`), peers (`peers`), or contacts to ports of hosts (`hosts`
     /// and `ports`).
     #[serde(rename = "allow")]
     pub(super) allows: Vec<AllowTable>,
-    /// Names of networks, shown with their hosts in notifications and in the web page.
+    /// Names of networks, shown with their hosts in notifications and on the web page.
     #[serde(rename = "label")]
     pub(super) labels: Vec<LabelTable>,
     /// Names of exporters and of their interfaces, shown with their addresses.
@@ -392,7 +393,7 @@ impl<'i> File<'i> {
         value.or(table).map_or(0..0, Spanned::span)
     }
 
-    /// Returns the span of the value of `key` in number `at` of the tables `name`, or of that whole table if the key is
+    /// Returns the span of the value of `key` in the table `name` with index `at`, or of the whole table if the key is
     /// missing.
     pub(super) fn span(&self, name: &str, at: usize, key: &str) -> Range<usize> {
         let table = self.keys.get(name).and_then(|tables| tables.get_ref().get(at));

@@ -44,14 +44,14 @@ pub(super) fn time(milliseconds: u64) -> String {
     humantime::format_duration(Duration::from_millis(milliseconds)).to_string()
 }
 
-/// Adds the defaults that apply only in a file to the schema of a view.
+/// Adds to the schema of a view the defaults that apply only in a configuration file.
 pub(super) fn view_defaults(schema: &mut Schema) {
     let keys = schema.get_mut("properties").and_then(Value::as_object_mut).unwrap();
     keys["peer-prefix6"]["default"] = json!(PREFIXES.peer6);
     keys["inside"]["description"] = json!("Inside networks. [default: the top-level `inside`]");
 }
 
-/// Returns the schema of `T` without empty defaults and without null values, which TOML does not have.
+/// Returns the schema of `T` without empty defaults and null values, because TOML has no null.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();

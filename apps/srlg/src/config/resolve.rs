@@ -65,7 +65,7 @@ struct Resolver<'a, 'i> {
 }
 
 impl Resolver<'_, '_> {
-    /// Adds a problem with `key` in the table `name` number `at`.
+    /// Adds a problem with `key` in the table `name` with index `at`.
     fn add(&mut self, name: &str, at: usize, key: &str, text: String) {
         self.problems.add(self.file.span(name, at, key), text);
     }
@@ -358,7 +358,7 @@ impl Resolver<'_, '_> {
                 let bytes = layout.recorder_bytes();
                 if let Some(memory) = memory.filter(|memory| *memory < bytes) {
                     let text = format!(
-                        "memory: {memory} bytes are too few, view {name} needs {bytes} bytes without pairs; increase memory or set pairs"
+                        "memory: {memory} bytes are too few, because view {name} needs {bytes} bytes without pairs; increase memory or set pairs"
                     );
                     self.add("view", at, "memory", text);
                 }

@@ -57,7 +57,7 @@ struct Trial<'a, 'i> {
 }
 
 impl Trial<'_, '_> {
-    /// Adds the error of `tried`, if there is one, as a problem of the value at `span`.
+    /// Adds the error of `tried`, if there is one, as a problem with the value at `span`.
     fn add<T>(&mut self, span: Range<usize>, tried: Result<T>) -> Option<T> {
         tried.map_err(|error| self.problems.add(span, format!("{error:#}"))).ok()
     }

@@ -35,13 +35,13 @@ pub struct ViewCheckpoints {
     writer: Option<Writer>,
     /// Time between two checkpoints of a view.
     checkpoint: Duration,
-    /// Time at which the next view is due, and the number of that view.
+    /// Time at which the next view is due, and the index of this view.
     save: Every,
     next: usize,
 }
 
 struct Writer {
-    /// Snapshots, each with the number of its view.
+    /// Snapshots, each with the index of its view.
     snapshots: Sender<(usize, Snapshot)>,
     is_writing: Arc<AtomicBool>,
     is_failing: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ pub struct Continued {
     pub checkpoints: ViewCheckpoints,
     /// Notifications that end the alerts of removed or changed views.
     pub ended: Vec<Notice>,
-    /// Position of the input up to which the detectors of all views have all contacts.
+    /// Position of the input up to which the detectors of all views contain all contacts.
     pub position: Option<Position>,
 }
 
@@ -94,8 +94,8 @@ impl Continued {
     }
 }
 
-/// Restores view number `at` from its newest checkpoint, if there is one. Returns the position of the input in the
-/// checkpoint.
+/// Restores the view with index `at` from its newest checkpoint, if there is one. Returns the position of the input in
+/// the checkpoint.
 fn restore(
     monitor: &mut Monitor,
     at: usize,
@@ -218,7 +218,7 @@ impl Writer {
         })
     }
 
-    /// Passes a snapshot of view number `at` to the thread, which must be idle.
+    /// Passes a snapshot of the view with index `at` to the thread, which must be idle.
     fn save(&self, at: usize, monitor: &mut Monitor) -> Result<()> {
         let snapshot = monitor.snapshot(at)?;
         self.is_writing.store(true, Relaxed);

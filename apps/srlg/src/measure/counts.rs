@@ -23,7 +23,7 @@ pub(crate) struct Samplings {
     last: Option<(Host, Option<NonZeroU32>)>,
 }
 
-/// Counts of contacts that do not count in a view, by exporter.
+/// Counts of ignored contacts, by exporter.
 #[derive(Debug, Default)]
 pub(crate) struct Unused(HashMap<Option<IpAddr>, TroubleCounts>);
 

@@ -14,7 +14,7 @@ const PORTLESS: u64 = 1_000;
 pub(crate) struct PairFilter {
     view: View,
     pub(crate) counts: FilterCounts,
-    /// Number of contacts since the last one with a port, in a view of ports.
+    /// Number of contacts since the last contact with a port, in a view of ports.
     portless: u64,
 }
 

@@ -35,7 +35,7 @@ pub struct Monitor {
     counts: ContactCounts,
     positions: Positions,
     exporters: WitnessTable,
-    /// Exporters that the input knew when the last board was created.
+    /// Exporters of the input at the time of the last board.
     remembered: HashSet<IpAddr>,
 }
 
@@ -202,7 +202,7 @@ impl Monitor {
         desk.notices(|view, hosts, slices| watches[view].peers_within(hosts, slices))
     }
 
-    /// Returns a snapshot of view number `at`.
+    /// Returns a snapshot of the view with index `at`.
     pub(crate) fn snapshot(&mut self, at: usize) -> Result<Snapshot> {
         self.collect();
         let Self { watches, desk, exporters, positions, taps, .. } = self;

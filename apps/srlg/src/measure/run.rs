@@ -1,8 +1,8 @@
 //! `srlg run`: the loop from an input to notifications.
 //!
 //! The reader threads of a live input count contacts themselves (see `tap`). The main thread closes slices at clock
-//! ticks. It also reads and counts files. Sinks, checkpoints and the web page have their own threads and never delay
-//! the main thread.
+//! ticks. It also reads files and counts their contacts. Sinks, checkpoints and the web page have their own threads and
+//! never delay the main thread.
 
 use std::time::{Duration, Instant};
 

@@ -16,7 +16,7 @@
 //! Invariants:
 //! - The main thread locks no tap from `begin_close` to the end of the close. During this time, a reader thread whose
 //!   feed is full may hold the lock of its tap while it waits for the end of the close.
-//! - When a tick closes a slice, the detectors have all pairs that were read before the tick, except pairs of later
+//! - When a tick closes a slice, the detectors contain all pairs that were read before the tick, except pairs of later
 //!   slices. This holds because the input delivers contacts before the tick, and because the main thread pushes waiting
 //!   pairs.
 
@@ -40,14 +40,14 @@ use crate::show::troubles::TroubleKind;
 /// Capacity of a feed during a close, in pairs of each address family, for each view and thread.
 const FEED_PAIRS: usize = 1 << 16;
 
-/// Memory of one view of a reader thread, in bytes, without the pairs that wait for their slice.
+/// Memory of one view of a reader thread, in bytes, excluding the pairs that wait for their slice.
 pub(crate) const VIEW_BYTES: usize = Feed::memory_bytes(FEED_PAIRS);
 
 /// Number of contacts that one view processes before the next view processes them. They take 12 KB, which fits into the
 /// L1 cache.
 const RUN: usize = 128;
 
-/// Minimum number of pairs of a slice that are pushed at once.
+/// Minimum number of pairs of a slice that are pushed together.
 const PUSH: usize = 256;
 
 /// Maximum number of waiting pairs of each address family that a thread pushes with a block.
@@ -67,7 +67,7 @@ pub(crate) struct ViewTaps<'a> {
 /// All views of one reader thread.
 struct Tap {
     slice_ns: u64,
-    /// First slice that counts. Contacts of earlier slices are ignored.
+    /// First slice whose contacts count. Contacts of earlier slices are ignored.
     first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
@@ -111,7 +111,7 @@ struct Outflow {
     pushed: Pushed,
 }
 
-/// Pairs that threads have pushed since the last call of [`ViewTaps::settle`].
+/// Pairs that threads have pushed since the last call to [`ViewTaps::settle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) pairs: u64,
@@ -156,8 +156,8 @@ impl Taps {
         Box::new(TapSink(tap))
     }
 
-    /// Gives all taps the views that `views` returns. As with [`add`](Self::add), the views apply to contacts from
-    /// `first_slice` on. Waiting pairs of the former views are dropped.
+    /// Replaces the views of all taps with the result of `views`. As with [`add`](Self::add), the views apply to
+    /// contacts from `first_slice` on. Waiting pairs of the former views are dropped.
     pub(crate) fn set_views(
         &self,
         slice_ms: u64,
@@ -200,17 +200,17 @@ impl Taps {
         all
     }
 
-    /// Moves the counts of view number `view` to `counts`.
+    /// Moves the counts of the view with index `view` to `counts`.
     pub(crate) fn collect_view(&self, view: usize, counts: &mut FilterCounts) {
         self.each().for_each(|mut tap| counts.take(&mut tap.views[view].filter.counts));
     }
 
-    /// Returns the part of view number `view` in all taps.
+    /// Returns the part of the view with index `view` in all taps.
     pub(crate) const fn of(&self, view: usize) -> ViewTaps<'_> {
         ViewTaps { taps: self, view }
     }
 
-    /// Moves the counts of view number `view` to `counts` and gives all taps the new `rules` of the view.
+    /// Moves the counts of the view with index `view` to `counts` and sets the new `rules` of the view in all taps.
     pub(crate) fn set_rules(&self, view: usize, rules: &Rules, counts: &mut FilterCounts) {
         let rules = Arc::new(rules.clone());
         for mut tap in self.each() {
@@ -300,7 +300,7 @@ impl Tap {
 }
 
 impl ViewTap {
-    /// Creates a view with `filter` and `rules`. Its pairs go to `detector`.
+    /// Creates a view with `filter` and `rules`. Its pairs are pushed to `detector`.
     pub(crate) fn new(
         filter: &PairFilter,
         rules: Arc<Rules>,
@@ -317,8 +317,8 @@ impl ViewTap {
         })
     }
 
-    /// Takes a run of contacts of `slice`. If a [`TroubleKind`] prevents any of them from counting, `unused` gets one
-    /// entry per contact. Entries of earlier views take precedence.
+    /// Processes a run of contacts of `slice`. If a [`TroubleKind`] prevents any of them from counting, `unused` gets
+    /// one entry per contact. Entries of earlier views take precedence.
     fn take(
         &mut self,
         slice: u64,

@@ -67,12 +67,12 @@ impl Track {
         self.slicer.pass(now_ns, sink)
     }
 
-    /// Passes on all waiting pairs, except pairs of slices that have not opened yet.
+    /// Passes all waiting pairs to `sink`, except pairs of slices that have not opened yet.
     pub(crate) fn flush<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
         self.slicer.flush(sink)
     }
 
-    /// Passes on all waiting pairs at the end of an input.
+    /// Passes all waiting pairs to `sink` at the end of an input.
     pub(crate) fn finish<S: SliceSink<Error = Error>>(&mut self, sink: &mut S) -> Result<()> {
         self.slicer.finish(sink)
     }

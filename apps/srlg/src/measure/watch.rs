@@ -5,7 +5,8 @@
 //!                        `--of hosts with an alert--> details
 //! ```
 //!
-//! Invariant: the book receives every slice in order. During a long silence, it receives only the slices that matter.
+//! Invariant: the book receives every slice in order. After a long silence, it receives only the last slices of the
+//! silence.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -55,7 +56,7 @@ struct Slices {
     sampling: SamplingWindow,
     /// Time of the newest contact, in milliseconds since the Unix epoch.
     newest_input_ms: u64,
-    /// First slice after the last one with missing contacts.
+    /// First slice after the last slice with missing contacts.
     seen_from: u64,
     details: Details,
 }
@@ -71,7 +72,7 @@ struct Attachment {
     /// Parts of a contact that form the hosts and the peers of the view.
     #[serde(default)]
     keys: [PeerKey; 2],
-    /// Position of the input up to which the detector has all contacts.
+    /// Position of the input up to which the detector contains all contacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
 }
@@ -90,7 +91,7 @@ struct Entries<'a> {
     slices: &'a mut Slices,
     book: &'a mut Book,
     exporters: &'a WitnessTable,
-    /// Taps, or `None` if one thread takes all contacts.
+    /// Taps, or `None` if one thread processes all contacts.
     taps: Option<ViewTaps<'a>>,
 }
 
@@ -151,13 +152,13 @@ impl Watch {
         self.slices.newest_input_ms
     }
 
-    /// Replaces the `former` rules by `next`.
+    /// Replaces the `former` rules with `next`.
     pub(crate) fn reload(&mut self, former: &Rules, next: &Rules) {
         let hits = &mut self.counts().hits;
         *hits = next.hits_after(former, hits);
     }
 
-    /// Takes a contact. Returns the [`TroubleKind`] that prevents it from counting, if there is one.
+    /// Processes a contact. Returns the [`TroubleKind`] that prevents it from counting, if there is one.
     #[inline]
     pub(crate) fn take(
         &mut self,
@@ -195,7 +196,8 @@ impl Watch {
         track.pass(now_ns, &mut Entries { slices, book, exporters, taps: Some(taps) })
     }
 
-    /// Passes on waiting pairs at the end of an input and advances the clock by a window in which no alert ends.
+    /// Passes waiting pairs to the detector at the end of an input and advances the clock by a window in which no alert
+    /// ends.
     pub(crate) fn finish(&mut self, book: &mut Book, exporters: &WitnessTable) -> Result<()> {
         let mut entries = Entries { slices: &mut self.slices, book, exporters, taps: None };
         self.track.finish(&mut entries)?;
@@ -220,7 +222,7 @@ impl Watch {
     }
 
     /// Returns a snapshot of the detector with all waiting pairs. The snapshot includes the sampling, and the last of
-    /// `positions` up to which the detector has all contacts.
+    /// `positions` up to which the detector contains all contacts.
     pub(crate) fn snapshot(
         &mut self,
         book: &mut Book,
@@ -245,7 +247,7 @@ impl Watch {
     }
 
     /// Restores `snapshot` and returns the state of the input in it. Returns `None` if its hosts or peers were formed
-    /// from different parts of a contact than `now`.
+    /// from parts of a contact other than `now`.
     pub(crate) fn restore(
         &mut self,
         snapshot: &Snapshot,
@@ -376,7 +378,7 @@ impl Entries<'_> {
         Ok(taps.settle(running, &mut slices.details)?.next)
     }
 
-    /// Closes slices until `slice` is the running one. No pairs of these slices may be waiting.
+    /// Closes slices until `slice` is the running slice. No pairs of these slices may be waiting.
     fn close_until(&mut self, slice: u64) -> Result<()> {
         while self.slices.detector.slice() < slice && !self.close()?.is_silent() {}
         let Self { slices, book, exporters, .. } = self;

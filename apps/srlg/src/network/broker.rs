@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::network::setup::CONF_FILE;
 
-/// Commands that start the program. Debian installs it in a folder that is not on every user's PATH.
+/// Possible commands of the program. Debian installs it in a folder that is not on every user's PATH.
 const PROGRAMS: [&str; 2] = ["nats-server", "/usr/sbin/nats-server"];
 
 /// Log file of the broker, in its folder.
@@ -128,7 +128,7 @@ fn wait(child: &mut Child, folder: &Path, port: u16) -> Result<()> {
     bail!("nats-server did not answer within {PATIENCE:?}; see {}", folder.join(LOG_FILE).display())
 }
 
-/// Returns whether the log shows that the process `id` is ready. Log lines begin with the process id.
+/// Returns whether the log shows that the process `id` is ready. Log lines begin with the process ID.
 fn listens(folder: &Path, id: u32) -> bool {
     let log = std::fs::read_to_string(folder.join(LOG_FILE)).unwrap_or_default();
     let own = format!("[{id}]");

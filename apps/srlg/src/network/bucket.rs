@@ -50,7 +50,7 @@ pub async fn make(client: &Client) -> Result<()> {
 pub struct Entry {
     /// Network version with its description.
     pub version: NetworkVersion,
-    /// Number of the stored message. A writer must give this number to replace the entry.
+    /// Number of the stored message. A writer must pass this number to replace the entry.
     pub revision: u64,
 }
 
@@ -77,8 +77,8 @@ pub async fn read(client: &Client) -> Result<Option<Entry>> {
     }
 }
 
-/// Writes the description in place of the entry with number `revision`, or as the first entry if `revision` is 0. Fails
-/// if another collector has written an entry in the meantime.
+/// Writes the description in place of the entry with revision `revision`, or as the first entry if `revision` is 0.
+/// Fails if another collector has written an entry in the meantime.
 pub async fn write(client: &Client, version: &NetworkVersion, revision: u64) -> Result<()> {
     let message = PublishMessage::build()
         .payload(version.to_json()?.into())

@@ -27,7 +27,7 @@ use crate::network::subjects;
 /// File with the certificate of the authority, which signs the broker's certificate.
 pub const AUTHORITY_FILE: &str = "ca.pem";
 
-/// Maximum number of waiting messages of a subscription. The consumer of the stream requests fewer messages at once.
+/// Maximum number of waiting messages of a subscription. The consumer of the stream requests fewer messages at a time.
 const CAPACITY: usize = 1024;
 
 /// Maximum wait between two attempts to connect.

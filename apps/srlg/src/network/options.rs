@@ -1,4 +1,4 @@
-//! The table `[network]` of a configuration, with the settings of a network's collector.
+//! The `[network]` table of a configuration: the settings of a network's collector.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,11 +26,11 @@ pub struct NetworkOptions {
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub deadline: Duration,
-    /// Maximum number of slices by which a probe may be ahead of the others. Deltas that are further ahead are
-    /// rejected. [default: two windows, at least 3600]
+    /// Maximum number of slices by which a probe may be ahead of the others. Deltas further ahead are rejected.
+    /// [default: two windows, at least 3600]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub max_skew: Option<u64>,
-    /// Memory for deltas that wait for their slice, in MB. If it is exceeded, the oldest slice closes.
+    /// Memory for deltas whose slice has not closed, in MB. If this limit is exceeded, the oldest slice closes.
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub pending_mb: usize,
     /// Time for which the stream keeps messages, if the collector creates the stream. [default: two windows and 200
@@ -65,15 +65,16 @@ impl NetworkOptions {
         u64::try_from(slices).unwrap_or(u64::MAX).max(1)
     }
 
-    /// Returns the minimum age up to which the stream must keep messages. It reaches back to the checkpoint before the
-    /// last one, because probes may have deleted the slices of the last one.
+    /// Returns the minimum time for which the stream must keep messages. The stream must reach back to the
+    /// second-to-last checkpoint, because probes may already have deleted the slices that only the last checkpoint
+    /// contains.
     pub(crate) fn least_age(&self, general: &General) -> Duration {
         let slices = Self::slices_of_checkpoint(general).saturating_mul(2);
         let slices = u32::try_from(slices).unwrap_or(u32::MAX).saturating_add(2);
         general.slice.saturating_mul(slices).saturating_add(self.deadline)
     }
 
-    /// Returns the problems of these options together with the settings `general`, each with its key.
+    /// Checks these options against the settings `general`, and returns each problem with its key.
     pub(crate) fn problems(&self, general: &General) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: String| {

@@ -1,14 +1,14 @@
 //! Payload of a message. It contains the deltas of one slice, each with the number of its view.
 //!
-//! A payload begins with the number and tag of the network version. For each delta, the number of its view (one byte),
-//! its length and its bytes follow. Integers are u32, little endian. A slice that does not fit into one message is sent
-//! as several parts.
+//! A payload begins with the number and tag of the network version. For each delta, the payload then contains the view
+//! number (one byte), the length and the bytes. Other integers are little-endian u32 values. A slice that does not fit
+//! into one message is sent as several parts.
 
 use bytes::{Buf, Bytes};
 
 use super::VersionId;
 
-/// Size of the fields before all deltas and of the fields before each delta, in bytes.
+/// Sizes of the header of a payload and of the header of each delta, in bytes.
 const VERSION: usize = 8;
 const HEAD: usize = 5;
 

@@ -1,4 +1,4 @@
-//! Watch lists of the collector, and reports of the probes about watched hosts and about their spools.
+//! Watch lists from the collector, and reports from the probes about watched hosts and spools.
 //!
 //! Watch lists and reports are JSON. A report about many hosts is split into several reports, each of which fits into
 //! one message.
@@ -14,7 +14,7 @@ use crate::alerts::top::at_most;
 use crate::alerts::witnesses::TableState;
 use crate::show::board::SpoolBoard;
 
-/// Maximum number of hosts in a report. With at most 7 kB per host, the report fits into one message.
+/// Maximum number of hosts in a report. A host takes at most 7 kB, so the report fits into one message.
 pub(crate) const HOSTS_PER_REPORT: usize = 64;
 
 /// Maximum number of hosts in a watch list, over all views.
@@ -35,16 +35,16 @@ pub(crate) struct Watchlist {
 /// Watched hosts of one view.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WatchedView {
-    /// Windows in which peers are counted, in slices.
+    /// Lengths of the windows in which peers are counted, in slices.
     pub(crate) windows: Vec<u32>,
     /// Addresses of the hosts.
     pub(crate) hosts: BTreeSet<IpAddr>,
 }
 
-/// A report of a probe after a slice.
+/// A report that a probe sends after a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SiteReport {
-    /// Network version to which the numbers of slices and views belong.
+    /// Network version to which the slice and view numbers belong.
     pub(crate) version: VersionId,
     /// Slice that has closed.
     pub(crate) slice: u64,

@@ -1,10 +1,10 @@
-//! `srlg setup`, which creates all files that a network needs in one folder.
+//! The command `srlg setup`, which creates a folder with all files that a network needs.
 //!
 //! [`make`] writes the authority's certificate, the broker's certificate and key, a key for each client, and
 //! `nats.conf`. The configuration grants each client only the permissions that it needs.
 //!
-//! Invariants: no file is overwritten, and only its owner can read a secret. The authority's private key is never
-//! written, so no other broker certificate can be signed.
+//! Invariants: no file is overwritten, and secrets are readable only by their owner. The authority's private key is
+//! never written, so it cannot sign further broker certificates.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -28,7 +28,7 @@ mod conf;
 /// Name of the broker's configuration file.
 pub const CONF_FILE: &str = "nats.conf";
 
-/// Validity of the certificates.
+/// Validity period of the certificates.
 const LIFE: time::Duration = time::Duration::days(3650);
 
 /// Maximum size of a part, in bytes: the broker's default limit for a message, one megabyte, minus the headers.
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 
-    /// Names and addresses by which clients reach the broker, for its certificate
+    /// Names and addresses at which clients reach the broker; its certificate contains them
     #[arg(long, value_name = "HOST", value_delimiter = ',', default_values = ["localhost", "127.0.0.1"])]
     pub host: Vec<String>,
 }

@@ -5,17 +5,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Stream that stores deltas, with file storage and the subjects [`ALL_DELTAS`].
+/// Name of the stream that stores deltas. It uses file storage and has the subjects [`ALL_DELTAS`].
 pub const STREAM: &str = "SRLG";
 
 /// Subjects of all deltas.
 pub const ALL_DELTAS: &str = "srlg.delta.*";
 
-/// Header of a delta with the number of its part, as [`Part`] formats it.
+/// Header with the part number of a delta, as [`Part`] formats it.
 pub const PART_HEADER: &str = "Srlg-Part";
 
-/// Header of a delta with the sampling of its slice, as the JSON form of [`Sampling`](srlg_input::contact::Sampling).
-/// It is absent if no exporter reported any contact.
+/// Header with the sampling of a delta's slice: a [`Sampling`](srlg_input::contact::Sampling) as JSON. It is absent if
+/// no exporter reported any contact.
 pub const SAMPLING_HEADER: &str = "Srlg-Sampling";
 
 /// Message that the collector sends instead of a slice number after the broker has lost messages. It requests all
@@ -36,9 +36,9 @@ pub fn delta(probe: &str) -> String {
     format!("srlg.delta.{probe}")
 }
 
-/// Returns the subject on which the collector reports durable slices to `probe`. A message is [`AGAIN`], or a version
-/// and the number of a slice, such as `1-5f3a9c01 1789000000`. The number means that all deltas of the probe up to that
-/// slice are in a checkpoint on disk.
+/// Returns the subject on which the collector reports durable slices to `probe`. A message is [`AGAIN`], or a network
+/// version and a slice number, such as `1-5f3a9c01 1789000000`. The number means that all deltas of the probe up to
+/// that slice are in a checkpoint on disk.
 ///
 /// The subject uses core NATS without a stream, so a disconnected probe misses messages. Therefore the collector
 /// repeats them every few seconds.
@@ -73,9 +73,9 @@ pub fn inbox_prefix(client: &str) -> String {
     format!("_INBOX_{client}")
 }
 
-/// Returns the identity of a message. It is the same each time the message is sent, so the broker drops recent
-/// repetitions. It contains a checksum of the payload, so the broker does not drop a different message. Such a message
-/// can come from another probe with the same name, or from a second measurement of the slice.
+/// Returns the ID of a message. The ID is the same each time the message is sent, so the broker drops recent
+/// duplicates. It contains a checksum of the payload, so a different payload for the same slice is not dropped. Such a
+/// payload can come from another probe with the same name, or from a second measurement of the slice.
 #[must_use]
 pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String {
     // A delta ends with its own CRC, and the CRC over both would be the same for all deltas.
@@ -83,7 +83,7 @@ pub fn message_id(probe: &str, slice: u64, part: Part, payload: &[u8]) -> String
     format!("{probe}/{slice}/{}/{:08x}", part.number, crc32fast::hash(&payload[..body]))
 }
 
-/// One of several parts, written as `NUMBER/COUNT`.
+/// The number of a part and the number of all parts, written as `NUMBER/COUNT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// Number of the part, from 1 to `count`.
@@ -111,7 +111,7 @@ impl FromStr for Part {
     }
 }
 
-/// The error of a name that a probe must not have.
+/// The error for a name that a probe must not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "probe name: must be 1 to {LONGEST_NAME} of a-z, 0-9 and -, start with a letter or digit, and not be {COLLECTOR:?}, got {name:?}"

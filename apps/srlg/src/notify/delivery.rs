@@ -1,7 +1,7 @@
 //! Delivery of notifications: first to the database, and from there to the sinks.
 //!
-//! While the disk of the database is full, notifications of a single site wait in memory, and sinks read them from
-//! there.
+//! While the disk of the database is full, a single-site monitor keeps notifications in memory, and sinks read them
+//! from there.
 
 use std::slice;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::show::board::{Screen, SinkBoard};
 /// Maximum number of notifications that wait while the database cannot store them.
 const MOST_WAITING: usize = 100_000;
 
-/// Time for the sinks to finish when the program stops.
+/// Time that the sinks have to finish when the program stops.
 const LAST: Duration = Duration::from_secs(5);
 
 /// Interval at which old notifications are pruned.
@@ -35,7 +35,7 @@ pub(crate) struct Delivery {
 }
 
 impl Delivery {
-    /// Starts the sinks of `options`. Each sink continues at its stored position.
+    /// Starts the sinks in `options`. Each sink continues at its stored position.
     pub(crate) fn start(ledger: Ledger, options: &[SinkOptions]) -> Result<Self> {
         let sinks = Sinks::start(options, ledger.store())?;
         let (failing, forget) = (OnChange::default(), Every::from_now(FORGET));
@@ -66,7 +66,7 @@ impl Delivery {
         match kept {
             Ok(()) => {
                 if self.failing.change_to(false).is_some() {
-                    info!("notifications are stored again");
+                    info!("notifications can be stored again");
                 }
                 Ok(())
             }
@@ -80,9 +80,9 @@ impl Delivery {
         }
     }
 
-    /// Performs and answers the users' actions from the web page at `now_ms`. Returns whether there were any actions.
-    /// The notifications of closed slices must already be stored. If an older notification were stored later, an alert
-    /// that a user closes here would become active again.
+    /// Performs the users' actions from the web page at `now_ms`, and answers them. Returns whether there were any
+    /// actions. The notifications of closed slices must already be stored. If an older notification were stored later,
+    /// an alert that a user closes here would become active again.
     pub(crate) fn take_orders(
         &mut self,
         desk: &mut Desk,
@@ -131,7 +131,7 @@ impl Delivery {
         if self.forget.is_due() {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);
             let (failure, recovery) =
-                ("cannot prune old notifications", "old notifications are pruned again");
+                ("cannot prune old notifications", "old notifications can be pruned again");
             self.forget_trouble.log(forgotten, failure, recovery);
         }
         self.ledger.keep_maxima(desk, false);
@@ -219,8 +219,8 @@ mod tests {
         for text in [
             "WARN srlg_cli::alerts::quiet: cannot prune old notifications: ",
             "WARN srlg_cli::alerts::quiet: cannot store the largest counts: ",
-            "old notifications are pruned again",
-            "the largest counts are stored again",
+            "old notifications can be pruned again",
+            "the largest counts can be stored again",
         ] {
             assert_eq!(count(text), 1, "{text}: {log}");
         }

@@ -15,7 +15,7 @@ use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// Interval at which the largest counts are stored. The counts may take some megabytes.
+/// Interval at which the largest counts are stored. The counts may take several megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
 
 /// Database key of the silences.
@@ -26,7 +26,7 @@ pub struct Ledger {
     store: Store,
     /// Whether sinks receive only notifications that are in the database.
     is_strict: bool,
-    /// Views that no longer exist and had alerts.
+    /// Removed views that had alerts.
     gone: BTreeSet<String>,
     keep_maxima: Every,
     maxima_trouble: Trouble,
@@ -121,7 +121,7 @@ impl Ledger {
         });
         let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));
         let (failure, recovery) =
-            ("cannot store the largest counts", "the largest counts are stored again");
+            ("cannot store the largest counts", "the largest counts can be stored again");
         self.maxima_trouble.log(kept, failure, recovery);
     }
 }

@@ -21,16 +21,16 @@ mod text;
 
 pub use rates::{InterfaceShare, Rates};
 
-/// Maximum ratio between the numbers of peers in both directions at which a host counts as a server or a P2P host.
+/// Maximum ratio of a host's peer counts in the two directions for the host to count as a server or P2P host.
 const ALIKE: f64 = 3.0;
 
 /// Direction of the contacts of a view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From peers to the hosts of the view.
+    /// Contacts from peers to the hosts of the view.
     FanIn,
-    /// From the hosts of the view to peers.
+    /// Contacts from the hosts of the view to peers.
     FanOut,
     /// Both directions.
     #[default]
@@ -97,7 +97,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit of a view's peers, which have the packing `peers`; the contacts have `direction`.
+    /// Returns the unit of a view's peers, given their packing and the direction of the contacts.
     pub(crate) const fn of(peers: Packing, direction: Direction) -> Self {
         match (peers.key(), direction) {
             (PeerKey::Address, _) => Self::Hosts,
@@ -107,7 +107,7 @@ impl Unit {
         }
     }
 
-    /// Returns the unit of a view's hosts, which have the packing `hosts`; the contacts have `direction`.
+    /// Returns the unit of a view's hosts, given their packing and the direction of the contacts.
     const fn of_hosts(hosts: Packing, direction: Direction) -> Self {
         match (hosts.key(), direction) {
             (PeerKey::Address | PeerKey::Port, _) => Self::Hosts,
@@ -131,7 +131,7 @@ impl fmt::Display for Unit {
 /// A notification of an alert that starts, is active or ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Id of the alert, the same across restarts.
+    /// ID of the alert, which stays the same across restarts.
     pub id: AlertId,
     /// Whether the alert starts, is active or ends.
     pub status: Status,
@@ -162,7 +162,7 @@ pub struct Notice {
     pub network: Option<IpNet>,
     /// Number of the network's hosts in the alert; 1 for the alert of a single host.
     pub hosts: u32,
-    /// Up to 20 of these hosts with their numbers of peers, the largest first.
+    /// Up to 20 of these hosts with their peer counts, largest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub largest: Vec<(Name, f64)>,
     /// Label of the host's network in the configuration.
@@ -172,16 +172,17 @@ pub struct Notice {
     pub start_ms: u64,
     /// Time of the notification, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Only ended alerts have it.
+    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Present only in ended alerts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
     /// Time from `start_ms` to `until_ms`, or to `now_ms` while the alert is active, in milliseconds.
     pub duration_ms: u64,
-    /// Counts in the most severe active window, or in the most severe window if no window is active. Among equal
-    /// windows, the shortest one counts.
+    /// Counts in the most severe active window, or in the most severe window if no window is active. Among equally
+    /// severe windows, the shortest one is used.
     #[serde(flatten)]
     pub main: WindowNotice,
-    /// Counts in all windows that have passed their threshold. Active windows come first, then the most severe.
+    /// Counts in all windows that have passed their threshold. Active windows come first; within each group, the most
+    /// severe window is first.
     pub windows: Vec<WindowNotice>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -190,7 +191,7 @@ pub struct Notice {
     pub sampling: String,
     /// Age of the newest contact at `now_ms`, in milliseconds.
     pub data_age_ms: u64,
-    /// Up to 8 silent exporters or sites that saw the host, while they prevent confirmation of the end.
+    /// Up to 8 exporters or sites that saw the host and whose silence prevents confirmation of the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<SilentSource>,
     /// Sites that had not delivered the slice.
@@ -209,12 +210,12 @@ pub struct Notice {
     /// Names of these exporters in the configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub exporter_names: BTreeMap<IpAddr, String>,
-    /// Up to 32 peers: a uniform sample since `detail_since_ms` or, without details, peers that the detector knows.
+    /// Up to 32 peers: a uniform sample since `detail_since_ms` or, without details, peers from the detector.
     pub peers: Vec<Name>,
     /// ASes and countries of `peers` and `top_prefixes`.
     #[serde(flatten)]
     pub origins: PeerOrigins,
-    /// Start of the details, in milliseconds since the Unix epoch.
+    /// Start of the period that the details cover, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail_since_ms: Option<u64>,
     /// Up to 8 destination ports, such as `tcp/445`, with their shares of contacts since `detail_since_ms`.
@@ -232,13 +233,13 @@ pub struct Notice {
     /// Largest rates so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rates: Option<Rates>,
-    /// Share of contacts since `detail_since_ms` that are TCP with SYN and without ACK.
+    /// Share of contacts since `detail_since_ms` that are TCP with SYN but without ACK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syn_only: Option<f64>,
     /// Action of a user, if it is the reason for the notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<Remark>,
-    /// Acknowledgement of the alert, with its user.
+    /// Acknowledgement of the alert, with the user's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Remark>,
     /// Silence of the host or network. While it lasts, sinks receive no notifications.
@@ -256,13 +257,13 @@ pub struct Notice {
 pub struct WindowNotice {
     /// Length of the window, in milliseconds.
     pub window_ms: u64,
-    /// Whether the window is active: it reached its threshold and has not been below it for long.
+    /// Whether the window is active: the count reached the threshold and has not been below it for long.
     pub is_active: bool,
-    /// Current number of peers; 0 if the host is too small to be reported.
+    /// Current number of peers; 0 if the host has too few peers to be reported.
     pub cardinality: f64,
     /// Standard error of `cardinality`.
     pub std_error: f64,
-    /// Whether the real number of peers is higher than can be measured.
+    /// Whether the real number of peers is too high to be measured.
     pub is_lower_bound: bool,
     /// Threshold θ of the rule for this window.
     pub threshold: f64,
@@ -270,7 +271,7 @@ pub struct WindowNotice {
     pub peak: f64,
     /// Time of `peak`, in milliseconds since the Unix epoch.
     pub peak_ms: u64,
-    /// Upper bound of the number of peers without sampling; `cardinality` is the lower bound. Absent if a sampling rate
+    /// Upper bound of the number of peers before sampling; `cardinality` is the lower bound. Absent if a sampling rate
     /// is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsampled_most: Option<f64>,
@@ -312,7 +313,7 @@ impl SiteNotice {
     fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
         let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
         let seen = counts.iter().filter(is_seen);
-        // The merged count is 0 if the host is too small to be reported.
+        // The merged count is 0 if the host has too few peers to be reported.
         let all = seen.clone().map(|count| count.cardinality).fold(all, f64::max);
         let mut sites: Vec<Self> = seen
             .map(|SiteCount { site, cardinality }| Self {
@@ -357,7 +358,7 @@ pub struct Context {
     pub missing_sites: Vec<String>,
     /// Evidence from contacts and from sites.
     pub evidence: Evidence,
-    /// Packed peers that the detector knows.
+    /// Sample of the host's peers from the detector, in the packed form of the view.
     pub peers: Vec<IpAddr>,
     /// Largest rates so far.
     pub peak_rates: Rates,
@@ -388,7 +389,7 @@ pub struct SiteCount {
 /// Details of a host, collected from its contacts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detail {
-    /// Start of the details, in milliseconds since the Unix epoch.
+    /// Start of the period that the details cover, in milliseconds since the Unix epoch.
     pub since_ms: u64,
     /// A uniform sample of packed peers.
     pub peers: Vec<IpAddr>,
@@ -400,7 +401,7 @@ pub struct Detail {
     pub prefixes: Vec<(IpNet, f64)>,
     /// Interfaces with their shares of contacts.
     pub interfaces: Vec<InterfaceShare>,
-    /// Share of TCP contacts with SYN and without ACK.
+    /// Share of contacts that are TCP with SYN but without ACK.
     pub syn_only: f64,
 }
 
@@ -583,7 +584,7 @@ impl Notice {
     }
 
     /// Returns the notification of a user's action at the time of `remark`; `what` describes the action, and `why` is
-    /// its reason.
+    /// the reason for the notification.
     #[must_use]
     pub(crate) fn with_remark(&self, why: Why, what: &str, remark: Remark) -> Self {
         let text = format!("{}: {}", self.subject(), remark.sentence(what));
@@ -598,7 +599,7 @@ impl Notice {
         Self { silence: None, now_ms, duration_ms, ..self.again(Why::Unsilenced, text) }
     }
 
-    /// Returns a copy of the notification, which becomes an update unless the alert has ended.
+    /// Returns a copy of the notification with `why` and `text`. Unless the alert has ended, the copy is an update.
     fn again(&self, why: Why, text: String) -> Self {
         let status = if self.status == Status::End { Status::End } else { Status::Update };
         Self { status, why, text, remark: None, ..self.clone() }
@@ -628,7 +629,7 @@ impl Notice {
 /// Maximum number of peers in a notification.
 pub(crate) const MOST_PEERS: usize = 32;
 
-/// Returns up to [`MOST_PEERS`] of `peers` at even distances. A detector sorts its peers, so the first peers would have
+/// Returns up to [`MOST_PEERS`] of `peers`, evenly spaced. A detector sorts its peers, so the first peers would have
 /// the lowest addresses and belong to few ASes.
 fn spread(peers: &[IpAddr]) -> impl Iterator<Item = IpAddr> {
     let most = peers.len().min(MOST_PEERS);

@@ -59,7 +59,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
 
 /// A destination of notifications.
 trait Channel: Send {
-    /// Sends one whole notification.
+    /// Sends one notification.
     fn send(&mut self, number: i64, notice: &Notice) -> Result<(), Failure>;
 
     /// Sends the notifications of one message. Without a [digest](SinkOptions::digest), a message has only one
@@ -85,7 +85,7 @@ pub struct Sinks {
 }
 
 impl Sinks {
-    /// Starts a thread for each of `options`. The threads read notifications from `store`.
+    /// Starts one thread for each sink in `options`. The threads read notifications from `store`.
     pub fn start(options: &[SinkOptions], store: &Store) -> Result<Self> {
         let names: Vec<String> = options.iter().map(SinkOptions::name).collect();
         for (at, name) in names.iter().enumerate() {

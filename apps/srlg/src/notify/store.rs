@@ -1,14 +1,14 @@
 //! The database of notifications, positions of sinks, and states that survive a restart.
 //!
 //! The database is SQLite. Notifications are numbered from 1, and no number is used twice. A sink stores the number of
-//! the last notification that is done. All later notifications form its queue. A row for each alert has the numbers of
-//! its first and last notification, so active alerts are found without reading all notifications.
+//! the last notification that is done. All later notifications form its queue. A row for each alert contains the
+//! numbers of its first and last notifications, so active alerts are found without reading all notifications.
 //!
 //! Invariants:
 //! - Notifications and states of the same moment are stored together or not at all. Therefore, even after a kill, no
 //!   start is sent twice and no end is lost.
 //! - While the disk is full, notifications wait in memory (`waiting`), and sinks read them from there. After a kill,
-//!   those alerts may start again under other ids, and their ends are not sent.
+//!   those alerts may start again under other IDs, and their ends are not sent.
 //! - One process writes and holds a lock; other processes may read.
 
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     connection: Mutex<Connection>,
-    /// Waiting notifications. This lock is taken before the lock of the connection.
+    /// Waiting notifications. This mutex is locked before `connection`.
     waiting: Mutex<Waiting>,
     /// Values of minutes that are not in the database yet. A reader shares them with the writer.
     recent: Arc<Mutex<VecDeque<Minute>>>,
@@ -146,7 +146,7 @@ impl Store {
         self.waiting().notices.len()
     }
 
-    /// Performs `work` with exclusive access. The database's path is added to an error.
+    /// Performs `work` with exclusive access. An error contains the path of the database.
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
         // If a thread panicked, its transaction was rolled back, so the database is consistent.
         let mut connection = self.0.connection.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +198,7 @@ impl Store {
         Ok(waiting.stored)
     }
 
-    /// Returns the state of `key`, if it was set.
+    /// Returns the state stored under `key`, if there is one.
     pub fn state(&self, key: &str) -> Result<Option<Vec<u8>>> {
         self.with(|connection| {
             let mut query = connection.prepare_cached("SELECT value FROM states WHERE key = ?")?;

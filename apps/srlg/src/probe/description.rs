@@ -15,10 +15,10 @@ use crate::network::{NetworkVersion, bucket, read_secret, write_secret};
 /// Time between two checks for a new version.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Time to wait for the description of a connected broker before the stored description is used.
+/// Time to wait for the description from a connected broker before the stored description is used.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time between two attempts at the start.
+/// Time between two attempts to get the first description.
 const RETRY: Duration = Duration::from_millis(250);
 
 /// File of the last description, in the folder of the spool.
@@ -43,7 +43,7 @@ impl Description {
         Self { link, path, kept, trouble, disk_trouble }
     }
 
-    /// Returns the description on the broker, or the stored description if the broker does not reply.
+    /// Returns the description from the broker, or the stored description if the broker does not reply.
     pub(super) async fn first(&mut self) -> NetworkVersion {
         let since = Instant::now();
         loop {
@@ -85,7 +85,7 @@ impl Description {
         }
     }
 
-    /// Returns the description on the broker, or `None` if it cannot be read. Each error is logged once.
+    /// Returns the description from the broker, or `None` if it cannot be read. Each error is logged once.
     async fn ask(&mut self) -> Option<NetworkVersion> {
         // A failed connection is already in the log.
         if !self.link.state.borrow().up {
@@ -106,7 +106,7 @@ impl Description {
         None
     }
 
-    /// Stores `version` on disk. If this fails, the next check tries again.
+    /// Stores `version` on disk. If this fails, the next check for a new version stores it.
     fn keep(&mut self, version: &NetworkVersion) {
         if self.kept.as_ref() == Some(version) {
             return;

@@ -69,7 +69,7 @@ struct ViewSlices {
     detector: SlidingDetector,
     /// Running slice, or `None` before the first contact.
     running: Option<u64>,
-    /// Oldest slice of the pairs since the last delta.
+    /// Oldest slice of any pair counted since the last delta.
     oldest: Option<u64>,
     /// Number of pairs that taps have pushed.
     pushed: u64,
@@ -102,7 +102,7 @@ struct Slices {
     totals: Totals,
 }
 
-/// A view that closes slices, with the state of all views.
+/// The view whose slices are closed, and the slices of all views.
 struct Sink<'a> {
     of: &'a mut ViewSlices,
     slices: &'a mut Slices,
@@ -260,7 +260,7 @@ impl Measurement {
         self.slices.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Notes that the clock was set forward by `step` to `now_ns`. No exporter was silent during this step.
+    /// Notes that the clock was set forward by `step` to `now_ns`. This step does not make an exporter silent.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) {
         self.slices.exporters.set_forward(step.as_millis() as u64, now_ns / 1_000_000);
     }
@@ -270,7 +270,7 @@ impl Measurement {
         self.slices.slice_ms
     }
 
-    /// Returns the times of the exporters.
+    /// Returns the times of the exporters' last datagrams.
     pub(super) const fn exporters(&self) -> &WitnessTable {
         &self.slices.exporters
     }
@@ -289,7 +289,7 @@ impl Measurement {
     fn tell_portless(&mut self) {
         if self.log_portless.is_due() {
             warn!(
-                "no contact has a port, so views of ports count nothing; let the input report protocols and destination ports"
+                "no contact has a port, so views of ports count nothing; configure the input to report protocols and destination ports"
             );
         }
     }
@@ -440,8 +440,8 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Closes the running slice, if there is one. The last view to close the slice sends the recorders that were
-    /// touched in all views. If several slices close together, only the newest one is reported.
+    /// Closes the running slice, if there is one. The last view to close the slice sends the touched recorders of all
+    /// views. If several slices close together, only the newest one is reported.
     fn end(&mut self, is_newest: bool) -> Result<()> {
         let Some(slice) = self.of.running else { return Ok(()) };
         let Self { of, slices, taps } = self;

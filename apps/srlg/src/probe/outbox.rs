@@ -3,9 +3,9 @@
 //! One side [puts](Outbox::put) slices into the outbox. The other side takes them, starting [from](Outbox::from) a
 //! given slice, and reports whether they arrived.
 //!
-//! Invariant: the spool has at most `keep` slices, in addition to the slice that is being put. If it is full, counting
-//! waits until the broker has acknowledged the oldest slice. A live input cannot wait, so its oldest slice is dropped,
-//! counted and logged.
+//! Invariant: the spool contains at most `keep` slices, in addition to the slice that is being added. If it is full,
+//! counting waits until the broker has acknowledged the oldest slice. A live input cannot wait, so its oldest slice is
+//! dropped, counted and logged.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -23,14 +23,14 @@ use crate::network::{NetworkVersion, VersionId};
 /// Time between two attempts to write to a full disk.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// The error of a call that is interrupted because the probe stops.
+/// The error of a call that is interrupted because the probe is stopping.
 #[derive(Debug, thiserror::Error)]
 #[error("the probe was stopped")]
 pub(super) struct Interruption;
 
 pub(super) struct Outbox {
     state: Mutex<State>,
-    /// Signal that the spool has room or the probe stops.
+    /// Signal that the spool has room or the probe is stopping.
     room: Condvar,
     /// Signal that the publisher has new work.
     news: Notify,
@@ -47,7 +47,7 @@ pub(super) struct Outbox {
 
 struct State {
     spool: Spool,
-    /// Maximum number of slices in the spool, in addition to the slice that is being put.
+    /// Maximum number of slices in the spool, in addition to the slice that is being added.
     keep: usize,
     /// Slice up to which the broker has acknowledged all slices.
     acked: Option<u64>,
@@ -141,7 +141,7 @@ impl Outbox {
         self.state().spool.version()
     }
 
-    /// Puts a slice into the spool. Waits while there is no room and while the disk is full.
+    /// Puts a slice into the spool. Waits while the spool or the disk is full.
     pub(super) fn put(
         &self,
         slice: u64,
@@ -157,8 +157,8 @@ impl Outbox {
         self.make_room(state)
     }
 
-    /// Stores a position of the input. All contacts before it belong to slices that are in the spool or were in it
-    /// before. Waits while the disk is full.
+    /// Stores a position of the input. All contacts before it belong to slices that are or were in the spool. Waits
+    /// while the disk is full.
     pub(super) fn put_position(&self, position: &Position) -> Result<(), Interruption> {
         let what = format_args!("the position in topic {} stays in memory", position.topic);
         self.write(&what, |spool| spool.put_position(position)).map(drop)
@@ -294,7 +294,7 @@ impl State {
     }
 }
 
-/// Returns the length of the longest window, in slices, but at least 2 to include the slice before the running one.
+/// Returns the length of the longest window, in slices. The minimum is 2, to include the slice before the running one.
 fn window(version: &NetworkVersion) -> usize {
     version.network.window().max(2) as usize
 }

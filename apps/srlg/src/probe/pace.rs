@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Pace of slices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Real time: each slice takes its own length.
+    /// Real time: a slice takes as long as the time that it covers.
     Real,
     /// A fixed number of slices per second.
     PerSecond(f64),
@@ -30,7 +30,7 @@ impl FromStr for Pace {
 /// A clock that delays slices until they are due.
 #[derive(Debug)]
 pub(super) struct Pacer {
-    /// Length of a slice, or `None` without delays.
+    /// Time between two slices, or `None` if slices are not delayed.
     slice: Option<Duration>,
     next: Option<Instant>,
 }

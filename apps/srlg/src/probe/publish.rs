@@ -1,9 +1,9 @@
 //! Publisher of a probe, which sends the slices of the spool until the broker has acknowledged all of them.
 //!
-//! [`Publisher::run`] sends the slices in order, several of them ahead of the acknowledgements, and receives durability
-//! messages of the collector. Invariant: after every connection, and whenever the collector requests it, sending starts
-//! again with the oldest slice of the spool. This is necessary because a broker may lose messages that it has
-//! acknowledged. Sending a slice again is harmless, because merging it again changes nothing.
+//! [`Publisher::run`] sends the slices in order, with several slices in flight, and receives the collector's durability
+//! messages. Invariant: each time the probe connects, and whenever the collector requests it, sending starts again with
+//! the oldest slice of the spool. This is necessary because a broker may lose messages that it has acknowledged.
+//! Sending a slice again is harmless, because merging it again changes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ const AHEAD: usize = 16;
 /// Timeout of a request to the broker.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time between two attempts.
+/// Time between two attempts to send slices.
 const RETRY: Duration = Duration::from_millis(250);
 
 pub(super) struct Publisher {
@@ -112,7 +112,7 @@ impl Publisher {
         }
     }
 
-    /// Sends all parts of a slice at once and waits until the broker has acknowledged them.
+    /// Sends all parts of a slice, then waits until the broker has acknowledged them.
     async fn send(&self, slice: u64) -> Result<u64> {
         let SpoolEntry { parts, sampling } = self.outbox.read(slice)?;
         let count = parts.len() as u32;

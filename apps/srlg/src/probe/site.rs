@@ -1,7 +1,7 @@
 //! Traffic of a probe, counted with the latest network version.
 //!
 //! Invariant: no version counts contacts before its first slice, and a former version stops counting as soon as the
-//! probe knows a new version. The collector rejects slices of former versions anyway.
+//! probe switches to a new version. The collector rejects slices of former versions anyway.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::measure::tap::Taps;
 use crate::network::NetworkVersion;
 use crate::now_ms;
 
-/// Lead of a first slice over the system clock that indicates an incorrect clock, in milliseconds.
+/// Time by which a first slice may be ahead of the system clock before a warning is logged, in milliseconds.
 const FAR_MS: u64 = 60_000;
 
-/// Maximum time to give new views to all reader threads, in milliseconds.
+/// Time limit for passing new views to all reader threads, in milliseconds.
 const SWAP_MS: u64 = 50;
 
 /// Options that all network versions share.

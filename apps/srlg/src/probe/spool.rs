@@ -7,8 +7,8 @@
 //! Invariants:
 //! - A file with the name of a slice is complete, because it is written under another name and flushed to disk before
 //!   it is renamed.
-//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, even if
-//!   it was killed.
+//! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, even
+//!   after a kill.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -37,7 +37,7 @@ pub(super) struct Spool {
     version: VersionId,
     folder: PathBuf,
     slices: BTreeSet<u64>,
-    /// Position of the input after the stored slices.
+    /// Input position after the stored slices.
     position: Option<Position>,
 }
 
@@ -78,7 +78,7 @@ pub(super) enum SpoolError {
 }
 
 impl SpoolLock {
-    /// Locks the folder `root`. If it does not exist, it is created.
+    /// Locks the folder `root`, which is created if it does not exist.
     pub(super) fn take(root: &Path) -> Result<Self, SpoolError> {
         fs::create_dir_all(root).map_err(cannot("create", root))?;
         let path = root.join("lock");
@@ -153,7 +153,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Stores the position of the input that follows the stored slices.
+    /// Stores the input position that follows the stored slices.
     pub(super) fn put_position(&mut self, position: &Position) -> Result<(), SpoolError> {
         if self.position.as_ref() == Some(position) {
             return Ok(());

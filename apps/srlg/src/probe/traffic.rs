@@ -34,7 +34,7 @@ pub struct Traffic {
     #[arg(long, value_name = "I/N", default_value = "1/1", requires = "generate")]
     pub share: Part,
 
-    /// Address family of the generated hosts: IPv4, IPv6, or each for half of the inside hosts
+    /// Address family of the generated hosts: IPv4, IPv6, or both, each for half of the inside hosts
     #[arg(long, value_name = "4|6|mixed", default_value_t, requires = "generate")]
     pub family: Family,
 

@@ -108,7 +108,7 @@ impl Board {
 pub struct ViewBoard {
     /// Name of the view.
     pub name: String,
-    /// The kind of the peers that the view counts.
+    /// Type of the peers that the view counts.
     pub unit: Unit,
     /// Length of the longest window, in milliseconds.
     pub window_ms: u64,
@@ -122,11 +122,12 @@ pub struct ViewBoard {
     pub slices: u64,
     /// Number of slices in which super points may have been missed.
     pub overloads: u64,
-    /// Number of hosts at their threshold in the last slice that have no alert because the alert limit was reached.
+    /// Number of hosts that reached their threshold in the last slice but have no alert, because the alert limit was
+    /// reached.
     pub left_out: usize,
     /// Duration of the last close, in seconds.
     pub close_seconds: f64,
-    /// Load of the detector, in distinct pairs of the window per recorder. `docs/sizing.md` explains it.
+    /// Load of the detector: distinct pairs in the window per recorder. `docs/sizing.md` explains it.
     pub load: f64,
     /// Memory of the recorders, in bytes.
     pub memory_bytes: u64,
@@ -257,11 +258,11 @@ pub struct ExporterBoard {
     pub lost: u64,
     /// Number of known templates of NetFlow v9 and IPFIX.
     pub templates: usize,
-    /// Numbers of data items that were not used, or were used late, by kind.
+    /// Number of data items that were not used, or were used late, by kind.
     pub troubles: TroubleCounts,
-    /// Arrival of the first data set that waits for a template, in milliseconds since the Unix epoch.
+    /// Arrival time of the first data set that waits for a template, in milliseconds since the Unix epoch.
     pub waiting_since_ms: Option<u64>,
-    /// Arrival of the last datagram, in milliseconds since the Unix epoch. `None` if no datagram has arrived.
+    /// Arrival time of the last datagram, in milliseconds since the Unix epoch. `None` if no datagram has arrived.
     pub last_seen_ms: Option<u64>,
     /// Whether the exporter is silent: it has sent no data for much longer than usual, or has sent no data since the
     /// start.
@@ -312,7 +313,7 @@ pub struct NetworkBoard {
     pub running: Option<u64>,
     /// Number of the slice that most sites have reached.
     pub front: Option<u64>,
-    /// Size of the deltas that wait for their slice, in bytes.
+    /// Size of the deltas whose slice has not closed, in bytes.
     pub pending_bytes: usize,
     /// Sequence number of the last message that was read.
     pub sequence: u64,
@@ -443,7 +444,7 @@ impl Screen {
     /// Logs when input is missing or returns, and when hosts have no alert because of the alert limit.
     fn log_changes(&mut self, board: &Board) {
         match self.lost.change_to(board.is_input_lost) {
-            Some(true) => warn!("no input: alerts neither start nor end until data arrive"),
+            Some(true) => warn!("no input: alerts neither start nor end until data arrives"),
             Some(false) => info!("input has returned"),
             None => {}
         }
@@ -461,7 +462,7 @@ impl Screen {
     }
 }
 
-/// Maximum number of hosts of a slice whose values are kept for charts.
+/// Maximum number of hosts per slice whose values are kept for charts.
 const HOSTS: usize = 4 * TOP;
 
 /// The largest super points of the last slices.
@@ -470,7 +471,7 @@ pub(crate) struct TopHosts {
     top: Vec<TopHost>,
     super_points: usize,
     close_seconds: f64,
-    /// Cardinalities by host in the last slices, newest last.
+    /// Cardinality of each host in the last slices, newest last.
     slices: VecDeque<HashMap<IpAddr, u32>>,
 }
 

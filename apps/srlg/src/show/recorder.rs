@@ -151,7 +151,7 @@ impl Drop for Recorder {
 fn write(store: &Store, keep: Duration, queue: &Receiver<Minute>) {
     let (keep, mut trouble) = (keep.as_millis() as u64 / MINUTE_MS, Trouble::default());
     while let Ok(minute) = queue.recv() {
-        let (failure, recovery) = ("cannot store chart data", "chart data are stored again");
+        let (failure, recovery) = ("cannot store chart data", "chart data can be stored again");
         trouble.log(store.add_minute(minute, keep), failure, recovery);
     }
 }

@@ -63,7 +63,7 @@ pub enum TroubleKind {
     Expired,
     /// Messages of a broker that were dropped because they were not read in time.
     Unread,
-    /// Messages of the probes of a network that were rejected.
+    /// Rejected messages of the probes of a network.
     Refused,
 }
 

@@ -22,7 +22,7 @@ pub(crate) const SAMPLING: u16 = 100;
 /// Exporter of all flows. Tests also send exports from this address.
 pub(crate) const EXPORTER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// A schema with the field names of Akvorado and other field numbers.
+/// A schema with Akvorado's field names but different field numbers.
 pub(crate) const ENRICHED: &str = r#"
 syntax = "proto3";
 message FlowMessagevTESTHASH {

@@ -17,7 +17,7 @@ use crate::running::{Site, when};
 /// Length of a slice, in milliseconds. All flows arrive within one slice, even on a busy machine.
 const SLICE_MS: u64 = 8_000;
 
-/// Starts a monitor in the folder `name`. `input` contains the lines of its `[input]` table.
+/// Starts a monitor in the folder `name`. `input` contains the lines of the monitor's `[input]` table.
 fn start(folder: &Path, name: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = '{name}'\nslice = '{SLICE_MS}ms'\n\

@@ -12,11 +12,11 @@ use srlg_cli::network::broker::Broker as Nats;
 
 use crate::running::{Program, Site, when};
 
-/// View and rule of all programs.
+/// View and rule that all programs use.
 const VIEW: &str = "[[view]]\nname = 'in'\nrole = 'destination'\n\
     [[rule]]\nname = 'r'\nthresholds = { 300s = 500 }\n";
 
-/// Starts a monitor in `folder`. `input` contains the lines of its `[input]` table.
+/// Starts a monitor in `folder`. `input` contains the lines of the monitor's `[input]` table.
 pub(crate) fn monitor(folder: &Path, log: &str, input: &str) -> Site {
     let config = format!(
         "http = '127.0.0.1:0'\nstate = 'state'\nslice = '1s'\ncheckpoint = '3s'\n\

@@ -99,15 +99,15 @@ fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     assert!(floods >= 8, "{floods}");
 }
 
-/// Numbers of pairs and of frames of [`PACKETS`]. All pairs have the same destination.
+/// Number of pairs and number of frames in [`PACKETS`]. All pairs have the same destination.
 const TRUTH: f64 = 7_055.0;
 const FRAMES: f64 = 8_000.0;
 
 /// A sample of one packet in N sees n hosts. If each host sent one packet, N n estimates the number of hosts. In that
 /// case, n is binomially distributed with `TRUTH` trials, and the standard deviation of N n is √(`TRUTH` (N - 1)).
 /// Hosts that sent more packets increase the expectation, at most to the expectation for `FRAMES` hosts with one packet
-/// each. N times the error of the estimate is added. A deviation of five standard errors of the sum occurs once in two
-/// million seeds.
+/// each. N times the standard error of the estimate is added. A deviation of five standard errors of the sum occurs
+/// once in two million seeds.
 #[test]
 fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
     let Some(data) = data() else { return };

@@ -19,12 +19,13 @@ use crate::received::{
 use crate::running::Site;
 use crate::{becomes, capture, last_points, output, packet_file, pairs};
 
-/// Runs softflowd on `file` with `more` options until it exits. The exports go to `port` on this machine.
+/// Runs softflowd on `file` with `more` options until it exits. The exports are sent to `port` on this machine.
 fn softflowd(file: &Path, port: u16, more: &[&str]) {
     softflowd_to("127.0.0.1", file, port, more);
 }
 
-/// Runs softflowd like [`softflowd`], but it exports from and to an `address` of this machine.
+/// Runs softflowd like [`softflowd`], but with `address`, an address of this machine, as source and destination of the
+/// exports.
 fn softflowd_to(address: &str, file: &Path, port: u16, more: &[&str]) {
     let (file, to) = (file.to_str().unwrap(), format!("{address}:{port}"));
     // With a control socket, softflowd would continue after the end of the file.
@@ -54,8 +55,8 @@ fn exports_of_softflowd_are_the_pairs_of_the_packets_in_every_version() {
     });
 }
 
-/// Length of a slice. Exports that start in its first half and take less than half of it are within one slice. Exports
-/// take a third of a second, or a few times longer on a busy machine.
+/// Length of a slice. Exports that start in the first half of a slice and take less than half a slice are within one
+/// slice. Exports take a third of a second, or a few times longer on a busy machine.
 const SLICE: Duration = Duration::from_secs(10);
 
 /// Waits for the first half of a slice.
@@ -100,8 +101,8 @@ fn hosts_of_softflowd_have_the_cardinalities_of_the_packets_while_detect_receive
     });
 }
 
-/// The exporter samples every tenth packet. Each sampled packet belongs to a different pair, because a pair has only
-/// two packets with one other packet between them.
+/// The exporter samples every tenth packet. Each sampled packet belongs to a different pair, because the two packets of
+/// a pair have only one other packet between them.
 #[test]
 fn a_tenth_of_the_packets_is_a_tenth_of_the_pairs_and_told_as_such() {
     alone(&["softflowd"], || {
@@ -271,7 +272,7 @@ fn is_captured() -> bool {
     sockets.lines().skip(1).any(|line| line.split_whitespace().nth(4).is_some_and(|it| it != "0"))
 }
 
-/// Buffers between pmacctd and a plugin, which are larger than all data of a test.
+/// Sizes of the buffers between pmacctd and a plugin. The buffers can contain all data of a test.
 const PIPE: &str = "plugin_buffer_size: 102400\nplugin_pipe_size: 10240000\n";
 
 /// Runs pmacctd on `file` with configuration `lines`, until `is_done` returns true.

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use program::{srlg, steady};
 use srlg_traffic::packets::{packets, pcap};
 
-/// Source and destination of contacts.
+/// Sources and destinations of contacts.
 type Pairs = BTreeSet<(String, String)>;
 
 /// Prints a line to the terminal, because the test harness hides the output of tests that pass.
@@ -36,7 +36,7 @@ fn say(line: &str) {
     std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// Waits up to a minute until `is` returns true. Returns whether it did.
+/// Waits up to a minute for `is` to return true. Returns whether it did.
 fn becomes(mut is: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while !is() {
@@ -56,7 +56,7 @@ fn capture(test: &str, frames: impl Iterator<Item = (u32, Vec<u8>)>) -> PathBuf 
     path
 }
 
-/// Writes the packets of the address families to a capture file of `test`.
+/// Writes the packets of the given address families to a capture file of `test`.
 fn packet_file(test: &str, families: &[bool]) -> PathBuf {
     capture(test, packets(families).iter().map(|packet| (packet.after_us, packet.frame())))
 }

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::{becomes, say};
 
-/// Folders of programs on Debian. The `PATH` of most users does not contain servers.
+/// Folders of programs on Debian. The `PATH` of most users does not include the folders with server programs.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// Returns the path of a program, if it is installed.
@@ -44,7 +44,7 @@ pub(crate) fn until(mut child: Child, is_done: impl FnMut() -> bool) {
     assert!(becomes(|| child.try_wait().unwrap().is_some()), "the exporter does not exit");
 }
 
-/// Environment variable with the name of the test, which is set in the second run.
+/// Environment variable that contains the name of the test. It is set only in the second run.
 const INSIDE: &str = "SRLG_EXPORTERS_TEST";
 /// Environment variable that makes a missing program a failure.
 const REQUIRED: &str = "SRLG_REQUIRE_EXPORTERS";

@@ -1,7 +1,7 @@
 //! Traffic as packets and as exports in every format. Pairs and super points must be equal to the last digit.
 //!
 //! All contacts are in one slice of an hour. Within a slice, neither the order of contacts nor repeated pairs change a
-//! report, so equal pairs give equal reports.
+//! report, so equal pairs produce equal reports.
 //!
 //! With several slices, reports would differ in their last digits. A packet counts at its own time, a flow at the time
 //! of its last packet, and a sample at the arrival of its datagram. Recorders would therefore have different ages.
@@ -54,7 +54,7 @@ fn points(file: &Path, more: &[&str]) -> (BTreeMap<String, Point>, String) {
 }
 
 impl Truth {
-    /// Creates the expected results from `packets`. Checks that a file of these packets gives the same pairs.
+    /// Creates the expected results from `packets`. Checks that a file of these packets yields the same pairs.
     fn new(packets: &[Packet], file: &Path) -> Self {
         let pair = |it: &Packet| it.hosts.map(|host| host.to_string()).into();
         let expected: Pairs = packets.iter().map(pair).collect();
@@ -79,8 +79,8 @@ impl Truth {
         Self { pairs: expected, points }
     }
 
-    /// Asserts that the exports `name` in `file` give the same results. The snapshot shows the rates and proves that no
-    /// data is lost.
+    /// Asserts that the exports `name` in `file` produce the same results. The snapshot shows the rates and proves that
+    /// no data is lost.
     fn is_of(&self, name: &str, file: &Path) {
         let exports = ["--input", file.to_str().unwrap(), "--exports"];
         let (list, told) = output("contacts", &exports);
@@ -93,7 +93,7 @@ impl Truth {
     }
 }
 
-/// Returns packets of the address families and the expected results.
+/// Returns packets of the given address families and the expected results.
 fn traffic(test: &str, families: &[bool]) -> (Vec<Packet>, Truth) {
     let packets = packets(families);
     let truth = Truth::new(&packets, &packet_file(test, families));

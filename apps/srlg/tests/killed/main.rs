@@ -37,7 +37,7 @@ fn kills(programs: u64, more_ms: u64) -> impl Iterator<Item = Kill> {
 }
 
 /// Asserts that each alert in `text` starts and ends once, and that a host has only one alert at a time. Returns all
-/// ids.
+/// IDs.
 fn assert_told_once(text: &str) -> BTreeSet<String> {
     let (mut open, mut ids): (BTreeMap<String, String>, BTreeMap<String, u32>) = Default::default();
     for (at, line) in text.lines().enumerate() {

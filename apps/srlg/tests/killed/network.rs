@@ -29,8 +29,8 @@ const PROBES: [&str; 3] = ["a", "b", "c"];
 /// alert, but one site does not.
 const PEERS: usize = 120;
 
-/// Duration of the flood of each host, one after the other. A flood is longer than any delay after a kill, so that an
-/// Alertmanager receives start and end at different times.
+/// Duration of the flood of each host. Hosts are flooded one after the other. A flood is longer than any delay after a
+/// kill, so that an Alertmanager receives start and end at different times.
 const PHASE: Duration = Duration::from_secs(8);
 
 const PAUSE: Duration = Duration::from_millis(20);
@@ -122,7 +122,7 @@ impl Network {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 
-    /// Returns the ids of the alerts in the database. All alerts must have ended.
+    /// Returns the IDs of the alerts in the database. All alerts must have ended.
     fn stored(&self) -> BTreeSet<String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_srlg"));
         command.args(["alerts", "--json", "--state", "state"]).current_dir(self.folder.path());
@@ -172,7 +172,7 @@ struct Inbox {
 }
 
 impl Inbox {
-    /// Reads all received requests and checks that a repeated key has the same notification.
+    /// Reads all received requests and checks that requests with the same key contain the same notification.
     fn read(&mut self, webhook: &Receiver<Request>, alertmanager: &Receiver<Request>) {
         for (head, body) in webhook.try_iter() {
             let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: "));

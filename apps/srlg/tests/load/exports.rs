@@ -16,7 +16,7 @@ use srlg_traffic::export::{V9Header, be16, set};
 
 use crate::{memory_bytes, next, number_before};
 
-/// Default number of records per datagram. Routers send this number in datagrams of about 1,400 bytes.
+/// Default number of records per datagram. Routers fit this many records into a datagram of about 1,400 bytes.
 const RECORDS: u32 = 50;
 
 /// Number of different datagrams. The datagrams contain 750,000 flows from 16 million possible hosts to 2,048 hosts.
@@ -50,11 +50,11 @@ fn datagram(number: u32, body: &[u8]) -> Vec<u8> {
     V9Header { records: 1, uptime_ms: 100_000, time_s, number, domain: 1 }.with(body)
 }
 
-/// Maximum number of bytes per call.
+/// Maximum number of bytes to send per call.
 const SENT_AT_ONCE: usize = 60_000;
 
-/// An exporter whose datagrams have the same length. The kernel splits the data of one call into datagrams, because
-/// one call per datagram would make the sender as slow as the receiver.
+/// An exporter whose datagrams all have the same length. The kernel splits the data of one call into several datagrams.
+/// With one call per datagram, the sender would be as slow as the receiver.
 struct Exporter {
     socket: UdpSocket,
     number: u32,

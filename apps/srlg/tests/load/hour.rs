@@ -15,7 +15,7 @@ const CONTACTS: u64 = 1_000;
 /// checkpoints of all views have been written.
 const SETTLED: u64 = 1_200;
 
-/// Start of the traffic, in milliseconds since the Unix epoch. The time is in 2026.
+/// Start of the traffic, in milliseconds since the Unix epoch: a time in 2026.
 const START_MS: u64 = 1_780_000_000_000;
 
 struct Traffic {

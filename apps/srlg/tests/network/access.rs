@@ -79,7 +79,8 @@ fn a_client_without_tls_is_shown_the_door() {
     assert_nothing_came_in(&net);
 }
 
-/// Returns the error of probe `a` of `net` with these files of another network. The broker must reject it.
+/// Starts probe `a` of `net` with these files of another network and returns its error. The broker must reject the
+/// probe.
 fn refusal(net: &Net, files: &[&str]) -> String {
     let Some(other) = Net::start() else { unreachable!("there is one broker already") };
     for file in files {

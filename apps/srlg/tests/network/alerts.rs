@@ -12,12 +12,12 @@ use crate::input::Random;
 use crate::messages::{Message, of_pairs, publish, publish_slowly};
 use crate::net::{Net, config, run};
 
-/// Slices of the first half, with the attack.
+/// Slices with the attack, which are followed by the slices without it.
 const ON: std::ops::Range<u64> = 9000..9030;
 const OFF: std::ops::Range<u64> = 9030..9070;
 
-/// New peers of the target per router and slice. Each router sees 100 peers in the window of 20 slices, and the network
-/// sees 300 peers.
+/// Number of new peers of the target per router and slice. Each router sees 100 peers in the window of 20 slices, and
+/// the network sees 300 peers.
 const NEW_PER_ROUTER: u32 = 5;
 const TARGET: u32 = 0x0A00_0001;
 

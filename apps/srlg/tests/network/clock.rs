@@ -17,11 +17,11 @@ use crate::sites::{Notices, RULES, Router, start_probe};
 
 const HOUR_S: u32 = 3_600;
 
-/// Time longer than the window, the hold and the deadline together.
+/// Time that exceeds the sum of the window, the hold and the deadline.
 const AFTER: Duration = Duration::from_secs(20);
 
-/// Returns rules with a second, longer window, which is never active. A silence of that length exceeds the first
-/// window and its hold.
+/// Returns rules with a second, longer window, which is never active. A silence as long as the second window exceeds
+/// the first window and its hold.
 fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }

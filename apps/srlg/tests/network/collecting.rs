@@ -45,7 +45,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Starts a collector with a long deadline. Options in `more` that the command does not have are written as keys
+    /// Starts a collector with a long deadline. Options in `more` that the command does not support are written as keys
     /// of the configuration. `--rules` replaces the views and rules.
     pub fn start(net: &Net, more: &[&str]) -> Self {
         let (mut state, mut reports) =
@@ -139,7 +139,7 @@ impl Collector {
         answer.split_once("\r\n\r\n").unwrap().1.to_owned()
     }
 
-    /// Returns the status of the network with the number of alerts, once `is` accepts it.
+    /// Returns the status of the network, including the number of alerts, once `is` accepts the status.
     pub fn status(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         let start = Instant::now();
         loop {
@@ -165,8 +165,8 @@ impl Collector {
         self.node.end()
     }
 
-    /// Stops the collector. Asserts that its reports and its last checkpoint are identical to the results of one node,
-    /// bit for bit. Returns the log.
+    /// Stops the collector. Asserts that the collector's reports and last checkpoint are identical to the results of
+    /// one node, bit for bit. Returns the log.
     pub fn assert_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_is(net, one);
         let reports = self.reports();
@@ -176,7 +176,8 @@ impl Collector {
         said
     }
 
-    /// Stops the collector. Asserts that its last report is identical to the last report of one node. Returns the log.
+    /// Stops the collector. Asserts that the collector's last report is identical to the last report of one node.
+    /// Returns the log.
     pub fn assert_last_report_is(&mut self, one: &OneNode) -> String {
         let (code, said) = self.stop();
         assert_eq!(code, Some(0), "{said}");
@@ -184,8 +185,8 @@ impl Collector {
         said
     }
 
-    /// Stops the collector. Asserts that its last report and last checkpoint are identical to the results of one node.
-    /// Returns the log.
+    /// Stops the collector. Asserts that the collector's last report and last checkpoint are identical to the results
+    /// of one node. Returns the log.
     pub fn assert_last_is(&mut self, net: &Net, one: &OneNode) -> String {
         let said = self.assert_last_report_is(one);
         let params = net.network.views[0].sizes.validate().unwrap();

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::net::{Net, PROBES, keep, make_folder, version};
 use crate::node::Node;
 
-/// Creates the folder of a network without a broker. The probes of the network already know its description.
+/// Creates the folder of a network without a broker. The probes of the network have already stored its description.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     make_folder(folder.path());

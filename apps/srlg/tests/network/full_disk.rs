@@ -1,4 +1,4 @@
-//! A collector logs that its disk is full and exits. After a restart with free space, it has the same results as a
+//! A collector logs that its disk is full and exits. After a restart with free space, it produces the same results as a
 //! collector that never stopped.
 
 use std::fs;
@@ -12,7 +12,7 @@ use crate::network_traffic::OneNode;
 
 const SLICES: std::ops::Range<u64> = 3000..3040;
 
-/// The running slice when the disk is filled, just after a checkpoint.
+/// The slice that is running when the disk is filled, just after a checkpoint.
 const FULL: u64 = SLICES.start + 20;
 
 /// Runs a collector whose `path` is a link to `target` on a disk that fills up. The collector must exit and log the

@@ -34,7 +34,7 @@ pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     (0..200).map(&mut pair).collect()
 }
 
-/// Returns the pairs of `slices` of one second each as CSV.
+/// Writes the pairs of `slices`, each of one second, to a CSV file in `folder` and returns its path.
 pub fn csv(
     folder: &Path,
     name: &str,
@@ -53,7 +53,7 @@ pub fn csv(
     path
 }
 
-/// Asserts that merging `deltas` slice by slice gives the same detector as the pairs themselves, bit for bit.
+/// Asserts that merging `deltas` slice by slice produces the same detector as counting the pairs, bit for bit.
 pub fn assert_deltas_are(
     deltas: &BTreeMap<(u64, String), Vec<u8>>,
     network: &Network,

@@ -1,5 +1,5 @@
-//! Three probes and a collector give the same results as one node that sees everything, bit for bit, whichever process
-//! is killed.
+//! Three probes and a collector produce the same results as one node that sees everything, bit for bit, whichever
+//! process is killed.
 
 use crate::collecting::{Collector, start_probe};
 use crate::input::Random;

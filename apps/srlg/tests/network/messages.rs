@@ -76,7 +76,7 @@ pub async fn publish_slowly(net: &Net, messages: &[Message]) {
     }
 }
 
-/// Publishes messages in this order. The messages have no ids, so the broker does not drop repeated messages.
+/// Publishes messages in this order. The messages have no IDs, so the broker does not drop repeated messages.
 pub async fn publish(net: &Net, messages: &[Message]) {
     let mut streams = Vec::new();
     for probe in PROBES {

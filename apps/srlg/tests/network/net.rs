@@ -30,7 +30,7 @@ pub struct Net {
 }
 
 /// Returns the configuration of a network in `folder`. Super points have at least 64 peers, because alerts end below 80
-/// % of their threshold, and hosts are reported from 90 % of that value. Detectors need a few MB.
+/// % of their threshold, and hosts are reported at 90 % of that value or above. Detectors need a few MB.
 pub fn configuration(folder: &Path) -> String {
     format!(
         "inside = ['10.0.0.0/8']\nhttp = '127.0.0.1:0'\n\
@@ -191,7 +191,7 @@ pub fn start_broker(probes: &[String]) -> Option<(TempDir, Broker)> {
     })
 }
 
-/// Id of the first version.
+/// ID of the first version.
 pub const VERSION: VersionId = VersionId { number: 1, tag: 7 };
 
 /// Returns `network` as the first version.

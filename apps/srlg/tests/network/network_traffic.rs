@@ -1,7 +1,7 @@
 //! Traffic of three routers, and the results of one node that sees all of it.
 //!
-//! Three hosts have 2 new peers per slice at each router. A window of 20 slices has 40 peers per router, which is less
-//! than θ = 64, and 120 peers in total.
+//! Three hosts have 2 new peers per slice at each router. In a window of 20 slices, such a host has 40 peers at each
+//! router, which is less than θ = 64, and 120 peers in total.
 
 use std::net::IpAddr;
 use std::ops::Range;

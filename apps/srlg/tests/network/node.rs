@@ -32,7 +32,7 @@ impl Node {
         Self { child, lines, said: Vec::new() }
     }
 
-    /// Returns the process id.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -20,7 +20,7 @@ use crate::faketime::Clock;
 use crate::net::{Net, PROBES};
 use crate::node::{Node, PATIENCE};
 
-/// A rule whose alerts start at once and are repeated after each slice.
+/// A rule whose alerts start immediately and are repeated after each slice.
 pub const RULES: &str = "[[view]]\nname = 'outside'\nmeasure = 'outside'\nrole = 'source'\n\
     pairs = 20_000\nmemory = 3_000_000\n\
     [[rule]]\nname = 'all'\nthresholds = { 5s = 100 }\nfor = 1\nof = 1\nrepeat = '1s'\nhold = '5s'\n";
@@ -67,7 +67,7 @@ impl Router {
         self.send(&set(0, &template));
     }
 
-    /// Exports all flows that pass the router.
+    /// Exports all flows that pass through the router.
     pub fn export(&mut self) {
         self.export_template();
         let records: Vec<_> = self.scanned.clone().map(|number| self.record(number)).collect();

@@ -1,4 +1,4 @@
-//! A changed configuration creates a new version of the network, while probes and incidents continue.
+//! A changed configuration creates a new version of the network. Probes keep running, and incidents stay active.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use srlg_cli::network::{NetworkVersion, bucket};
 use crate::net::{run, start_broker};
 use crate::node::{Node, PATIENCE};
 
-/// Returns the configuration of a network of one probe whose detectors have `memory` bytes.
+/// Returns the configuration of a network with one probe. Each detector may use `memory` bytes.
 fn configuration(folder: &Path, broker: &Broker, memory: u32) -> String {
     let folder = folder.display();
     let broker = broker.address();
@@ -50,9 +50,9 @@ fn lines(path: &Path) -> Vec<Value> {
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Contacts of a host with a hundred peers, one after the other within the window of eight seconds.
+/// Contacts of one host with a hundred peers in turn, so that each window of eight seconds contains all peers.
 struct Contacts {
-    /// Time between two contacts, in milliseconds.
+    /// Interval between contacts, in milliseconds.
     step_ms: u128,
     next: u128,
 }

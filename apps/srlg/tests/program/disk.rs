@@ -1,4 +1,4 @@
-//! A file system that can be filled.
+//! A small file system that a test can fill up.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,8 +9,8 @@ use std::process::Command;
 pub(crate) struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    /// Mounts a file system of `size`, in the format of `mount`. Returns `None` and prints a message if mounting is
-    /// not permitted.
+    /// Mounts a file system of size `size`, such as `4m`. Returns `None` and prints a message if mounting is not
+    /// permitted.
     pub(crate) fn new(size: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let mut mount = Command::new("mount");

@@ -1,6 +1,6 @@
 //! Programs whose system clock can be set with Debian's libfaketime.
 //!
-//! The monotonic clock does not change, just as when the system clock of a machine is set.
+//! The monotonic clock does not change. The same is true when a machine's system clock is set.
 
 use std::fs;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 const REQUIRED: &str = "SRLG_REQUIRE_FAKETIME";
 
-/// A clock for the programs that were started with it.
+/// A clock for the programs that are started with it.
 pub(crate) struct Clock {
     library: PathBuf,
     folder: PathBuf,

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// A request: its head and its body.
+/// The head and the body of a request.
 pub(crate) type Request = (String, String);
 
 /// Starts an HTTP server on loopback. The server sends `answers` in turn, repeats the last answer, and forwards all

@@ -65,7 +65,7 @@ fn control(kind: u8, length: usize, to: &mut Vec<u8>) {
     to.extend(more.map(|more| u8::try_from(more).expect("values must be shorter than 285 bytes")));
 }
 
-/// The target of one side of a node.
+/// The node or record to which one side of a node points.
 #[derive(Clone, Copy)]
 enum Side {
     Nothing,
@@ -113,7 +113,7 @@ pub(crate) fn database(kind: &str, networks: &[(IpNet, Value)]) -> Vec<u8> {
     file
 }
 
-/// Inserts `record` for the addresses of `network`. IPv4 addresses are in `::/96`.
+/// Inserts `record` for the addresses of `network`. IPv4 addresses are stored in `::/96`.
 fn insert(nodes: &mut Vec<[Side; 2]>, network: IpNet, record: Side) {
     let (bits, length) = match network {
         IpNet::V4(it) => (u128::from(it.network().to_bits()), 96 + it.prefix_len()),

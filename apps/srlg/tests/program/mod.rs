@@ -1,4 +1,4 @@
-//! The program as a process.
+//! Helpers that run the program as a process.
 
 use std::process::Command;
 

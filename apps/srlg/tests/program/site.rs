@@ -23,7 +23,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts the program with usual settings and waits until it receives exports.
+    /// Starts the program with the usual settings and waits until it receives exports.
     pub(crate) fn start() -> Self {
         Self::of(
             "inside = ['10.0.0.0/8', '2001:db8::/32']\n\
@@ -51,7 +51,7 @@ impl Site {
         site
     }
 
-    /// Returns the address after `words` in the log.
+    /// Waits for the address that follows `words` in the log.
     fn address(&self, words: &str) -> SocketAddr {
         let started = Instant::now();
         loop {
@@ -104,7 +104,7 @@ impl Site {
         }
     }
 
-    /// Returns whether the metrics have this line.
+    /// Returns whether the metrics contain this line.
     pub(crate) fn has_metric(&self, line: &str) -> bool {
         self.get("/metrics").lines().any(|it| it == line)
     }
@@ -139,7 +139,7 @@ impl Site {
         stream
     }
 
-    /// Waits for `troubles` warnings, until at most 10 seconds after `sent`. Returns the warnings.
+    /// Waits for `troubles` warnings. Panics if they are not logged within 10 seconds of `sent`. Returns the warnings.
     pub(crate) fn wait_for_warnings(&self, troubles: usize, sent: Instant) -> Vec<String> {
         loop {
             let warnings = self.warnings();

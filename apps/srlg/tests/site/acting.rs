@@ -1,4 +1,4 @@
-//! Actions of users on an alert of a running program. Sinks receive these actions, except for silenced alerts.
+//! User actions on alerts of a running program. Sinks receive these actions unless the alert is silenced.
 
 use std::fs::{self, Permissions};
 use std::io::Read as _;

@@ -1,7 +1,8 @@
 //! Recorded attacks, exported over loopback by an exporter from Debian.
 //!
-//! The test requires softflowd (scripts/exporters.sh) and the traffic in the folder `SRLG_DATA`. If one of the two is
-//! missing, the test is skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, the test fails without softflowd.
+//! The test requires softflowd (scripts/exporters.sh) and recorded traffic in the folder `SRLG_DATA`. If one of the two
+//! is missing, the test is skipped with a message. If `SRLG_REQUIRE_EXPORTERS` is set, the test fails without
+//! softflowd.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,9 +18,9 @@ use srlg_cli::now_ms;
 use srlg_traffic::packets::pcap;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 
-/// An attack on one host, and the threshold of the monitor.
+/// An attack on one host, and the threshold with which it is detected.
 struct Attack {
-    /// Path of the capture in the folder.
+    /// Path of the capture in the data folder.
     file: &'static str,
     victim: Ipv4Addr,
     threshold: f64,
@@ -38,14 +39,14 @@ const ATTACKS: [Attack; 5] = [
     attack("dev/ddos_dns_rrsig.spt.zst", 10, 100.0),
 ];
 
-/// Returns a UDP packet of `record` without a link-layer header.
+/// Converts `record` to a UDP packet without a link-layer header.
 fn packet(record: &Record) -> Vec<u8> {
     let Record { source, destination, .. } = *record;
     let words = [0x4500_001c, 0, 0x4011_0000, source, destination, 0x03e8_0035, 0x0008_0000];
     words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect()
 }
 
-/// Returns the attack as a capture and the exact number of hosts that sent to the victim.
+/// Returns the capture of the attack, and the exact number of hosts that sent packets to the victim.
 fn capture(attack: &Attack, path: &Path, folder: &Path) -> (PathBuf, f64) {
     if path.extension().is_some_and(|extension| extension == "pcap") {
         // The capture has this number of distinct sources.

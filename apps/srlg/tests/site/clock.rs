@@ -48,7 +48,7 @@ impl Stepped {
         Some(Self { clock, site, exporter, flood, folder: path })
     }
 
-    /// Continues the flood for this number of seconds, then until `is_done` returns true.
+    /// Continues the flood for at least this number of seconds, and until `is_done` returns true.
     fn flood(&mut self, seconds: u64, is_done: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         while started.elapsed().as_secs() < seconds || !is_done(self) {
@@ -78,7 +78,7 @@ impl Stepped {
         self.site.status()["now_ms"].as_u64().unwrap()
     }
 
-    /// Stops the flood. The alert must have started once, must still be active, and must then end once.
+    /// Stops the flood. Asserts that the alert is still active, and that it started once and then ends once.
     fn finish(mut self) {
         assert!(!self.has_sent("end"), "{:?}\n{}", self.statuses(), self.site.log());
         let (started, before_ms) = (Instant::now(), self.last_slice_ms());
@@ -99,7 +99,7 @@ impl Stepped {
 const HOUR_S: i64 = 3_600;
 const BACK_S: i64 = 120;
 
-/// Time longer than the longest window and the hold together, in seconds.
+/// Duration in seconds, longer than the longest window plus the hold.
 const AFTER_S: u64 = 20;
 
 #[test]
@@ -117,7 +117,7 @@ fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_b
     stepped.finish();
 }
 
-/// After the step, flows seem older than they are, until the clock of their exporter is compared again.
+/// After the clock is set, flows seem older than they are until the exporter's clock is compared again.
 #[test]
 fn an_alert_stays_active_when_the_clock_is_set_forward_by_less_than_a_minute() {
     let Some(mut stepped) = Stepped::start() else { return };

@@ -1,7 +1,7 @@
-//! Alerts of thousands of hosts start in one slice and end in one slice. Slices still close in time, the page stays
-//! healthy, and every sink gets each notification once.
+//! Thousands of hosts have alerts that all start in one slice and all end in one slice. Slices still close in time, the
+//! page stays healthy, and every sink gets each notification once.
 //!
-//! `SRLG_CROWD=10000` sets the number of hosts of the measurement.
+//! `SRLG_CROWD=10000` sets the number of hosts in the measurement.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -20,15 +20,15 @@ use srlg_cli::now_ms;
 use crate::exporter::{Exporter, Pair};
 use crate::running::Site;
 
-/// Number of hosts in each /24. The number is so small that each host gets its own alert.
+/// Number of hosts in each /24, small enough that each host gets its own alert.
 const TOGETHER: u32 = 4;
 
-/// Number of peers of each host before the slice, which is below the threshold of 40, and number of new peers in the
+/// Number of peers that each host has before the slice (below the threshold of 40), and number of new peers in the
 /// slice.
 const BEFORE: u32 = 25;
 const AFTER: u32 = 75;
 
-/// Maximum time that sinks may take for all notifications.
+/// Maximum time for the sinks to process all notifications.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Maximum time between the end of a slice and its close, in milliseconds.
@@ -84,7 +84,7 @@ fn start(folder: tempfile::TempDir, hosts: u32, hook: SocketAddr) -> Site {
     Site::run(folder, &mut program)
 }
 
-/// Returns the contacts of each host with the peers of these numbers.
+/// Returns the contacts of each host with the peers that have these numbers.
 fn contacts(hosts: u32, peers: std::ops::Range<u32>) -> Vec<Pair> {
     let host = |at: u32| Ipv4Addr::from_bits(0x0a00_0001 + (at / TOGETHER * 256) + at % TOGETHER);
     let peer = |at: u32| Ipv4Addr::from_bits(0xc633_6400 + at);
@@ -96,10 +96,10 @@ fn next_second() {
     thread::sleep(Duration::from_millis(1_000 - now_ms() % 1_000));
 }
 
-/// Observations of a running program from outside.
+/// Observations of a running program through its API.
 #[derive(Default)]
 struct Observations {
-    /// Delay between the end of a slice and the metric of its close, in milliseconds, by the end of the slice.
+    /// For each slice end, the delay in milliseconds until the metrics show that the slice has closed.
     late_ms: BTreeMap<u64, u64>,
     /// Longest response time of /healthz.
     health: Duration,
@@ -108,7 +108,7 @@ struct Observations {
 }
 
 impl Observations {
-    /// Queries `site` until `is_done` is set.
+    /// Queries `site` repeatedly until `is_done` is set.
     fn watch(site: &Site, is_done: &AtomicBool) -> Self {
         let mut watched = Self::default();
         while !is_done.load(Relaxed) {
@@ -131,7 +131,7 @@ impl Observations {
     }
 }
 
-/// Reads boards like a page, until the program exits.
+/// Reads boards like the web page does, until the program exits.
 fn read_page(mut page: TcpStream) -> u64 {
     std::io::copy(&mut page, &mut std::io::sink()).unwrap_or(0)
 }
@@ -172,8 +172,8 @@ impl Drop for Busy {
     }
 }
 
-/// Lets `hosts` hosts exceed the threshold in one slice while `loops` processes are busy. Each notification must be
-/// sent exactly once. Returns the observations and the number of alerts.
+/// Sends contacts that bring `hosts` hosts above the threshold in one slice, while `loops` processes are busy. Asserts
+/// that each notification is sent exactly once. Returns the observations and the number of alerts that started.
 fn crowd(hosts: u32, loops: usize) -> (Observations, usize) {
     let (hook, bodies) = hook();
     let folder = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ impl Exporter {
         exporter
     }
 
-    /// Exports a current flow of each of `pairs`, evenly spread over `time`.
+    /// Exports one current flow for each of `pairs`, evenly spread over `time`.
     pub(crate) fn export(&mut self, pairs: &[Pair], time: Duration) {
         let (started, datagrams) = (Instant::now(), pairs.len().div_ceil(RECORDS) as u32);
         for (at, pairs) in (1..).zip(pairs.chunks(RECORDS)) {

@@ -1,5 +1,4 @@
-//! The disk of the database is full. A webhook still receives notifications, and they are stored once the disk has
-//! room.
+//! While the database's disk is full, a webhook still receives notifications. They are stored once the disk has room.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -90,11 +89,14 @@ fn while_the_disk_is_full_a_webhook_gets_notifications_which_are_stored_later() 
     assert!((1..).zip(&stored).all(|(number, (stored, _))| number == *stored));
     let log = site.log();
     let is_of_notices = |line: &&str| {
-        line.contains("notifications are stored again")
+        line.contains("notifications can be stored again")
             || line.contains("cannot store notifications")
     };
     let lines: Vec<&str> = log.lines().filter(is_of_notices).collect();
     let [full, free] = &lines[..] else { panic!("{log}") };
     assert!(full.contains(" WARN ") && full.contains("they are sent from memory"), "{full}");
-    assert!(free.contains(" INFO ") && free.contains("notifications are stored again"), "{free}");
+    assert!(
+        free.contains(" INFO ") && free.contains("notifications can be stored again"),
+        "{free}"
+    );
 }

@@ -1,7 +1,7 @@
 //! One site: alerts, the service, sinks and the web page.
 //!
-//! Tests that open a state twice are elsewhere, because a process that another test starts may hold the lock until it
-//! executes its program.
+//! Tests that open a state twice are elsewhere, because a process that another test forks may hold the lock until it
+//! calls `exec`.
 
 mod acting;
 #[path = "../program/alertmanager.rs"]

@@ -1,4 +1,4 @@
-//! A monitor under a service manager, only on Linux: watchdog signals, and a reload without loss of data.
+//! A monitor under a service manager: watchdog signals, and a reload without loss of data. Linux only.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -24,7 +24,7 @@ fn config(slice: &str, threshold: &str, label: &str) -> String {
     )
 }
 
-/// Feeds contacts of 100 hosts with 10.1.0.1 and with 10.2.0.1 until `is_done` returns true.
+/// Writes contacts of 100 hosts with 10.1.0.1 and 10.2.0.1 to `child` until `is_done` returns true.
 #[track_caller]
 fn feed(child: &mut Child, mut is_done: impl FnMut() -> bool) {
     let until = Instant::now() + PATIENCE;
@@ -47,8 +47,8 @@ fn alerts(path: &Path) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Reads the messages of a monitor to its manager continuously, because the monitor blocks if they are not read.
-/// Returns a function that returns the messages.
+/// Continuously reads the messages from a monitor to its manager, because the monitor blocks if they are not read.
+/// Returns a function that returns the messages read so far.
 fn listen(manager: UnixDatagram) -> impl Fn() -> String {
     let heard = Arc::new(Mutex::new(String::new()));
     let all = Arc::clone(&heard);
@@ -128,7 +128,7 @@ fn a_service_manager_is_told_and_a_reload_takes_what_can_be_taken() {
     assert_eq!(facts(second), ["start", "10.2.0.1", "far", "new"]);
 }
 
-/// Returns the names of all files and folders below `folder` for which other users have a permission.
+/// Returns the names of all files and folders below `folder` that other users can access.
 fn open_files(folder: &Path) -> Vec<String> {
     let mut open = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {

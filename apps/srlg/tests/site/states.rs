@@ -1,4 +1,4 @@
-//! Notifications of arbitrary counts. Each attack, as a human would see it, has one start and one end.
+//! Notifications for arbitrary counts. An attack, as a person would see it, has one start and one end.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -60,7 +60,7 @@ impl Run {
         self.close_with(points, Condition::default())
     }
 
-    /// Closes `slices` slices with this cardinality of the host.
+    /// Closes `slices` slices in which the host has this cardinality.
     fn host(&mut self, slices: usize, cardinality: f64) -> &mut Self {
         for _ in 0..slices {
             let points = [sighting(HOST, cardinality)];
@@ -255,7 +255,7 @@ fn a_window_that_joins_is_reported_and_one_that_a_rule_loses_ends() {
     assert_eq!(windows, [(SHORT, 1_500.0), (LONG, 1_500.0)]);
 }
 
-/// Returns hosts of 198.51.100.0/24 with 2,000 peers each.
+/// Returns hosts of 198.51.100.0/24 with about 2,000 peers each.
 fn carpet(hosts: std::ops::Range<u8>) -> Vec<Sighting> {
     hosts.map(|host| sighting([198, 51, 100, host], 2_000.0 + f64::from(host))).collect()
 }
@@ -312,7 +312,7 @@ fn a_minute_apart_they_are_told_alone() {
     assert!(run.told.iter().all(|it| matches!(it.subject, Subject::Host(_))), "8 in 64 s");
 }
 
-/// More forged senders appear in every slice, from different networks, while alerts cannot end.
+/// In every slice, more forged senders appear from different networks, while no alert can end.
 #[test]
 fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     let mut run = Run::new();
@@ -338,7 +338,7 @@ fn hosts_are_bounded_whatever_comes_and_the_largest_are_followed() {
     assert_eq!(run.told.len(), 2 * Tracker::MOST_HOSTS);
 }
 
-/// A pseudo-random generator (SplitMix64) with the same numbers on all machines.
+/// A pseudo-random generator (SplitMix64) that produces the same numbers on all machines.
 struct Random(u64);
 
 impl Random {
@@ -355,7 +355,7 @@ impl Random {
     }
 }
 
-/// Runs plateaus of 120 slices at a `distance` from θ, in standard errors. Returns the number of plateaus without
+/// Runs plateaus of 120 slices at `distance` standard errors from θ. Returns the number of plateaus that do not have
 /// exactly `starts` starts, each with an end.
 fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
     let mut random = Random(seed);
@@ -375,8 +375,8 @@ fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
 }
 
 /// Noise alone starts no alert at 3 σ below θ and ends no alert at 3 σ above θ. For a start, the count minus σ must
-/// exceed θ in three of five slices. At -3 σ, the probability is 3.2e-5 per slice, and about 3e-13 for three of five.
-/// At +3 σ, the probability is 0.977 per slice.
+/// exceed θ in three of five slices. At -3 σ, this has a probability of 3.2e-5 in one slice, and of about 3e-13 in
+/// three of five. At +3 σ, the probability is 0.977 in each slice.
 #[test]
 fn plateaus_near_the_threshold_do_not_flap() {
     let (below, above) = (flaps(-3.0, 0, 1), flaps(3.0, 1, 2));
@@ -384,7 +384,7 @@ fn plateaus_near_the_threshold_do_not_flap() {
     assert!(below < 100 && above < 100);
 }
 
-/// Generates slices, each with the counts of four hosts in two networks and the condition of the slice.
+/// Generates slices. Each has the counts of four hosts in two networks, a condition, and whether the tracker restarts.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
 }
@@ -469,7 +469,8 @@ fn lost_input_is_named_and_ends_and_starts_nothing() {
 }
 
 proptest! {
-    /// For any counts, starts and ends alternate for each id. Restarts at any time do not change the notifications.
+    /// For any counts, starts and ends alternate for each alert ID. Restarts at any time do not change the
+    /// notifications.
     #[test]
     fn what_starts_ends_once_and_restarts_change_nothing(slices in slices()) {
         let (mut run, mut other) = (Run::new(), Run::new());

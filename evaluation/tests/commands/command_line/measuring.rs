@@ -30,7 +30,7 @@ fn exact_peers_are_exact_and_estimators_that_start_anew_are_only_at_the_end_of_a
                 assert!(every.unwrap() > 20.0, "{every:?}");
             }
             name => assert!(
-                ["srlg, preset ", "ring of 4 ", "SpreadSketch of two zones"]
+                ["srlg, ", "ring of 4 ", "SpreadSketch of two zones"]
                     .iter()
                     .any(|known| name.starts_with(known))
             ),

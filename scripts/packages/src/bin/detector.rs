@@ -1,5 +1,5 @@
-//! A program with one detector. A scan is found and counted, and is gone after the window has passed. The report is
-//! JSON.
+//! A program with one detector. A scan is found and counted, and is no longer reported after its window has passed. The
+//! report is JSON.
 
 use std::error::Error;
 use std::net::Ipv4Addr;

@@ -29,7 +29,7 @@ fn main() -> Result<(), Error> {
     });
     // The feeds are dropped, and their buffered pairs are ingested.
     let report = detector.close_slice()?;
-    println!("{found:?} while they came, {} at the end", report.super_points.len());
+    println!("{found:?} while receiving, {} at the end", report.super_points.len());
     assert_eq!(report.super_points.len(), 2);
     Ok(())
 }

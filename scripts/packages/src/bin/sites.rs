@@ -1,5 +1,5 @@
-//! A program with two sites. Each sees half of a flood, which is below the threshold, and one is restarted from its
-//! checkpoint.
+//! A program with two sites. Each sees half of a flood, and neither half reaches the threshold. One site is restarted
+//! from its checkpoint.
 
 use std::error::Error;
 

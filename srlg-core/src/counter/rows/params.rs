@@ -91,7 +91,7 @@ impl RowsParams {
         hash::reduce(self.hash.of(opposite, self.position_key), self.width)
     }
 
-    /// Returns `LH_row(inside)`, the number of the linear estimator of `inside` in `row`.
+    /// Returns `LH_row(inside)`, the index of the linear estimator of `inside` in `row`.
     ///
     /// # Panics
     /// Panics if the counter does not have that row.

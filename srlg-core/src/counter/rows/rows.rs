@@ -103,7 +103,7 @@ pub fn touch_rows(
     for_places(params, pair, |place| Packed::fetch_min(words, place, word));
 }
 
-/// Calls `touch` with the number of the recorder of `pair` in every row.
+/// Calls `touch` with the index of the recorder of `pair` in every row.
 #[inline(always)]
 fn for_places(params: &RowsParams, pair: &impl PairIds, touch: impl Fn(usize)) {
     let (host, position) = (pair.host().lo, params.position(pair.opposite()) as usize);

@@ -10,7 +10,7 @@ use crate::epoch::Span;
 /// Length of a table, a power of 2, so that a masked index needs no bounds check.
 const TABLE: usize = (KINDS * AGES).next_power_of_two();
 
-/// The numbers of positions of one host, by kind and age.
+/// The position counts of one host, by kind and age.
 #[derive(Clone, Debug)]
 pub struct Bins {
     span: Span,

@@ -10,9 +10,9 @@
 //! B - (h + t)/(T - 1)  <=  R - d  <=  A + c/(T - 1)
 //! ```
 //!
-//! Here, h is the number of hidden positions, t is the number of positions that are hidden twice, and c is the number
-//! of chances. All three are sums over the ages of the group. The group therefore contributes at most the following to
-//! the sum:
+//! Here, h is the number of hidden positions, t is the number of hidden positions at which both places have the same
+//! age, and c is the number of chances. All three are sums over the ages of the group. The group therefore contributes
+//! at most the following to the sum:
 //!
 //! ```text
 //! o / (B - (h + t)/(T - 1))  -  c/(T - 1) / (A + c/(T - 1))
@@ -79,8 +79,8 @@ impl Bound {
     }
 }
 
-/// Returns whether a host may be a super point, from the positions of its fine region over `span`. `count` returns the
-/// number of positions by kind and by group of [`Grouping::for_bound`].
+/// Returns whether a host may be a super point, judging by the positions of its fine region over `span`. `count`
+/// returns the number of positions by kind and by group of [`Grouping::for_bound`].
 ///
 /// If the result is false, the host's [estimate](crate::Params::estimate) is below the threshold of `params`.
 #[inline(always)]
@@ -125,8 +125,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns histograms from tuples of an age and four numbers of positions: own, hidden, excluded, and with that age
-    /// in both places.
+    /// Returns histograms from tuples of an age and four position counts: own, hidden, excluded, and with that age in
+    /// both places.
     pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
         let mut all = Histograms::EMPTY;
         for &(age, own, hidden, excluded, twice) in ages {

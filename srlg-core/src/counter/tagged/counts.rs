@@ -1,4 +1,4 @@
-//! [`Counts`]: the numbers of positions of a host, by whether they show or may hide a touch of the host, summed over
+//! [`Counts`]: the position counts of a host, by whether a position shows or may hide a touch of the host, summed over
 //! ages.
 //!
 //! Counts are integers, for devices without floating point.
@@ -7,7 +7,7 @@ use super::histograms::{Histograms, Kind};
 use super::params::{AGES, TaggedParams};
 use crate::epoch::Span;
 
-/// The numbers of positions in one or more groups of ages.
+/// The position counts of one or more groups of ages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) all: u64,

@@ -9,7 +9,7 @@ use super::tag::{TagPair, high_product};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PositionDecoder {
     tags: u16,
-    /// Factor whose high product with a word is the word divided by `tags`, exact or too small by one.
+    /// Multiplier for dividing by `tags`: the upper half of the product is the quotient, or one less.
     reciprocal: u16,
     /// Difference between the word of an echo and the word of its touch, without the tags.
     pub(super) delay: u16,

@@ -1,24 +1,24 @@
 //! The expected error of the [visible](super::visible) estimate.
 //!
-//! Assumptions: contacts are even over the window, were as frequent before it, and never repeat. The load λ is the
-//! number of distinct pairs per recorder. A time u is relative to the window: 0 is now, and 1 is the start of the
+//! Assumptions: contacts are spread evenly over the window, were as frequent before it, and never repeat. The load λ is
+//! the number of distinct pairs per recorder. A time u is relative to the window: 0 is now, and 1 is the start of the
 //! window. A touch of the host at time u is not visible if both places of its position are covered:
 //!
 //! - The place of the touch is covered if another host touched it later. The probability is `1 - e^(-λu)`.
-//! - The place of the echo is covered if any host touched it in the window, or if a later echo went there. A touch that
-//!   has left the window since then also covers it, because it looks like an echo. The probability is `1 - e^(-λ - t)
-//!   e^(-λu) e^(-λu)`, with t = n/η' for n peers.
+//! - The place of the echo is covered if any host touched it in the window, or if a later echo was written there. A
+//!   touch that has left the window since then also covers it, because it looks like an echo. The probability is `1 -
+//!   e^(-λ - t) e^(-λu) e^(-λu)`, with t = n/η' for n peers.
 //!
-//! One touch of another host can cover both places. This happens if the other touch goes to the place of the touch and
-//! its host has the same twist. Its echo then goes to the place of the echo. One in LINE - 1 hosts has the same twist.
+//! One touch of another host can cover both places. This happens if the other touch lands in the place of the touch and
+//! its host has the same twist. Its echo then lands in the place of the echo. One in LINE - 1 hosts has the same twist.
 //! All other events are independent. The touch is therefore visible with probability `1 - G(u) = e^(-λu) + e^(-λ(1 +
 //! 2u) - t) (1 - e^(-λu(1 - 1/(LINE - 1))))`.
 //!
-//! Words distinguish K ages. Within one age, the smaller tag stays. Tags put the touches of an age in a random order,
-//! as times would. The order of echoes is independent of the order of touches. A touch of age a is therefore visible
-//! with probability g_a. This is 1 - G, with each power of e^(-λu) replaced by its mean over that age. At the same age,
-//! a host with the same twist covers both places only if both of its tags are smaller. This is half as likely as one
-//! smaller tag.
+//! Words distinguish K ages. Of two touches with the same age, the one with the smaller tag is kept. Tags put the
+//! touches of an age in a random order, as times would. The order of echoes is independent of the order of touches. A
+//! touch of age a is therefore visible with probability g_a. This is 1 - G, with each power of e^(-λu) replaced by its
+//! mean over that age. At the same age, a host with the same twist covers both places only if both of its tags are
+//! smaller. This is half as likely as one smaller tag.
 //!
 //! A share e^(-ta/K) of the η' positions has no touch of the host at a smaller age. Therefore, `R_a = η' e^(-ta/K) g_a`
 //! positions are at risk at age a. A share `h = 1 - e^(-t/K)` of them shows a touch of the host. The variance of an
@@ -35,7 +35,7 @@
 //! at risk at the oldest age is `η' e^(-t) g_(K-1)`.
 //!
 //! A region receives a share p of the n peers. Let V be the sum of both parts for n p peers, without the subtraction of
-//! n. If n is a Poisson number, an estimate of n from one region has the variance V/p². For independent regions, the
+//! n. If n is Poisson-distributed, an estimate of n from one region has the variance V/p². For independent regions, the
 //! terms p²/V are added. The variance from all regions is the inverse of this sum, minus n. If few fine positions are
 //! at risk, the coarse regions are included.
 
@@ -100,8 +100,8 @@ impl Expectation {
         }
     }
 
-    /// Returns the inverse of the variance of this region's estimate of the number of all peers, if that number is a
-    /// Poisson number.
+    /// Returns the inverse of the variance of this region's estimate of the number of all peers, if that number is
+    /// Poisson-distributed.
     fn information(&self) -> f64 {
         // Within one age, the share of positions without a touch of the host decreases by a factor of e^(t/K).
         let step = libm::exp(self.t / f64::from(self.ages));
@@ -141,7 +141,7 @@ impl Expectation {
         })
     }
 
-    /// Returns 1 - G. `none` returns the probability that no later touch came. The argument of `none` contains two
+    /// Returns 1 - G. `none` returns the probability that no later touch occurred. The argument of `none` contains two
     /// rates of touches, in units of λ: at smaller ages, and at the same age with a smaller tag.
     fn visible(&self, none: impl Fn([f64; 2]) -> f64) -> f64 {
         let echo = libm::exp(-self.load - self.t) * none([2.0; 2]);

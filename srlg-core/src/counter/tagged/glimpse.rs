@@ -18,17 +18,17 @@ pub fn positions(params: &TaggedParams) -> u32 {
     (params.width / 8).next_multiple_of(LINE)
 }
 
-/// Returns whether a host may reach the threshold of `params`, from its first [`positions`] over `span`. `count`
+/// Returns whether a host may reach the threshold of `params`, judging by its first [`positions`] over `span`. `count`
 /// returns the number of positions by kind and by group of [`Grouping::for_bound`](super::Grouping::for_bound).
 ///
-/// Of θ peers, a Poisson number with mean m touches the positions of the glimpse. Let v be the share of positions at
-/// risk at the oldest age of the window. For any distribution of their ages, each peer is visible with probability v or
-/// more. Each visible peer then counts as at most 1/v peers. Of C chances for a false match, a Poisson number with mean
-/// C/(T - 1) looks like touches of the host, and this mean is subtracted.
+/// The number of the θ peers that touch the positions of the glimpse is Poisson-distributed with mean m. Let v be the
+/// share of positions at risk at the oldest age of the window. For any distribution of their ages, each peer is visible
+/// with probability v or more. Each visible peer then counts as at most 1/v peers. The number of the C chances that
+/// look like touches of the host is Poisson-distributed. Its mean, C/(T - 1), is subtracted.
 ///
 /// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). By the Chernoff bound
-/// for weighted sums of Poisson numbers, the estimate is four standard deviations below m with a probability of at most
-/// e^(-16/2), or 3 in 10,000. If m is 128, the probability is 1 in 10^5. A host is dismissed if its
+/// for weighted sums of Poisson variables, the estimate is four standard deviations below m with a probability of at
+/// most e^(-16/2), or 3 in 10,000. If m is 128, the probability is 1 in 10^5. A host is dismissed if its
 /// [bound](super::bound) is that low.
 ///
 /// All numbers are integers, so all devices make the same decision. The variance is rounded up, and m is rounded down.
@@ -88,8 +88,8 @@ mod tests {
         glimpsed(params) as f64 / f64::from(1 << FRACTION)
     }
 
-    /// Returns the minimum estimate that is not dismissed according to the documentation, in floating point. Returns
-    /// `None` if no estimate is dismissed.
+    /// Returns the minimum estimate that the documented rule does not dismiss, in floating point. Returns `None` if no
+    /// estimate is dismissed.
     fn least(params: &TaggedParams, histograms: &Histograms, span: Span) -> Option<f64> {
         let sum = |bins: &[u32; AGES]| f64::from(bins[..span.ages as usize].iter().sum::<u32>());
         let (positions, other_tags) = (f64::from(positions(params)), f64::from(params.tags - 1));

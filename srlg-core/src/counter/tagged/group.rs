@@ -28,7 +28,7 @@ pub type Words = [u16; LINE as usize];
 pub struct Selection {
     /// Number of lines in the group, at most [`GROUP`].
     pub lines: usize,
-    /// Number of the first position.
+    /// Index of the first position.
     pub first: u16,
     /// Twist of the host, from 1 to 31. The echo of the touch in place i is in place `i ^ twist` of the line.
     pub twist: u32,
@@ -38,12 +38,12 @@ pub struct Selection {
     pub limit: u16,
 }
 
-/// The positions in the window: their numbers, and the words in both places of each position.
+/// The positions in the window: their indices, and the words in both places of each position.
 #[derive(Clone, Debug)]
 pub struct InWindow {
     /// Number of positions so far.
     pub count: usize,
-    /// Numbers of the positions. After the last entry, this array and the following arrays have room for [`STEP`]
+    /// Indices of the positions. After the last entry, this array and the following arrays have room for [`STEP`]
     /// words.
     pub positions: [u16; ROOM],
     /// Words in the places of the touches.

@@ -14,7 +14,7 @@ pub(super) const KINDS: usize = 5;
 const BIN_BITS: u32 = 16;
 const _: () = assert!(MOST_POSITIONS < 1 << BIN_BITS);
 
-/// Maximum number of groups if ages are counted in groups. A bound takes a step for each group.
+/// Maximum number of groups if ages are counted in groups. Computing a bound requires one step per group.
 pub(super) const MOST_GROUPS: usize = 64;
 
 /// The grouping of the ages of a window for counting: groups of one age, or of 2^s ages.
@@ -45,8 +45,8 @@ impl Grouping {
         Self { ages: span.ages, shift }
     }
 
-    /// Creates a grouping with the maximum number of groups that [`for_bound`](Self::for_bound) creates for a window of
-    /// at most as many ages as `span`.
+    /// Creates a grouping with the maximum number of groups that [`for_bound`](Self::for_bound) creates for any window
+    /// of up to `span.ages` ages.
     #[must_use]
     pub const fn most_for_bound(span: Span) -> Self {
         let most = MOST_GROUPS as u32;
@@ -152,8 +152,8 @@ impl Kind {
     pub(super) const TWICE: u16 = 3;
 }
 
-/// The numbers of positions of a host's linear estimator by age, for the ages of a window. If the host touched a
-/// position, its last touch has the age of the position or is older.
+/// The position counts of a host's linear estimator at each age of a window. If the host touched a position, its last
+/// touch has the age of the position or is older.
 ///
 /// The first three fields determine the estimate. The last two are needed to compute the expected number of false
 /// matches.
@@ -197,8 +197,8 @@ impl Histograms {
         histograms
     }
 
-    /// Replaces the counts of these histograms as in [`of`](Self::of). The window must have the same number of `ages`
-    /// as before.
+    /// Replaces the counts of these histograms, with `count` as in [`of`](Self::of). The window must have the same
+    /// number of `ages` as before.
     #[inline(always)]
     pub(super) fn fill(&mut self, ages: usize, count: impl Fn(usize, usize) -> u32) {
         for age in 0..ages.min(AGES) {

@@ -3,9 +3,9 @@
 //! The η' positions of a host are in `η' / 32` lines, which a hash scatters over the array. A host with very many peers
 //! therefore overlaps every estimator slightly, instead of a few estimators completely.
 //!
-//! A touch of position z goes to place `z % 32` of line `z / 32`. Its echo goes to another place of the same line, `z %
-//! 32 ^ twist`, without another cache miss. The echo looks [`TaggedParams::echo_delay`] ages older than the touch. This
-//! is older than any touch in the window, so an echo never hides such a touch.
+//! A touch of position z is written to place `z % 32` of line `z / 32`. Its echo is written to another place of the
+//! same line, `z % 32 ^ twist`, without another cache miss. The echo looks [`TaggedParams::echo_delay`] ages older than
+//! the touch. This is older than any touch in the window, so an echo never hides such a touch.
 
 use super::params::{LINE, TaggedParams};
 use super::tag::Tagger;

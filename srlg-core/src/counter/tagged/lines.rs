@@ -20,7 +20,7 @@ pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     /// Adds the positions of `look` to `bins`, for the span of `bins`.
     ///
-    /// To prefetch each line, the function calls `ahead` with the number of one of its recorders some time before it
+    /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
     /// reads the line. It calls `pick` for each group of lines: [`pick`](super::pick) or an equivalent function.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! The load of an array of lines, and its effect on the stated errors.
 
-/// Maximum λ, in distinct pairs of a window per recorder, at which stated errors hold. For hosts with at least 100
-/// peers, the interval of ±1.96 standard errors then covers the true value in 88 to 97 % of cases.
+/// Maximum λ, in distinct pairs of a window per recorder, at which the stated errors are valid. For hosts with at least
+/// 100 peers, the interval of ±1.96 standard errors then covers the true value in 88 to 97 % of cases.
 ///
 /// An old touch is visible with probability e^-λ and counts as e^λ peers. With a larger λ, estimates depend on very few
 /// old touches. Estimates and their standard errors are then often too low.
@@ -11,7 +11,7 @@ pub(crate) const HOLDING_LOAD: f64 = 3.0;
 /// are above it.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
-/// Returns λ of an array whose recorders were touched in a window with this `share`, which is 1 - e^-λ.
+/// Returns λ of an array in which this `share` of the recorders was touched in a window: 1 - e^-λ.
 pub(crate) fn load_of(share: f64) -> f64 {
     -libm::log1p(-share)
 }

@@ -17,8 +17,8 @@ use crate::view::ArrayParams;
 /// Number of recorders of a line: 64 bytes, the size of a cache line on most CPUs.
 pub const LINE: u32 = 32;
 
-/// Number of positions in the longest fine region. With these and the coarse positions, 16 bits can number all
-/// positions, as the tags require.
+/// Number of positions in the longest fine region. Together with the coarse positions, these can be indexed with 16
+/// bits, as the tags require.
 pub(crate) const MOST_POSITIONS: u32 = (1 << 16) - (1 << 13);
 
 /// Number of ages that a tally distinguishes. A window has fewer ages.
@@ -143,14 +143,14 @@ impl TaggedParams {
         self.regions.positions()
     }
 
-    /// Returns `pair` with its ids.
+    /// Returns `pair` with its IDs.
     #[inline(always)]
     #[must_use]
     pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {
         self.id_keys.ids(self.hash, pair)
     }
 
-    /// Returns `H3(opposite)`, the position that a peer with the id `opposite` touches in a linear estimator, in the
+    /// Returns `H3(opposite)`, the position that a peer with the ID `opposite` touches in a linear estimator, in the
     /// fine region or a coarse one.
     #[inline(always)]
     #[must_use]

@@ -11,12 +11,12 @@
 //! d_r/R_r) f²`. With one region, this is Greenwood's variance.
 //!
 //! Regions are combined age by age, because a fine region that older ages use up is still exact for recent ages. A
-//! choice by the final state of the regions would be biased.
+//! choice based on the final state of the regions would be biased.
 //!
-//! At each age, the regions to include are chosen as well. The information in a region is (R - d) q. A coarser region
-//! is excluded if a finer one contains more than 4 times as much information. After a burst that used up the fine
-//! region, most counts are collisions and false matches in a few positions. A coarse region would then add more errors
-//! than information. In this comparison, a region with fewer than 4 positions at risk contains no information. A region
+//! The regions to include are also chosen at each age. The information in a region is (R - d) q. A coarser region is
+//! excluded if a finer one contains more than 4 times as much information. After a burst that used up the fine region,
+//! most counts are collisions and false matches in a few positions. A coarse region would then add more errors than
+//! information. In this comparison, a region with fewer than 4 positions at risk contains no information. A region
 //! without such positions is always excluded. R depends only on younger ages, so the sum stays a martingale. If all
 //! regions are used up at one age, the estimate is beyond the range. The coarsest region is then treated as if one of
 //! its positions were at risk.
@@ -37,7 +37,7 @@ const FINER_TELLS: f64 = 4.0;
 /// regions are not needed if more than this factor times p η' fine positions are at risk.
 pub(super) const COARSE_TELLS: f64 = FINER_TELLS;
 
-/// Minimum number of positions at risk with which a region contains information.
+/// Minimum number of positions at risk for a region to contain information.
 const TELLING: f64 = 4.0;
 
 /// Share of touched positions below which the first guess is used. The relative error of this guess is at most the
@@ -154,7 +154,7 @@ const STEPS: u32 = 40;
 /// Relative size of a step below which the iteration ends.
 const PRECISION: f64 = 1e-13;
 
-/// Estimates the cardinality over `span` of a host from its `tallies` in the array of `params`. `tallies` contains the
+/// Estimates the cardinality of a host over `span` from its `tallies` in the array of `params`. `tallies` contains the
 /// tally of the fine region, or the tallies of all regions.
 ///
 /// # Panics

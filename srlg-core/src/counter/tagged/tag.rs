@@ -90,8 +90,8 @@ mod tests {
         }
     }
 
-    /// Returns three numbers of positions, out of 16384, at which tags of `a` and `b` match: touch with touch, echo
-    /// with echo, and touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
+    /// Returns at how many of 16384 positions the tags of `a` and `b` match: touch with touch, echo with echo, and
+    /// touch with echo. Position z of `a` is compared with position z + `distance` of `b`.
     fn matches(params: &TaggedParams, a: u32, b: u32, distance: u16) -> [f64; 3] {
         let (a, b) = (Tagger::new(params, a.into()), Tagger::new(params, b.into()));
         let count = |equal: &dyn Fn(TagPair, TagPair) -> bool| {

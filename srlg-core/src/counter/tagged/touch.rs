@@ -1,7 +1,7 @@
 //! [`Touch`]: the change that a pair makes in the array of lines, computed before any recorder is read.
 //!
 //! This computation is pure arithmetic, which vectorises, so [`Touches`] computes a batch. Applying the touches then
-//! mostly waits for memory. Any number of threads may touch recorders at once with compare-and-swap. A thread with
+//! mostly waits for memory. Any number of threads may touch recorders concurrently with compare-and-swap. A thread with
 //! exclusive access avoids these swaps. Each swap takes as long as all other work for a touch.
 
 use super::line::HostLayout;
@@ -41,7 +41,7 @@ impl Touch {
         [self.words as u16, (self.words >> 16) as u16]
     }
 
-    /// Returns the number of the recorder of the touch. The recorder of the echo is in the same line.
+    /// Returns the index of the recorder of the touch. The recorder of the echo is in the same line.
     #[inline(always)]
     #[must_use]
     pub fn place(self) -> u32 {

@@ -12,10 +12,10 @@
 //! positions.
 //!
 //! # Ties
-//! Among touches of one age, the smaller tag stays. If another host's touch of age m has a larger tag than the host, it
-//! excludes a touch of the host at that age. The position is then at risk at age m and censored at older ages. If the
-//! other tag is smaller, it may hide a touch of the host, and the position is censored from age m on. The case depends
-//! only on the two tags, not on whether a touch of the host exists.
+//! Of two touches with the same age, the one with the smaller tag is kept. If another host's touch of age m has a
+//! larger tag than the host's own, it excludes a touch of the host at that age. The position is then at risk at age m
+//! and censored at older ages. If the other tag is smaller, it may hide a touch of the host, and the position is
+//! censored from age m on. Which case applies depends only on the two tags, not on whether a touch of the host exists.
 //!
 //! # False matches
 //! A word of another host has the host's own tag with probability 1/T, and then looks like a touch of the host. For
@@ -31,16 +31,17 @@
 //! If the window contains only a share s of the slices of its oldest epoch, the hazard of that epoch is multiplied by
 //! s. The number of its M touches that are in the window is unknown. For independent touches, this number is binomial
 //! with the variance s(1 - s)M. For touches in a single slice, it is M or 0, with the variance s(1 - s)M². The standard
-//! error includes the larger variance. This variance is negligible for even contacts, and matters for a burst at the
-//! edge of the window.
+//! error includes the larger variance. This variance is negligible for evenly spread contacts, and matters for a burst
+//! at the edge of the window.
 //!
 //! # Standard error
 //! The variance of η' ln S is `η'² Σ o/(R(R - d))` (Greenwood 1926), where o is the number of observed matches,
-//! including false ones. This formula assumes a Poisson number of peers. The actual number n is fixed, so the Poisson
-//! variance n is subtracted.
+//! including false ones. This formula assumes a Poisson-distributed number of peers. The actual number n is fixed, so
+//! the Poisson variance n is subtracted.
 //!
 //! The fine region receives a share p of the peers, so the estimate is divided by p and the variance by p². If the fine
-//! region is nearly used up, the coarse regions are read too, and [`pooled`](super::pooled) estimates from all regions.
+//! region is nearly used up, the coarse regions are read too, and [`pooled`](super::pooled) computes the estimate from
+//! all regions.
 //!
 //! # Beyond the range
 //! If no position is left at risk, the sum stops. The stated lower bound is two standard errors below the sum so far.
@@ -50,7 +51,7 @@ use super::params::{AGES, TaggedParams};
 use crate::counter::estimate::{Estimate, EstimateRange};
 use crate::epoch::Span;
 
-/// Estimates the cardinality over `span` of a host from the `histograms` of its fine region.
+/// Estimates the cardinality of a host over `span` from the `histograms` of its fine region.
 pub(super) fn estimate_fine(
     params: &TaggedParams,
     histograms: &Histograms,
@@ -105,7 +106,7 @@ pub(super) fn edge_variance(share: f64, touches: f64) -> f64 {
     share * (1.0 - share) * touches.max(touches * touches)
 }
 
-/// The numbers of positions at one age.
+/// The position counts at one age.
 #[derive(Clone, Copy)]
 pub(super) struct AtRisk {
     /// R: number of positions that would show a touch of the host.
@@ -117,7 +118,7 @@ pub(super) struct AtRisk {
 }
 
 impl AtRisk {
-    /// Returns the numbers of positions at `age`. `at_risk` positions were not used up at younger ages.
+    /// Returns the position counts at `age`. `at_risk` positions were not used up at younger ages.
     pub(super) fn at_age(
         params: &TaggedParams,
         histograms: &Histograms,
@@ -140,7 +141,7 @@ impl AtRisk {
 pub(super) struct Sum {
     /// Number of peers, negative if fewer false matches occurred than expected.
     pub(super) cardinality: f64,
-    /// Variance of `cardinality` under the assumption of a Poisson number of peers.
+    /// Variance of `cardinality` under the assumption of a Poisson-distributed number of peers.
     pub(super) variance: f64,
     /// Whether no position was left at some age.
     pub(super) is_beyond: bool,

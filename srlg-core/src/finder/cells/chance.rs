@@ -24,7 +24,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// Returns the requirement for IPv6 hosts, which need at least as many cells as spell an address.
+    /// Returns the requirement for IPv6 hosts, which need at least enough cells to spell an address.
     #[must_use]
     pub fn of_v6(self) -> Self {
         let least = least_v6(self.cells);
@@ -45,12 +45,12 @@ impl From<u32> for Requirement {
     }
 }
 
-/// The numbers of cells of each age in the window.
+/// The number of cells of each age in the window.
 #[derive(Clone, Copy, Debug)]
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
     counts: &'a [u32],
-    /// Numbers of slices of the youngest and of the oldest age that are in the window.
+    /// Number of slices in the window of the youngest age, and of the oldest age.
     ends: [u32; 2],
 }
 
@@ -66,8 +66,8 @@ impl<'a> AgeHistogram<'a> {
     }
 
     /// Creates the histogram expected at the end of an epoch for a load of `distinct_pairs` pairs per window of
-    /// `window` slices. The function fills `counts`. It assumes that contacts are even in the window and before it. If
-    /// `counts` has too few entries, several ages are combined into one.
+    /// `window` slices. The function fills `counts`. It assumes that contacts are spread evenly over the window and the
+    /// time before it. If `counts` has too few entries, several ages are combined into one.
     pub(crate) fn of_load(
         params: &'a CellsParams,
         window: u32,
@@ -109,7 +109,7 @@ impl<'a> AgeHistogram<'a> {
     }
 
     /// Returns the probability that a host with `cardinality` peers holds fewer cells than `asked`, if its contacts are
-    /// even over the window.
+    /// spread evenly over the window.
     #[must_use]
     pub fn miss(self, cardinality: f64, asked: impl Into<Requirement>) -> f64 {
         missed(self.visible(cardinality), asked.into())
@@ -134,8 +134,8 @@ impl<'a> AgeHistogram<'a> {
         (LEAST_CELLS..=SLOTS).take_while(is_accepted).last().unwrap_or(LEAST_CELLS)
     }
 
-    /// Returns an upper bound, exact to a few percent, of the expected number of hosts that hold at least `cells` cells
-    /// each. The bound applies to any distribution of `distinct_pairs` pairs over hosts.
+    /// Returns an upper bound, accurate to within a few percent, of the expected number of hosts that hold at least
+    /// `cells` cells each. The bound applies to any distribution of `distinct_pairs` pairs over hosts.
     ///
     /// L pairs allow at most L/n hosts with n peers, and a share P(n) of these holds enough cells. For any mix of
     /// hosts, the expected number is therefore at most L times the largest P(n)/n.
@@ -185,9 +185,9 @@ impl<'a> AgeHistogram<'a> {
         below(slots, self.visible(cardinality) * f64::from(SLOTS) / f64::from(slots), cells)
     }
 
-    /// Returns the minimum cardinality, exact to 1 %, at which hosts hold fewer cells than `asked` with a probability
-    /// of at most [`NOT_FOUND`]. From this cardinality on, 99 % of the hosts whose contacts are even over the window
-    /// are found. The result is infinite if even the largest hosts are missed more often.
+    /// Returns the minimum cardinality, to within 1 %, at which a host holds fewer cells than `asked` with a
+    /// probability of at most [`NOT_FOUND`]. From this cardinality on, 99 % of the hosts whose contacts are spread
+    /// evenly over the window are found. The result is infinite if even the largest hosts are missed more often.
     #[must_use]
     pub fn found_from(self, asked: impl Into<Requirement>) -> f64 {
         let asked = asked.into();
@@ -221,14 +221,15 @@ impl<'a> AgeHistogram<'a> {
         visible.sum()
     }
 
-    /// Returns the share of the contacts of a host that no other host hides, if the contacts are even over the window.
+    /// Returns the share of the contacts of a host that no other host hides, if the contacts are spread evenly over the
+    /// window.
     fn visible_contacts(self) -> f64 {
         let slices = self.slices();
         let visible = self.per_age(slices).zip(self.shown()).map(|(slices, shown)| slices * shown);
         visible.sum::<f64>() / self.per_age(slices).sum::<f64>()
     }
 
-    /// Returns three numbers of slices: in the youngest age, in each age between, and in the oldest age.
+    /// Returns the number of slices in the youngest age, in each age between, and in the oldest age.
     fn slices(self) -> [f64; 3] {
         let [youngest, oldest] = self.ends;
         [youngest, self.params.epoch_slices, oldest].map(f64::from)
@@ -249,8 +250,8 @@ impl<'a> AgeHistogram<'a> {
         libm::ldexp(cardinality / f64::from(SLOTS), -(self.params.lsb_threshold as i32))
     }
 
-    /// Returns the probability for each age that no other host hides a touch of that age. Another host hides a touch if
-    /// its own touch has a smaller age, or has the same age and wins the tie.
+    /// Returns, for each age, the probability that no other host hides a touch of that age. Another host hides a touch
+    /// if its own touch has a smaller age, or has the same age and wins the tie.
     fn shown(self) -> impl Iterator<Item = f64> {
         let mut younger = 0.0;
         // If all cells were touched, half a cell is counted as free, so that the probability is above 0.
@@ -262,7 +263,7 @@ impl<'a> AgeHistogram<'a> {
         })
     }
 
-    /// Returns `cells` as a share of the number of all cells.
+    /// Returns `cells` as a share of all cells.
     #[must_use]
     pub fn share(self, cells: u32) -> f64 {
         libm::ldexp(cells.into(), -(self.params.cell_bits as i32))

@@ -44,8 +44,8 @@ fn sampled_touch(params: &CellsParams, inside: u32, age: u32, random: &mut Rando
     params.touch_of(&IpPair { inside, opposite }, random.next() as u32, age)
 }
 
-/// Returns the cells after a window of `samples` sampled pairs, which are even over time and belong to hosts with a few
-/// samples each.
+/// Returns the cells after a window of `samples` sampled pairs, which are spread evenly over time and belong to hosts
+/// with a few samples each.
 fn loaded(params: &CellsParams, ages: u32, samples: u32, random: &mut Random) -> Vec<Recorder64> {
     let cells = untouched(params);
     for number in 0..samples {

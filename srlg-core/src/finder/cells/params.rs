@@ -15,7 +15,7 @@ use crate::view::ArrayParams;
 
 /// η: number of slots of a host, each of which determines one cell. This is twice the minimum number of samples of a
 /// host with θ peers. With half the slots, too many samples would share a slot. With twice the slots, hosts with many
-/// contacts would take too many cells.
+/// contacts would occupy too many cells.
 pub const SLOTS: u32 = 64;
 
 /// Minimum number of samples of a host with θ peers, if θ is large enough.
@@ -127,7 +127,7 @@ impl CellsParams {
     getters! {
         /// Returns m, the binary logarithm of the number of cells.
         cell_bits,
-        /// Returns τ, where one pair in `2^τ` is sampled.
+        /// Returns τ: one pair in `2^τ` is sampled.
         lsb_threshold,
         /// Returns the number of slices per epoch. An epoch is the unit of ages.
         epoch_slices,
@@ -137,7 +137,7 @@ impl CellsParams {
         candidate_limit,
     }
 
-    /// Returns `pair` with its ids.
+    /// Returns `pair` with its IDs.
     #[inline(always)]
     #[must_use]
     pub fn ids(&self, pair: Ip6Pair) -> Ip6Ids {

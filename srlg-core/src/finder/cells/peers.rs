@@ -1,6 +1,6 @@
 //! Sample peers: peers of a host that are read from its cells.
 //!
-//! The cell of each slot of a host shows the pair that was touched last, unless another host touched it later. A host
+//! The cell of each slot shows the host's pair that touched it last, unless another host touched it later. A host
 //! therefore has at most η sample peers. A keyed hash samples *pairs* and selects their slots, independently of the
 //! structure of addresses. Of the sampled pairs in a slot, the pair with the most recent contact is shown. If several
 //! pairs had contacts in that epoch, the pair with the smallest hash is shown, in an order that differs from cell to

@@ -1,4 +1,5 @@
-//! Pinned vectors of cells for seed 0, from an independent Python implementation of the text of [`cells`](super).
+//! Pinned vectors of cells for seed 0, from an independent Python implementation of the documentation of
+//! [`cells`](super).
 
 use super::chance::AgeHistogram;
 use super::tests::whole;

@@ -124,7 +124,7 @@ impl CellsParams {
         self.hash.of(id.hi, self.owner_key) >> (u32::BITS - self.name_bits())
     }
 
-    /// Calls `each` with every IPv6 host that `cells` spells and the number of its cells, which is at least
+    /// Calls `each` with every IPv6 host that `cells` spell and the number of its cells, which is at least
     /// [`SPELLING`].
     ///
     /// `cells` contains the numbers and words of cells with one fingerprint. The function reorders them.
@@ -138,7 +138,7 @@ impl CellsParams {
         }
     }
 
-    /// Returns a host that four of `cells` spell and the number of its cells, which are moved to the front. The
+    /// Returns a host that four of `cells` spell, and the number of its cells. Moves these cells to the front. The
     /// function tries at most `tries` sets of four, and subtracts the number of tried sets from `tries`.
     fn spell_one(&self, cells: &mut [(u32, u64)], tries: &mut u64) -> Option<(Limbs, usize)> {
         let fours = choose(cells.len().min(MOST_TRIED) as u64, SPELLING as u64);

@@ -29,7 +29,7 @@ impl Full {
     }
 
     /// Touches the cells of `host` in `slots` and returns the number of free cells among them. If `is_last` is true,
-    /// cells of other hosts are kept.
+    /// cells that other hosts hold are not overwritten.
     fn touch(&mut self, host: Limbs, slots: impl Iterator<Item = u32>, is_last: bool) -> usize {
         let mut touched = 0;
         for slot in slots {
@@ -52,7 +52,7 @@ impl Full {
         held
     }
 
-    /// Returns the spelt hosts with the number of their cells, and the duration of spelling.
+    /// Spells all hosts. Returns each spelt host with its number of cells, and the time that this took.
     fn spelt(&self) -> (HashMap<Limbs, u32>, Duration) {
         let mut cells: Vec<(Owner, u32, u64)> = (0..)
             .zip(&self.words)
@@ -153,8 +153,8 @@ fn full_of(cell_bits: u32, each: usize) -> Full {
     full
 }
 
-/// Prints the duration of spelling if hosts with few cells each hold nearly all cells. To run it: `cargo
-/// test --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
+/// Prints the time to spell all hosts of a nearly full array in which each host holds few cells. To run it: `cargo test
+/// --release -p srlg-core times_of_spelling -- --ignored --nocapture`.
 #[test]
 #[ignore = "measures"]
 fn times_of_spelling() {

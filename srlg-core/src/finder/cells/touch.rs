@@ -1,4 +1,4 @@
-//! The touching of cells: a sampled pair, one in 2^τ, touches one cell of its host.
+//! Touches of cells: one pair in 2^τ is sampled and touches one cell of its host.
 
 use super::CellArray;
 use super::params::CellsParams;
@@ -7,7 +7,7 @@ use crate::ids::{Batch, PairIds};
 use crate::pair::BATCH;
 use crate::recorder::{ReadRecorder, Recorder, Recorder64};
 
-/// The change that a sampled pair makes in an array of cells: a cell and its word.
+/// The touch of a sampled pair in an array of cells: the number of a cell, and the pair's word for it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CellTouch {
     pub(super) place: u32,
@@ -15,9 +15,9 @@ pub struct CellTouch {
 }
 
 impl CellArray<'_, Recorder64> {
-    /// Calls `later` with the touch of each sampled pair of `pairs`, for contacts `age` epochs ago.
+    /// Calls `later` with the touch of each sampled pair in `pairs`, for contacts `age` epochs ago.
     ///
-    /// The test whether a pair is sampled is pure arithmetic and vectorises. The result is unpredictable, so sampled
+    /// Testing whether a pair is sampled is pure arithmetic, so it vectorises. The result is unpredictable, so sampled
     /// pairs are listed without a branch.
     #[inline(always)]
     #[allow(

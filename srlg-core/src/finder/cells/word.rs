@@ -8,7 +8,7 @@ use crate::pair::{ADDRESS_BITS, Address, BATCH};
 /// Number of low bits of a name that contain the slot.
 const SLOT_BITS: u32 = SLOTS.ilog2();
 
-/// The cell for a host's contacts in one slot, and the name that represents host and slot in that cell.
+/// The cell for a host's contacts in one slot, and the name that represents the host and the slot in that cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// Number of the cell.
@@ -62,8 +62,8 @@ impl Owner {
 }
 
 impl CellsParams {
-    /// Returns a hash of `pair`, combined from the hashes of both ends. The tagged counter computes these hashes as
-    /// well.
+    /// Returns a hash of `pair`, combined from the hashes of both addresses. The tagged counter also computes these two
+    /// hashes.
     #[inline(always)]
     pub(super) fn pair_hash(&self, pair: &impl PairIds) -> u32 {
         self.hash_of_ids(pair.host().lo, pair.opposite())
@@ -150,7 +150,7 @@ impl CellsParams {
         Owner(if self.is_v6(body) { V6 | u64::from(bank | name) } else { image.into() })
     }
 
-    /// Returns the owners of the cells from number `first` on if these contain `words`.
+    /// Returns the owners of consecutive cells, starting with number `first`, that contain `words`.
     #[inline(always)]
     #[allow(
         clippy::needless_range_loop,

@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-// The ids of both pairs are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
+// The IDs of both pairs are equal, and both pairs touch the same cell. Only the IPv4 pair shows its peer there.
 #[test]
 fn address_that_is_the_id_of_an_ipv6_host_is_another_opposite_host() {
     for hash in [HashFamily::Murmur, HashFamily::HalfSip13] {

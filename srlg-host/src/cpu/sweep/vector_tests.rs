@@ -10,7 +10,7 @@ use super::*;
 use crate::vectors::{cut, on_all_levels};
 use srlg_core::counter::Accumulator;
 
-/// Returns words of which half are near 0, as words within a window are.
+/// Returns words, half of which are near 0, like words within a window.
 fn words(len: usize) -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(prop_oneof![0u64..700, any::<u64>()], len)
 }
@@ -21,7 +21,7 @@ fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
     on_all_levels!(count as level => level(words, limit));
 }
 
-/// Asserts that recorders with `words`, converted to `R`, age by `step` in the same way on all levels.
+/// Asserts that recorders with `words`, converted to `R`, age by `step` in the same way at all levels.
 ///
 /// This includes the number of words below `limit`.
 fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {

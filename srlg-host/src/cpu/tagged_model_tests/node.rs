@@ -117,7 +117,8 @@ impl Node {
         (self.detector.snapshot().unwrap(), self.model.clone(), self.reported.clone())
     }
 
-    /// Advances to the slice of the saved state of `other` and merges it, or its current state if none was saved.
+    /// Advances to the slice of the saved state of `other` and merges that state. If none was saved, the current state
+    /// of `other` is used.
     pub(super) fn merge(&mut self, other: &Self) {
         let (snapshot, model, reported) = other.kept.clone().unwrap_or_else(|| other.state());
         self.skip_to(snapshot.slice().max(self.detector.slice()));
@@ -140,8 +141,8 @@ impl Node {
         }
     }
 
-    /// Returns the model with only the touches of the last `slices`, and the echoes of that time in the same lines. An
-    /// echo appears one window older than its touch.
+    /// Returns the model with only the touches of the last `slices`, and the echoes of these slices in lines with such
+    /// a touch. An echo appears one window older than its touch.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());

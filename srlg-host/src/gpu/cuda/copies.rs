@@ -21,7 +21,8 @@ use crate::gpu::upload::BUFFERS;
 
 /// The copies to and from one piece of pinned memory.
 pub(super) struct Copies {
-    /// Events after all copies. `None` after a driver failure, which leaves the state of the copies unknown.
+    /// Events recorded after all copies, or `None` after a driver failure, which leaves the state of the copies
+    /// unknown.
     events: RwLock<Option<CopyEvents>>,
     /// Whether a thread has already waited for the copies, so that the driver need not be queried again.
     are_done: AtomicBool,
@@ -172,7 +173,7 @@ fn give_back(context: &CudaContext, free: impl FnOnce() -> Result<(), DriverErro
     leave_errors_in(context, || context.bind_to_thread().and_then(|()| free()));
 }
 
-/// Returns whether `work` succeeded. An error stays in `context` for the next call.
+/// Returns whether `work` succeeded. An error stays in `context` until the next call reports it.
 fn leave_errors_in(context: &CudaContext, work: impl FnOnce() -> Result<(), DriverError>) -> bool {
     // Without this call, `work` would return an earlier error and do nothing.
     let earlier = context.check_err();

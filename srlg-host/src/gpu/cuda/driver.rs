@@ -6,7 +6,7 @@
 //! freed.
 //!
 //! Errors during a drop stay in the context until the next call reports them.
-#![allow(unsafe_code, reason = "the driver takes addresses and handles")]
+#![allow(unsafe_code, reason = "the driver's functions take addresses and handles")]
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_void};
@@ -46,7 +46,7 @@ pub(super) fn context(ordinal: usize) -> Result<Arc<CudaContext>, DriverError> {
 pub(super) struct Code {
     context: Arc<CudaContext>,
     module: sys::CUmodule,
-    /// Functions by name and width.
+    /// Kernel functions, keyed by name and width.
     functions: HashMap<[&'static str; 2], sys::CUfunction>,
 }
 
@@ -191,7 +191,7 @@ impl CudaHostMemory {
         Ok(Self { context: context.clone(), address, bytes, copies: Copies::none() })
     }
 
-    /// Returns the host address of `bytes` bytes from `start`.
+    /// Returns the host address of the `bytes` bytes that begin at `start`.
     fn at(&self, start: usize, bytes: usize) -> *mut c_void {
         assert!(
             start <= self.bytes && bytes <= self.bytes - start,
@@ -200,7 +200,7 @@ impl CudaHostMemory {
         self.address.wrapping_add(start).cast()
     }
 
-    /// Copies bytes from `start` to all of `to`.
+    /// Fills `to` with bytes of this memory, beginning at byte `start`.
     pub(super) fn upload(
         &self,
         stream: &CudaStream,
@@ -214,7 +214,7 @@ impl CudaHostMemory {
         self.copies.start(stream, Direction::Upload, copy)
     }
 
-    /// Copies all of `from` to the bytes from `start`.
+    /// Copies all of `from` to this memory, beginning at byte `start`.
     pub(super) fn download(
         &self,
         stream: &CudaStream,
@@ -254,7 +254,7 @@ impl Drop for CudaHostMemory {
     }
 }
 
-/// The operation of lending pairs, as error messages name it.
+/// Name of the operation that lends pairs, for error messages.
 const WAIT: &str = "wait for pairs on the device";
 
 /// Returns an error if kernels cannot load pairs of `words` words from `address`.
@@ -297,7 +297,7 @@ pub(super) fn lend<T, const WORDS: usize>(
     scanned.and_then(|scanned| ordered.map(|()| scanned))
 }
 
-/// Lends pairs that have no stream. Waits for the device before the call of `scan`, and for `queue` after it.
+/// Lends pairs that have no stream. Waits for the device before the call to `scan`, and for `queue` after it.
 #[cfg(feature = "cust")]
 pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     pairs: &cust::memory::DeviceSlice<P>,
@@ -327,7 +327,7 @@ pub(super) fn lend_cust<T, P: cust::memory::DeviceCopy>(
     queue.synchronize().doing(WAIT).and(scanned)
 }
 
-/// Returns the error that the context of a user's pairs kept from earlier calls.
+/// Returns the error that the context of a user's pairs retained from earlier calls.
 fn lender(error: DriverError) -> Error {
     let (name, text) = words(error);
     Error::PairsContext { name, text }

@@ -26,7 +26,7 @@ fn fill(batch: &mut PairBatch, numbers: std::ops::Range<u32>) {
     batch.extend(numbers.map(pair));
 }
 
-/// Returns the simulated device's numbers of uploads, copied bytes and reads of host memory.
+/// Returns how many uploads, copied bytes and reads of host memory the simulated device has counted.
 fn counted(gpu: &SimulatedGpu) -> [u32; 3] {
     ["upload", "bytes", "look"].map(|operation| gpu.count(operation))
 }

@@ -206,14 +206,14 @@ fn bytes_of_close(config: &Config, regions: usize) -> usize {
     let bins = Grouping::of_ages(span).bin_words() * count;
     // The first trip transfers the cells by age for both families, and the sums of the row.
     let first = 2 * span.finder_ages as usize * count + SUMS * count;
-    // The second trip starts with keys and ids of kept hosts. It returns two more listed hosts and records than the
+    // The second trip starts with keys and IDs of kept hosts. It returns two more listed hosts and records than the
     // last close had, but at most four records. A listed host has a key and a count of cells. A record has bins, 64
     // cells and a number. Four other counts precede the records.
     let kept = 3 * size_of::<KeptHost>();
     let listed = 5 * (size_of::<u64>() + count);
     let records = (4 * (bins + 64 * size_of::<u64>() + count)).next_multiple_of(8);
     let second = kept + listed + records + 4 * count;
-    // For each region of giants (hosts with very many peers), a count, ids and numbers are sent.
+    // For each region of giants (hosts with very many peers), a count, IDs and numbers are sent.
     first + second + regions * (8 + 3 * (size_of::<HostId>() + count + bins))
 }
 

@@ -12,7 +12,8 @@ use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
 
-/// Number of new peers of each of four hosts per slice. Three devices see 80 / 3 of them each, and 107 in a window.
+/// Number of new peers of each of four hosts per slice. Each of three devices sees 80 / 3 of them per slice, and 107
+/// per window.
 const PEERS: u32 = 80;
 
 /// Returns the part of `slice` that device `number` of `count` sees: some peers of each host.

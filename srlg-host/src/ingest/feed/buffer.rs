@@ -1,6 +1,6 @@
 //! [`FeedBuffer`]: the pairs of one feed that arrive during a close.
 //!
-//! Pairs of each type are stored in order of arrival, in runs of equal time. All memory is allocated at once, for
+//! Pairs of each type are stored in order of arrival, in runs of equal time. All memory is allocated at creation, for
 //! `capacity` pairs of each type and the same number of runs.
 
 use srlg_core::{Ip6Pair, IpPair};

@@ -1,6 +1,6 @@
 //! [`FewPairs`]: waiting IPv4 pairs from short calls of one feed.
 //!
-//! The pairs wait until there are enough of them for one call of the backend.
+//! The pairs wait until there are enough of them for one call to the backend.
 //!
 //! Only the feed appends pairs, without a lock. A thread that holds the lock of `taken` takes out all pairs and ingests
 //! them in the running slice. This thread is the feed if the room is full, a closer that is about to take the shares
@@ -10,7 +10,7 @@
 //! started. All other pairs belong to the slice that is running when they are taken out.
 //!
 //! Pairs are numbered in order of arrival, and pair number n is stored at place `n % ROOM`. The feed reuses a place
-//! only after it has read, under the lock, that the earlier pair was taken out.
+//! only after it has observed, under the lock, that the earlier pair was taken out.
 
 use std::sync::Mutex;
 use std::sync::atomic::{
@@ -70,7 +70,7 @@ impl FewPairs {
         self.take_from(&mut lock(&self.taken), ingest)
     }
 
-    /// Works like [`take`](Self::take) unless another thread is taking pairs. Updates `end`.
+    /// Works like [`take`](Self::take), but does nothing while another thread is taking pairs. Updates `end`.
     ///
     /// Only the feed may call this.
     pub(super) fn try_take<E>(

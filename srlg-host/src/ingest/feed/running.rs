@@ -1,7 +1,7 @@
 //! [`RunningSlice`], which a detector shares with its feeds, and [`Arrival`], the position of pairs relative to it.
 //!
 //! The running slice changes only while a close has the backend. A thread with a share of the backend therefore reads
-//! the number of the slice that the recorders are in.
+//! the number of the slice to which the recorders belong.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -16,7 +16,7 @@ pub(super) enum Time {
     Slice(u64),
 }
 
-/// The position of the slice of pairs that were passed to a [`Feed`](crate::ingest::Feed) with a slice number.
+/// The position of a slice whose pairs were passed to a [`Feed`](crate::ingest::Feed).
 ///
 /// The position is relative to the running slice or, while a slice is being closed, to the following slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_micros(200);
 /// The state that a feed shares with the [`LentBackend`](super::lent::LentBackend), aligned to cache lines.
 #[repr(align(128))]
 pub(super) struct FeedSlot {
-    /// Whether the closer wants the share back. This is only a hint, and `share` has the actual state.
+    /// Whether the closer wants the share back. This is only a hint, and `share` contains the actual state.
     wanted: AtomicBool,
     /// Whether the detector was dropped. This is also only a hint.
     ended: AtomicBool,

@@ -30,7 +30,7 @@ fn words(backend: &dyn Backend) -> [Words; ARRAYS] {
     [FINDER, COUNTER].map(|array| backend.export(array).unwrap())
 }
 
-/// Asserts that two detectors have the same state and give the same report.
+/// Asserts that two detectors have the same state and produce the same report.
 fn assert_equal(fed: &mut SlidingDetector, plain: &mut SlidingDetector) {
     let bytes = |detector: &SlidingDetector| detector.snapshot().unwrap().to_bytes().unwrap();
     assert!(bytes(fed) == bytes(plain));

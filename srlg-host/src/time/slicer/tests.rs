@@ -10,7 +10,7 @@ use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A sink that logs the peers of each slice, both before and after the slice closes.
+/// A sink that logs ingested pairs, and the peers of each slice when it closes.
 #[derive(Debug, Default)]
 struct SinkLog {
     running: Option<u64>,

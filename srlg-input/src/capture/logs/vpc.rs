@@ -1,4 +1,4 @@
-//! AWS VPC flow logs. Fields are separated by spaces. The first line gives the order of the fields; without such a
+//! AWS VPC flow logs. Fields are separated by spaces. The first line states the order of the fields; without such a
 //! line, the order is as in version 2.
 
 use std::num::NonZeroU8;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{BadNetwork, Networks, parse_network};
 
-/// Returns the value of the longest network that contains `host`, and of the last one if several are equal.
+/// Returns the value of the longest prefix that contains `host`. If networks are equal, the last one applies.
 fn naive(networks: &[(IpNet, usize)], host: IpAddr) -> Option<&usize> {
     let holding = networks.iter().filter(|(network, _)| network.contains(&host));
     holding.max_by_key(|(network, _)| network.prefix_len()).map(|(_, value)| value)

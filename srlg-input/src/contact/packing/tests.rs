@@ -18,7 +18,8 @@ fn contact(source: IpAddr, destination: IpAddr, port: Port) -> Contact {
     contact
 }
 
-/// Returns the names of the host and the peer in the only pair of a contact from `source` to `port` of `destination`.
+/// Returns the names of the host and the peer in the only pair of a contact from `source` to port `port` of
+/// `destination`.
 fn names(options: &ViewOptions, source: &str, destination: &str, port: &str) -> [String; 2] {
     let [source, destination] = [source, destination].map(|text| text.parse().unwrap());
     let contact = contact(source, destination, port.parse().unwrap());

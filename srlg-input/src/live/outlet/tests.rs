@@ -18,7 +18,7 @@ impl ContactSink for Gate {
     }
 }
 
-/// An input with one thread, and the other end of its gate.
+/// An input with one thread, and the channel ends that control its sink.
 struct Gated {
     live: Live,
     taken: Receiver<Contact>,

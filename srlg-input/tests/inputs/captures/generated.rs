@@ -1,5 +1,5 @@
-//! Tests that generate frames with etherparse, complete, truncated or changed, and compare the reader's result with the
-//! parsing of etherparse.
+//! Tests that compare the results of the reader and of etherparse for generated frames, which are complete, truncated
+//! or changed.
 
 use etherparse::{
     IpFragOffset, IpNumber, Ipv6Extensions, Ipv6FlowLabel, Ipv6FragmentHeader, Ipv6Header,
@@ -151,7 +151,7 @@ fn every_generated_frame_is_the_contact_that_etherparse_finds_at_every_length() 
     }
 }
 
-/// Generates bytes that have a meaning at the offsets that the reader examines.
+/// Generates bytes, most of which have a meaning for the reader.
 fn telling() -> impl Strategy<Value = u8> {
     prop_oneof![
         any::<u8>(),

@@ -1,5 +1,5 @@
-//! Tests of the reader with captures and logs of other tools, compared with an independent reader and with known facts
-//! about each file.
+//! Tests of the reader with captures and logs from other tools. The results are compared with an independent reader and
+//! with known facts about each file.
 
 mod generated;
 mod oracle;
@@ -15,7 +15,7 @@ use srlg_input::contact::Contact;
 
 use crate::folder;
 
-/// Name of a file, numbers of packets and contacts, and number of skipped packets by reason.
+/// File name, packet count, contact count, and count of skipped packets by reason.
 type Known = (&'static str, u64, u64, &'static [(&'static str, u64)]);
 
 fn drain(reader: &mut Reader) -> Vec<Contact> {
@@ -160,7 +160,7 @@ fn captures_have_the_distinct_directed_pairs_that_were_counted_elsewhere() {
     assert_eq!(sources.into_values().max(), Some(61), "sources of the busiest group");
 }
 
-/// Returns the numbers of directed pairs in `contacts`: IPv4, then IPv6.
+/// Returns the counts of directed pairs in `contacts`: IPv4, then IPv6.
 fn families<'a>(contacts: impl Iterator<Item = &'a Contact>) -> (usize, usize) {
     let contacts: Vec<_> = contacts.copied().collect();
     (pairs(&contacts, IpAddr::is_ipv4).len(), pairs(&contacts, IpAddr::is_ipv6).len())

@@ -68,13 +68,13 @@ fn template(number: u32) -> Vec<u8> {
     v9(number, 7, &[template9(256, &[(8, 4), (12, 4), (2, 4)])])
 }
 
-/// Returns a datagram with records whose sources have the numbers `hosts`, and whose destination is 10.0.0.1.
+/// Returns a datagram with a record from each source number in `hosts` to 10.0.0.1.
 fn data(number: u32, hosts: std::ops::Range<u32>) -> Vec<u8> {
     let record = |host: u32| [0x0b00_0000 + host, 0x0a00_0001, 1].map(u32::to_be_bytes).concat();
     v9(number, 7, &[set(256, &hosts.flat_map(record).collect::<Vec<u8>>())])
 }
 
-/// Returns the pair in the record of source number `host`.
+/// Returns the pair in the record from source number `host`.
 fn pair(host: u32) -> (String, String) {
     (Ipv4Addr::from_bits(0x0b00_0000 + host).to_string(), "10.0.0.1".to_owned())
 }

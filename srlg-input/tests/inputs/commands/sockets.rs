@@ -28,7 +28,7 @@ fn listens_at(input: &mut Input) -> SocketAddr {
     address(&come).unwrap()
 }
 
-/// Returns the sum of the first numbers of all lines.
+/// Returns the sum of the first number in each line.
 fn counted(log: &[String]) -> u64 {
     log.iter().filter_map(|line| line.split(' ').find_map(|word| word.parse::<u64>().ok())).sum()
 }

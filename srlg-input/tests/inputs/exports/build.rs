@@ -10,7 +10,7 @@ pub(crate) const RECEIVED_NS: u64 = EXPORT_S as u64 * SECOND;
 /// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 1_000_000;
 
-/// A field of a template: its number and its length. If the highest bit of the number is set, the field is a reverse
+/// A field of a template: its type and its length. If the highest bit of the type is set, the field is a reverse
 /// element.
 pub(crate) type Field = (u16, u16);
 

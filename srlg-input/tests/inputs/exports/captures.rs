@@ -16,7 +16,7 @@ use crate::exports::{
     Datagram, Pair, counted, datagrams, datagrams_of, decode, decoder, folder, pairs,
 };
 
-/// Exports that consist of several files, in the order of sending.
+/// Exports that consist of several files, in the order in which they were sent.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "akvorado_multiplesamplingrates",
@@ -40,11 +40,11 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("akvorado_icmp", &["akvorado_icmp-template", "akvorado_icmp-data"]),
 ];
 
-/// Malformed exports that do not contain any decodable pair.
+/// Malformed exports without a decodable pair.
 const WITHOUT_PAIRS: [&str; 3] =
     ["exatel_malformed-OT", "exatel_malformed_1", "exatel_malformed_2"];
 
-/// Exports of the same 7,055 pairs or of samples of these pairs. Other decoders find the same numbers of pairs.
+/// Exports of the same 7,055 pairs or of samples of these pairs. Other decoders find the same pair counts.
 const WHOLE: [&str; 5] = [
     "softflowd_synack_v5",
     "softflowd_synack_v9",

@@ -9,7 +9,7 @@ use srlg_input::flow::Reason;
 use crate::exports::build::RECEIVED_NS;
 use crate::exports::{contacts, decoder, folder};
 
-/// An export: its name, the suffixes of its file names, and the numbers of flows, options and contacts.
+/// An export: its name, the suffixes of its file names, and the counts of flows, options and contacts.
 type Export = (&'static str, &'static [&'static str], u64, u64, usize);
 
 /// Exports and their files. Files with templates come first.
@@ -46,7 +46,7 @@ const EXPORTS: &[Export] = &[
     ("netflow9_test_ubnt_edgerouter", &["_tpl", "_data1024", "_data1025"], 16, 0, 16),
 ];
 
-/// Exports in the folder of captures, with the numbers of flows, options and contacts.
+/// Exports in the folder of captures, with the counts of flows, options and contacts.
 const ELSEWHERE: &[Export] = &[
     ("payload_netflow5", &[""], 2, 0, 2),
     ("payload_netflow5_test_invalid01", &[""], 0, 0, 0),

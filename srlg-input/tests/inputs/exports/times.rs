@@ -96,7 +96,7 @@ fn what_is_odd_about_times_is_counted() {
     assert_eq!(counted(&decoder, [Reason::Future, Reason::Reversed]), [1, 1]);
 }
 
-/// Decodes flows that ended a second before their exports. Each export arrives `after_s` seconds after its export time.
+/// Decodes flows that ended a second before their export. Each export arrives `after_s` seconds after its export time.
 /// Returns the decoder and the contacts.
 fn skewed(timestamps: Timestamps, after_s: &[i64]) -> (Decoder, Vec<Contact>) {
     let options = DecoderOptions { timestamps, ..DecoderOptions::default() };

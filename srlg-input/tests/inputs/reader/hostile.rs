@@ -25,7 +25,7 @@ fn an_absurd_captured_length_ends_a_pcap() {
     }
 }
 
-/// Returns the cause for which reading ends early in a file with a section, an interface and the output of `write`.
+/// Returns why reading ends early for a file with a section, an interface, a packet and the output of `write`.
 fn pcapng_ending_in(write: impl FnOnce(&mut Fields) -> &mut Fields) -> Option<Cause> {
     let mut file = Fields::new(false);
     file.section(false).interface(1, &[]).packet(0, 1, &build::frame(1));
@@ -68,7 +68,7 @@ fn sections_of_unknown_order_or_version_end_a_pcapng() {
     }
 }
 
-/// A source that fails after its bytes at every read, with the error kind that inflaters use for damage.
+/// A source that returns its bytes and then fails at every read, with the error kind that inflaters use for damage.
 struct Failing(io::Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -274,7 +274,7 @@ fn valid_files() -> [Vec<u8>; 5] {
     [pcap.bytes, pcapng.bytes, csv, packed, ipfix]
 }
 
-/// Generates starts of files whose format a reader recognises.
+/// Generates the first bytes of files whose format a reader recognises.
 fn prefixes() -> impl Strategy<Value = Vec<u8>> {
     let mut section = Fields::new(false);
     section.section(false).interface(1, &[]);

@@ -17,7 +17,7 @@ const CROWD_STREAM: u64 = 7 << 40;
 
 const VICTIMS: u32 = 4;
 
-/// Victims of a flood from spoofed sources. Each source sends one packet at a random time of the period.
+/// Victims of a flood from spoofed sources. Each source sends one packet at a random time in the period.
 ///
 /// All victims have the same number of sources in a period. The sources are distinct and, apart from chance, new in
 /// every period.
@@ -60,14 +60,13 @@ impl Source for Flood {
 
 const FEWEST_TARGETS: f64 = 800.0;
 const MOST_TARGETS: f64 = 1600.0;
-/// Mean number of targets per scanner. The numbers are spread evenly between the smallest and the largest.
+/// Mean number of targets per scanner. The target counts are spread evenly between the smallest and the largest.
 const MEAN_TARGETS: u32 = 1200;
 
-/// Scanners that are so slow that they reach the threshold only in a whole window. They send single packets at equal
-/// intervals.
+/// Scanners so slow that they reach the threshold only in a whole window. They send single packets at equal intervals.
 ///
 /// A scanner continues from period to period at the same times, with new targets. In every window of [`PERIOD`] slices,
-/// it has exactly its number of targets, whose ages are spread evenly over the window.
+/// it has the same number of targets, whose ages are spread evenly over the window.
 pub(super) struct SlowScan {
     seed: u64,
     scanners: Vec<Scanner>,
@@ -87,7 +86,7 @@ impl SlowScan {
         let count = (pairs + MEAN_TARGETS / 2) / MEAN_TARGETS;
         let mut rng = Rng::new(seed, SCANNERS_STREAM);
         let scanner = |(index, host): (usize, Address)| {
-            // Each scanner gets a size from one of `count` equal parts of the range, so that the sum hardly varies.
+            // Each scanner gets a size from one of `count` equal parts of the range so that the sum hardly varies.
             let place = (index as f64 + rng.unit()) / f64::from(count);
             let targets = (FEWEST_TARGETS + (MOST_TARGETS - FEWEST_TARGETS) * place) as u32;
             Scanner { host, targets, phase: rng.unit() }
@@ -151,8 +150,8 @@ impl FlashCrowd {
         Self { seed, crowds, servers: own_hosts(crowds * REST) }
     }
 
-    /// Draws the numbers of clients in random order. Each crowd gets a number from one of `crowds` equal parts of the
-    /// range, so that the sum hardly varies.
+    /// Draws the client counts in random order. Each crowd gets a count from one of `crowds` equal parts of the range
+    /// so that the sum hardly varies.
     fn sizes(&self, rng: &mut Rng) -> Vec<u32> {
         let size = |crowd| {
             let place = (f64::from(crowd) + rng.unit()) / f64::from(self.crowds);
@@ -167,8 +166,8 @@ impl FlashCrowd {
 /// Returns the number of pairs that a crowd adds to a window, averaged over all starts of the window.
 ///
 /// A pair is counted if its last packet is not before the window and its first packet is not after it. On average, five
-/// of the six parts of the visit are between the first and the last packet. The window is effectively longer than a
-/// period by this time, and there is one crowd per period.
+/// of the six parts of the visit are between the first and the last packet. The window is effectively longer by this
+/// time, and each crowd occurs once per period.
 fn pairs_per_crowd() -> f64 {
     let visible = f64::from(VISIT) * f64::from(PACKETS - 1) / f64::from(PACKETS);
     (FEWEST_CLIENTS + MOST_CLIENTS) / 2.0 * (1.0 + visible / f64::from(PERIOD))

@@ -1,12 +1,12 @@
 //! Model B, a metro network.
 //!
-//! Hosts are drawn once, class by class from [`CLASSES`], with lognormal numbers of contacts per period. Hosts of an
-//! on-off class have their contacts only in the on-times of their cycles. The flows of a period are divided among the
-//! classes by the shares of the classes.
+//! Hosts are drawn once, class by class from [`CLASSES`], with lognormal contact counts per period. Hosts of an on-off
+//! class have their contacts only in the on-times of their cycles. The flows of a period are divided among the classes
+//! by the shares of the classes.
 //!
-//! The shares give 100 super points per million pairs. A class with share s, median m and deviation σ has s·10^6 / (m
-//! e^(σ²/2)) hosts. A share of Q(ln(1024/m) / σ) of these hosts are super points. For [`CLASSES`], in order, the
-//! numbers of super points are 1, 46, 26, 14 and 13.
+//! The shares result in 100 super points per million pairs. A class with share s, median m and deviation σ has s·10^6 /
+//! (m e^(σ²/2)) hosts. A share of Q(ln(1024/m) / σ) of these hosts are super points. In the order of [`CLASSES`], the
+//! classes have 1, 46, 26, 14 and 13 super points.
 
 use super::super::calendar::Source;
 use super::super::flow::{Flow, FlowModel, TICKS};
@@ -58,7 +58,7 @@ impl Metro {
     pub(super) fn new(seed: u64, begun: u32) -> Self {
         let mut rng = Rng::new(seed, HOSTS_STREAM);
         let mut addresses = (0..INSIDE_HOSTS).map(inside_host);
-        // A host gets at most an eighth of the pairs, so that a single host cannot use up a small stream.
+        // A host gets at most an eighth of the pairs so that a single host cannot use up a small stream.
         let most = MOST_CONTACTS.min(f64::from(begun) / 8.0);
         let hosts = CLASSES.map(|class| {
             let mut left = (f64::from(begun) * class.share) as u32;

@@ -14,7 +14,7 @@ use crate::notify::notice::Notice;
 /// A user's action on an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
-    /// Id of the alert.
+    /// ID of the alert.
     pub(crate) id: AlertId,
     /// Action of the user.
     pub(crate) act: Act,

@@ -44,7 +44,7 @@ impl Silenced {
         Self { view: view.clone(), subject: notice.subject(), network: *network }
     }
 
-    /// Returns whether this covers `notice`; `subject` is the name of its host or network.
+    /// Returns whether the silence covers `notice`; `subject` is the name of its host or network.
     fn covers(&self, notice: &Notice, subject: &str) -> bool {
         let is_part =
             |network: IpNet| notice.host.network().is_some_and(|it| network.contains(&it));
@@ -82,7 +82,7 @@ impl Silences {
         self.0.retain(|_, silencing| silencing.until_ms > now_ms);
     }
 
-    /// Returns the silences, sorted by their ends.
+    /// Returns the silences, sorted by end time.
     pub(crate) fn all(&self) -> Vec<Silence> {
         let mut all: Vec<Silence> = self.clone().into();
         all.sort_by_key(|silence| silence.silencing.until_ms);

@@ -1,6 +1,6 @@
 //! Packets and bytes of a host within the last minute, counted from its contacts.
 //!
-//! Counts are summed in slots of 5 s since the Unix epoch, so that the sums of threads and hosts can be added. A
+//! Counts are summed in slots of 5 s since the Unix epoch, so the slots of different threads and hosts can be added. A
 //! contact counts at its own time or at the end of the last closed slice, whichever is later. Exporters report flows
 //! some seconds after their last packet, so the newest seconds would otherwise always be incomplete.
 //!
@@ -17,13 +17,13 @@ use crate::notify::notice::Rates;
 /// Length of a slot, in milliseconds.
 const SLOT_MS: u64 = 5_000;
 
-/// Number of slots in a mean. The last one is not complete yet.
+/// Number of slots in a mean. The last slot is not complete yet.
 const MEAN: u64 = 12;
 
-/// Maximum delay of a contact. A contact that arrives later says nothing about the last minute.
+/// Maximum delay of a contact. A later contact is not counted.
 const MOST_LATE_MS: u64 = MEAN * SLOT_MS;
 
-/// Maximum number of stored slots. Contacts may be ahead of the slice that closes.
+/// Maximum number of stored slots. Contacts may be newer than the closing slice.
 const SLOTS: usize = 16;
 
 /// Minimum period of a mean, and maximum accepted difference between the start times of sources.
@@ -44,7 +44,7 @@ pub(crate) struct Volume {
     is_partial: bool,
 }
 
-/// Packets and bytes of a slot. Each contact is multiplied by its sampling rate.
+/// Packets and bytes of a slot. The counts of each contact are multiplied by its sampling rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Slot {
     /// Number of the slot since the Unix epoch.
@@ -89,7 +89,7 @@ impl Volume {
         Self { since_ms: Some(since_ms), whole_since_ms: Some(since_ms), ..Self::default() }
     }
 
-    /// Returns an empty volume for the contacts that follow the contacts of this volume.
+    /// Returns an empty volume for the contacts that come after this volume.
     pub(crate) fn rest(&self) -> Self {
         let Self { since_ms, whole_since_ms, .. } = *self;
         let last = LastTimes { any_ms: self.last.any_ms, ..LastTimes::default() };

@@ -22,7 +22,7 @@ use crate::show::troubles::EXPORTERS;
 /// Minimum time without a datagram after which an exporter is silent.
 const LEAST_SILENCE_MS: u64 = 15_000;
 
-/// Factor for the silence limit of an exporter: the limit is this number of its longest pauses of the last hour.
+/// Factor for the silence limit of an exporter: the limit is this multiple of its longest pause in the last hour.
 const PAUSES: u64 = 3;
 
 /// Maximum length of a pause. A longer gap is an outage.
@@ -50,7 +50,7 @@ pub(crate) struct ExporterTimes {
     pub(crate) exporter: IpAddr,
     /// Time of the last datagram.
     pub(crate) last_ms: u64,
-    /// Total time for which the exporter has sent, without its silences.
+    /// Total time for which the exporter has sent data, excluding its silences.
     active_ms: u64,
     /// Time of the first datagram after the last silence; 0 if there was no silence.
     resumed_ms: u64,
@@ -206,8 +206,8 @@ impl Seen {
 }
 
 /// Returns the exporters of `input` that have sent records, with the times of their last datagrams in milliseconds
-/// since the Unix epoch. While data sets wait for a template, only datagrams with a record count, because the others
-/// may hide contacts.
+/// since the Unix epoch. While data sets wait for a template, datagrams without a record are ignored, because they may
+/// hide contacts.
 pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u64)> {
     let exporters = input.exporters.iter().filter(|exporter| exporter.counts.records > 0);
     exporters.map(|exporter| {
@@ -219,7 +219,7 @@ pub(crate) fn last_datagrams(input: &Status) -> impl Iterator<Item = (IpAddr, u6
     })
 }
 
-/// Returns the single hosts among `networks`.
+/// Returns the addresses of the `networks` that contain a single host.
 fn single_hosts(networks: &[IpNet]) -> BTreeSet<IpAddr> {
     let hosts = networks.iter().filter(|it| it.prefix_len() == it.max_prefix_len());
     hosts.map(|host| host.addr().to_canonical()).collect()
@@ -263,7 +263,7 @@ impl WitnessTable {
     }
 
     /// Updates the times of the last `datagrams` of exporters at `now_ms`. Logs which exporters have fallen silent or
-    /// send again. Exporters that are not in `datagrams` are still remembered.
+    /// are sending again. Exporters that are not in `datagrams` are still remembered.
     pub(crate) fn update(
         &mut self,
         now_ms: u64,
@@ -395,8 +395,8 @@ impl WitnessTable {
         self.named.iter().copied().filter(|host| !self.by_address.contains_key(host))
     }
 
-    /// Returns the time of the exporter's last datagram if it is silent. An exporter that was never
-    /// heard has the start time of the table.
+    /// Returns the time of the exporter's last datagram if it is silent. For an exporter that was never heard from,
+    /// returns the start time of the table.
     pub(crate) fn silent_since(&self, exporter: IpAddr) -> Option<u64> {
         let times = self.by_address.get(&exporter).map(|seen| seen.times).unwrap_or_else(|| {
             let mut never = Seen::new(exporter, self.started_ms);
@@ -408,8 +408,8 @@ impl WitnessTable {
     }
 
     /// Returns the witnesses of `suspect`. If the exporters that saw it since its start are `known`, the witnesses are
-    /// these exporters and the exporters that fell silent just before. If they are not known, the witnesses are all
-    /// exporters that sent data in its window.
+    /// these exporters and the exporters that fell silent just before that start. If they are not known, the witnesses
+    /// are all exporters that sent data in its window.
     pub(crate) fn witnesses(
         &self,
         known: Option<KnownExporters<'_>>,

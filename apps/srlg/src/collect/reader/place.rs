@@ -1,7 +1,7 @@
 //! Place of a reader in the stream. It also checks whether the stream is still the same.
 //!
-//! [`resume`](Place::resume) is called before a consumer is created, and [`advance`](Place::advance) with each of its
-//! messages. Invariant: every skipped message causes a [`Loss`], and no message is processed twice.
+//! [`resume`](Place::resume) is called before a consumer is created, and [`advance`](Place::advance) is called with
+//! each message of the consumer. Invariant: every skipped message causes a [`Loss`], and no message is processed twice.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub(super) struct Place {
     delivered: u64,
     witness: Option<Witness>,
     losses: watch::Sender<Option<Loss>>,
-    /// Time for which the broker drops repeated messages.
+    /// Time within which the broker drops a repeated message.
     duplicates: Duration,
 }
 

@@ -29,8 +29,8 @@ impl Front {
         Self { quiet, heard: vec![None; probes], reached: VecDeque::new() }
     }
 
-    /// Notes that `probe` has sent `slice`. The most recently sent slice counts, even if an earlier one was higher,
-    /// because a clock may be corrected.
+    /// Notes that `probe` has sent `slice`. The most recently sent slice counts, even if a higher slice was sent
+    /// before, because a clock may be corrected.
     pub(super) fn hear(&mut self, probe: usize, slice: u64, at: Moment) {
         self.heard[probe] = Some(LastWord { slice, at });
     }

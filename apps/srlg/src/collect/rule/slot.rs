@@ -71,7 +71,7 @@ impl<T> Slot<T> {
         self.bytes += bytes;
     }
 
-    /// Removes and returns the held deltas, with their bytes.
+    /// Removes and returns the held deltas, with their size in bytes.
     pub(super) fn release(&mut self) -> (Vec<T>, usize) {
         (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes))
     }

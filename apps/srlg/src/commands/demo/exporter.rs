@@ -43,8 +43,8 @@ impl Exporters {
 }
 
 /// Starts a thread that exports all steps of `length` in real time. Each flow is sent by one of the exporters, which
-/// send to the addresses `to`. Afterwards they send templates until they are stopped: the end of an alert cannot be
-/// confirmed while an exporter is silent, and on a busy machine alerts end late.
+/// send to the addresses `to`. Afterwards they send templates until they are stopped, because no end of an alert can be
+/// confirmed while an exporter is silent. On a busy machine, alerts end late.
 pub(super) fn start(attacks: Attacks, to: &[SocketAddr], length: Duration) -> Result<Exporters> {
     let started = Instant::now();
     let exporter = |&to: &SocketAddr| -> Result<Exporter> {

@@ -8,7 +8,8 @@ use srlg_host::config::{HashFamily, random_seed};
 use srlg_host::{Config, Device, SlidingDetector};
 use srlg_input::{InputOptions, ViewOptions};
 
-/// Default grace time of live input. Reader threads may deliver contacts of the same time one after the other.
+/// Default grace time of live input. Different reader threads may deliver contacts of the same time at different
+/// moments.
 const LIVE_GRACE: Duration = Duration::from_millis(100);
 
 /// Options of `srlg detect`.

@@ -15,7 +15,7 @@ pub(super) struct Output {
     writer: BufWriter<Stdout>,
     style: Style,
     slice_ms: u64,
-    /// Header line. `None` once it is written.
+    /// Header line, or `None` once it is written.
     header: Option<String>,
     /// Packing of hosts, and packing of peers.
     packings: [Packing; 2],
@@ -217,7 +217,7 @@ fn is_lower_bound(point: &Point) -> bool {
     point.range == EstimateRange::Beyond
 }
 
-/// Returns the largest possible number of peers without sampling. `None` if the count is a lower bound or a rate is
+/// Returns the largest possible number of peers without sampling, or `None` if the count is a lower bound or a rate is
 /// unknown.
 fn unsampled_most(point: &Point, sampling: Sampling) -> Option<f64> {
     sampling.unsampled_most(point.cardinality).filter(|_| !is_lower_bound(point))

@@ -1,4 +1,4 @@
-//! Sample values of all keys. The samples are used to determine whether a reload applies a change of the key.
+//! Sample values of all keys. The samples are used to determine whether a reload applies a change to the key.
 //!
 //! Each table has minimal documents that can be parsed. Each key has a value and the other keys that it requires.
 
@@ -20,7 +20,7 @@ type Sample = (&'static str, &'static str, &'static str);
 /// The samples of a table.
 pub(super) struct Samples {
     table: &'static str,
-    /// Minimal documents of the table. Each one has only the required keys.
+    /// Minimal documents of the table. Each document has only the required keys.
     least: &'static [&'static str],
     samples: &'static [Sample],
 }

@@ -40,7 +40,7 @@ impl Numbers {
         (self.0 >> 33) % end
     }
 
-    /// Returns a contact of up to `early_ns` before `now_ns`.
+    /// Returns a contact at most `early_ns` before `now_ns`.
     fn contact(&mut self, now_ns: u64, early_ns: u64) -> Contact {
         let (peer, host) = (self.below(400) as u32, self.below(12));
         let is_v6 = self.below(8) == 0;

@@ -6,9 +6,9 @@
 //! Invariant: all other access is refused. A probe publishes to its own subjects and receives only its own messages.
 //! Only the collector may use the streams.
 //!
-//! Permissions alone are not enough, because they do not apply to the subject at which a client requests an
-//! acknowledgement. The broker itself publishes the acknowledgement, even to the API of streams. If a probe has its own
-//! account, the acknowledgement cannot leave that account.
+//! Permissions alone are not enough, because they do not restrict the reply subject that a client sets for an
+//! acknowledgement. The broker itself publishes the acknowledgement, even to a subject of the stream API. If a probe
+//! has its own account, the acknowledgement cannot leave that account.
 
 use super::PART_BYTES;
 use crate::network::bucket;
@@ -16,10 +16,10 @@ use crate::network::subjects::{
     ALL_REPORTS, COLLECTOR, WATCHLIST, delta, durable, inbox_prefix, report,
 };
 
-/// Bytes of a message in addition to a part of a delta: the headers and a reserve.
+/// Size of a message without its part of a delta, in bytes: the headers and a reserve.
 pub(super) const HEADROOM: usize = 4096;
 
-/// Account of the collector. Accounts of probes have the names of the probes, which are in lower case.
+/// Account of the collector. A probe's account has the name of the probe, which is in lower case and therefore differs.
 const ACCOUNT: &str = "SRLG";
 
 /// Returns the configuration of a broker for `probes`. `keys` are the public keys of its clients.
@@ -44,8 +44,8 @@ pub(super) fn conf(probes: &[String], keys: &[(&str, String)], port: u16) -> Str
     )
 }
 
-/// Returns the configuration entry of the account of the collector and the streams. The account exports the subjects of
-/// each probe to that probe.
+/// Returns the configuration entry of the account that the collector and the streams share. The account exports each
+/// probe's subjects to that probe.
 fn collector(probes: &[String], user: &str) -> String {
     let export = |probe: &String| {
         let (delta, durable, report) = (delta(probe), durable(probe), report(probe));

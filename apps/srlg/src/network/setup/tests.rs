@@ -1,4 +1,4 @@
-//! Tests of the content and permissions of the files of `srlg setup`, and tests that no file is overwritten.
+//! Tests of the files that `srlg setup` writes: their content, their permissions, and that none is overwritten.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -6,8 +6,8 @@ use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 
-/// Packets and bits per second of a host's contacts. They are means over the last minute, or over the time since the
-/// details started if that is shorter.
+/// Packets and bits per second of a host's contacts. They are means over the last minute or, if shorter, over the time
+/// since the details started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// Packets per second; absent if not known.
@@ -38,7 +38,7 @@ pub struct InterfaceShare {
     /// Name of the interface in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Share of the contacts whose interface is known.
+    /// Share of the contacts with a known interface.
     pub share: f64,
 }
 

@@ -135,7 +135,7 @@ fn a_text_names_three_sites_and_counts_the_others() {
 #[test]
 fn shares_are_at_most_1_where_the_network_counts_fewer() {
     let mut start = alerts().remove(0);
-    // A network counts 0 for a host that is too small to be reported.
+    // A network counts 0 for a host with too few peers to be reported.
     start.windows[0].cardinality = 0.0;
     let none = f64::NAN;
     let notice = notice(start, &[("fra", 400.0), ("ams", 100.0), ("cdg", none)]);

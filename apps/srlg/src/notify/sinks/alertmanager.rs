@@ -26,7 +26,7 @@ pub(super) struct Alertmanager {
     client: Client,
     resend: Duration,
     told: Option<Instant>,
-    /// Severity with which each active alert was sent.
+    /// Severity with which each active alert was last sent.
     severities: HashMap<AlertId, Severity>,
 }
 

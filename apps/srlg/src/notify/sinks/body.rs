@@ -21,7 +21,7 @@ pub(super) enum Body {
 const NAME: &str = "body";
 
 impl Body {
-    /// Reads the template at `path`, if one is given. It must render JSON from a notification and from a number of
+    /// Reads the template at `path`, if one is given. It must render JSON both from a notification and from a count of
     /// suppressed notifications.
     pub(super) fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else { return Ok(Self::Notice) };
@@ -80,14 +80,14 @@ mod tests {
         Notice { windows: Vec::new(), ..Notice::samples().pop().unwrap() }
     }
 
-    /// Returns the body that the project's template named `template` renders from `notice`.
+    /// Renders `notice` with the project's template `template`.
     fn made(template: &str, notice: &impl Serialize) -> Value {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("service/templates").join(template);
         let body = Body::open(Some(&path)).unwrap();
         serde_json::from_slice(&body.of(notice).unwrap()).unwrap()
     }
 
-    /// Returns the error that the unusable template `text` causes.
+    /// Returns the error for the unusable template `text`.
     fn refusal(text: &str) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();

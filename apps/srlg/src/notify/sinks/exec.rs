@@ -64,7 +64,7 @@ impl Exec {
     }
 }
 
-/// Kills all processes of the group. Processes that have already ended are not an error.
+/// Kills all processes of the group. It is not an error if they have already ended.
 fn kill(child: &mut Child) {
     let group = rustix::process::Pid::from_child(child);
     let _gone = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);

@@ -1,8 +1,8 @@
 //! A sink that writes JSON lines to a file, which is rotated by size.
 //!
 //! Invariant: each notification is written as one line exactly once, even if the program is killed. An incomplete line
-//! is cut off. Writing continues after the notification of the last line, if it is in this database. A file with other
-//! contents is not changed.
+//! is cut off. Writing continues after the notification in the last line, if this database contains it. A file with
+//! other contents is not changed.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -20,7 +20,7 @@ use crate::notify::store::Store;
 /// Maximum length of a line, in bytes. The search for the last line reads twice this length.
 const LINE: u64 = 1 << 16;
 
-/// Size at which a file is rotated, and number of rotated files that are kept.
+/// Size at which a file is rotated, in bytes, and number of rotated files to keep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rotation {
     pub(super) bytes: u64,
@@ -193,10 +193,10 @@ fn cannot_append(path: &Path) -> String {
     format!("cannot append to {}", path.display())
 }
 
-/// Starts of the lines that this sink writes. Each start consists of the text before and the text after a number.
+/// Prefixes of the lines that this sink writes. Each prefix consists of the text before and the text after a number.
 const BEGINNINGS: [[&[u8]; 2]; 2] = [[b"{\"number\":", b",\"id\":\""], [b"{\"held\":", b"}"]];
 
-/// Maximum length of such a start, in bytes, with a number of up to 20 digits.
+/// Maximum length of such a prefix, in bytes, including a number of up to 20 digits.
 const BEGINNING: u64 = 64;
 
 /// Returns whether `line` starts like a line of this sink. An incomplete line may be cut off anywhere.

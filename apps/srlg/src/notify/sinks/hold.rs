@@ -1,7 +1,8 @@
 //! The filter of a sink, which applies silences and the rate limit.
 //!
-//! Invariant: if a notification of an alert was sent, even before a restart, its end is sent and does not count towards
-//! the rate limit. If no notification of the alert was sent, its end is treated like any other notification.
+//! Invariant: if a notification of an alert was sent, even before a restart, the end of the alert is sent and does not
+//! count towards the rate limit. If no notification of the alert was sent, its end is treated like any other
+//! notification.
 
 use std::collections::HashSet;
 
@@ -41,7 +42,7 @@ impl Hold {
         passes
     }
 
-    /// Returns whether `notice` is not sent because its host or network is silenced, or because it repeats an
+    /// Returns whether `notice` is suppressed because its host or network is silenced, or because it repeats an
     /// acknowledged alert. Users' actions on an active alert are sent despite a silence if a notification of the alert
     /// was sent before.
     pub(super) fn is_silenced(&self, notice: &Notice) -> bool {
@@ -63,7 +64,7 @@ impl Hold {
         self.passed.extend(alerts);
     }
 
-    /// Updates the filter after notifications of `store` up to number `done`, possibly with ends, were dropped.
+    /// Updates the filter after notifications of `store` up to number `done`, possibly including ends, were dropped.
     pub(super) fn dropped(&mut self, store: &Store, done: i64) -> Result<()> {
         let open = open_ids(store, done)?;
         self.passed.retain(|id| open.contains(id));
@@ -105,8 +106,8 @@ impl Gate {
         passes
     }
 
-    /// Returns the number of notifications that were suppressed since [`forget_held`](Self::forget_held) in minutes
-    /// that are over at `now_ms`.
+    /// Returns the number of notifications suppressed since the last call to [`forget_held`](Self::forget_held),
+    /// excluding the minute that is running at `now_ms`.
     pub(super) fn held_until(&mut self, now_ms: u64) -> u64 {
         // If the system clock is set back, the current minute lies in the future.
         if now_ms.abs_diff(self.minute_ms) >= MINUTE_MS {

@@ -14,7 +14,7 @@ use super::stream::after;
 use super::tls::{self, TlsFiles};
 use crate::network::read_secret;
 
-/// Maximum number of bytes of a response that are read.
+/// Maximum number of bytes to read from a response.
 const ANSWER: u64 = 1 << 10;
 
 pub(super) type Header = (HeaderName, HeaderValue);
@@ -45,7 +45,7 @@ pub(super) struct Client {
 }
 
 impl Credentials {
-    /// Checks that the configured files may be used together.
+    /// Checks that the configured files can be used together.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.bearer_file.is_none() || self.basic_file.is_none(),
@@ -138,7 +138,7 @@ impl Client {
     }
 }
 
-/// Checks `url`. Errors do not contain its text, which may be secret.
+/// Checks `url`. Errors do not contain the URL, which may be secret.
 pub(super) fn check_url(url: &str) -> Result<()> {
     ensure!(
         url.starts_with("http://") || url.starts_with("https://"),

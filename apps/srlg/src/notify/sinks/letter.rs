@@ -1,7 +1,7 @@
 //! Emails about notifications, in the format of `lettre`.
 //!
 //! An email contains the newest state of each alert and all users' actions, active alerts first. All emails about an
-//! alert refer to the same message id, although no email has it. The message id contains the alert's id. As a result,
+//! alert refer to the same message ID, although no email has it. The message ID contains the alert's ID. As a result,
 //! mail programs show these emails as one thread.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,7 +96,7 @@ impl Writer {
     }
 }
 
-/// Parses an email address, with or without a name in front.
+/// Parses an email address, with or without a display name.
 pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     let parsed =
         text.parse::<Mailbox>().ok().filter(|mailbox| mailbox.email.to_string().is_ascii());
@@ -125,7 +125,7 @@ mod tests {
         Writer::new("srlg <srlg@example.org>", &to).unwrap()
     }
 
-    /// Returns `notices` with numbers from 1.
+    /// Returns `notices`, numbered from 1.
     fn numbered(notices: Vec<Notice>) -> Vec<NumberedNotice> {
         (1..).zip(notices).collect()
     }

@@ -39,7 +39,7 @@ pub struct MailOptions {
     /// Files for TLS.
     #[serde(default)]
     tls: TlsFiles,
-    /// Minimum time between two emails. The notifications of this time are sent in one email.
+    /// Minimum time between two emails. All notifications within this time are sent in one email.
     #[serde(default = "digest", with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
     pub(super) digest: Duration,
@@ -93,7 +93,7 @@ impl MailOptions {
         problems
     }
 
-    /// Tries the files without a connection, as [`SinkOptions::try_out`](super::SinkOptions::try_out) does.
+    /// Checks without a connection that the files are usable.
     pub(super) fn try_out(&self) -> Result<(), (&'static str, Error)> {
         let login = self.login().map_err(|error| ("credentials", error))?;
         if split(&self.server).is_err() {

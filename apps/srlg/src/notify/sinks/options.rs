@@ -25,15 +25,15 @@ use crate::notify::store::Store;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub struct SinkOptions {
-    /// Name of the sink in logs and metrics. Two sinks need different names. [default: the type]
+    /// Name of the sink in logs and metrics. Each sink needs a different name. [default: the type]
     #[serde(default)]
     pub name: Option<String>,
-    /// Maximum number of waiting notifications. Above it, the oldest notifications are dropped.
+    /// Maximum number of waiting notifications. If more are waiting, the oldest are dropped.
     #[serde(default = "queue")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub queue: u32,
-    /// Maximum number of notifications per minute, not counting ends. Above it, notifications are summarised in one.
-    /// File sinks have no limit.
+    /// Maximum number of notifications per minute, not counting ends. Above this limit, notifications are summarised in
+    /// one. File sinks have no limit.
     #[serde(default = "most_per_minute")]
     #[cfg_attr(test, schemars(range(min = 1)))]
     pub most_per_minute: u32,
@@ -103,8 +103,8 @@ pub enum SinkKind {
         /// Files for TLS.
         #[serde(default)]
         tls: TlsFiles,
-        /// Time after which active alerts are sent again, at least 1s. Alertmanager ends them after three times this
-        /// time.
+        /// Time after which active alerts are sent again, at least 1s. If Alertmanager does not receive an alert for
+        /// three times this period, it ends the alert.
         #[serde(default = "resend", with = "humantime_serde")]
         #[cfg_attr(test, schemars(with = "String", extend("x-form" = "time")))]
         resend: Duration,
@@ -270,8 +270,8 @@ impl SinkOptions {
         problems
     }
 
-    /// Tries the local files and programs of the sink without a connection. `state` is the folder that the program
-    /// creates. An error names the key with the unusable value.
+    /// Checks without a connection that the sink's local files and programs are usable. `state` is the folder that srlg
+    /// creates. An error contains the key of the unusable value.
     pub(crate) fn try_out(&self, state: Option<&Path>) -> Result<(), (&'static str, Error)> {
         let (key, tried) = match &self.kind {
             SinkKind::File { path, .. } if path != Path::new("-") => {

@@ -1,7 +1,7 @@
 //! An SMTP client (RFC 5321), which opens a connection for each email.
 //!
 //! The crate `lettre` writes the emails, but its client is not used. TLS cannot be configured in that client, and it
-//! accepts data from before the TLS handshake as if it were encrypted. It also gives up an email if one recipient is
+//! accepts data from before the TLS handshake as if it were encrypted. It also abandons an email if one recipient is
 //! rejected.
 //!
 //! Invariant: credentials and emails are sent over TLS, unless the server is configured without TLS.
@@ -24,7 +24,7 @@ use super::tls::{TlsClient, TlsFiles, io_cause, is_timeout};
 /// Maximum size of a response, in bytes.
 const MOST: usize = 1 << 14;
 
-/// Names, in error messages, of the steps that are not a command.
+/// Names in error messages for steps that are not commands.
 const GREETING: &str = "the connection";
 const MAIL: &str = "the mail";
 
@@ -191,7 +191,7 @@ fn client_name(address: IpAddr) -> String {
     }
 }
 
-/// Returns `mail` with doubled dots at the starts of lines, and with the final dot.
+/// Returns `mail` with dots doubled at the starts of lines, and with the final dot.
 fn transparent(mail: &[u8]) -> Vec<u8> {
     let mut data = Vec::with_capacity(mail.len() + 8);
     for line in mail.split_inclusive(|byte| *byte == b'\n') {
@@ -209,7 +209,7 @@ fn transparent(mail: &[u8]) -> Vec<u8> {
 
 /// Time limit of an email.
 struct Time {
-    /// Socket under all streams of the connection.
+    /// Socket that underlies all streams of the connection.
     socket: TcpStream,
     until: Instant,
 }
@@ -336,7 +336,8 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Returns the first digit: 2 means accepted, 3 asks for more, 4 is a temporary and 5 a permanent rejection.
+    /// Returns the first digit: 2 means accepted, 3 requests more data, 4 is a temporary rejection, and 5 is a
+    /// permanent one.
     fn class(&self) -> u16 {
         self.code / 100
     }
@@ -347,7 +348,7 @@ impl Answer {
         Ok(self)
     }
 
-    /// Returns the text after the name of an extension in a response to EHLO, if the server offers it.
+    /// Returns the text after the name of an extension in a response to EHLO, if the server offers that extension.
     fn extension(&self, name: &str) -> Option<&str> {
         let named =
             |line: &&str| line.split(' ').next().is_some_and(|it| it.eq_ignore_ascii_case(name));

@@ -39,7 +39,7 @@ pub struct TlsFiles {
 type Identity = (Vec<CertificateDer<'static>>, String);
 
 impl TlsFiles {
-    /// Checks that the configured files may be used together.
+    /// Checks that the configured files can be used together.
     pub(super) fn check(&self) -> Result<()> {
         ensure!(
             self.certificate.is_some() == self.key.is_some(),
@@ -73,7 +73,7 @@ impl TlsFiles {
         match self.authorities()? {
             Some(authorities) => {
                 for authority in authorities {
-                    roots.add(authority).context("cannot use a certificate of ca")?;
+                    roots.add(authority).context("cannot use a certificate in ca")?;
                 }
             }
             None => roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned()),

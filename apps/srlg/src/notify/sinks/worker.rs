@@ -1,11 +1,11 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
 //! Notifications are sent in order, each after the previous one is done. [`Hold`] decides which notifications are sent.
-//! A sink with a digest sends several notifications in one message. After a quiet period, it sends the message at once.
-//! At other times, it waits until the digest is due.
+//! A sink with a digest sends several notifications in one message. After a quiet period, it sends the message
+//! immediately. Otherwise, it waits until the digest is due.
 //!
-//! Invariant: the cursor moves when a message is accepted or given up. After a kill, the collected notifications are
-//! therefore sent again.
+//! Invariant: the cursor moves only when a message is accepted or abandoned. Therefore, after a kill, the collected
+//! notifications are sent again.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::notify::store::{Cursor, NumberedNotice, Store};
 use crate::now_ms;
 use crate::show::board::SinkBoard;
 
-/// Number of notifications that are read at once.
+/// Number of notifications per read.
 const BATCH: usize = 64;
 
 /// Maximum number of notifications in one message of a sink with a digest.
@@ -42,7 +42,7 @@ pub(super) struct Worker {
     digest: Duration,
     /// Time of the last message.
     told: Option<Instant>,
-    /// Notifications after the cursor that go into the next message.
+    /// Notifications after the cursor that the next message will contain.
     group: Vec<NumberedNotice>,
     /// Number of the last notification that was read, including notifications that were filtered out.
     read: i64,
@@ -171,7 +171,7 @@ impl Worker {
         self.group.len() >= most || (is_queue_full && !self.group.is_empty())
     }
 
-    /// Returns whether a message may be sent, because the digest is due or the program stops.
+    /// Returns whether a message may be sent, because the digest is due or the program is stopping.
     fn is_time(&self) -> bool {
         self.told.is_none_or(|told| told.elapsed() >= self.digest) || self.wake.until().is_some()
     }
@@ -219,7 +219,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Sends notifications until they are accepted or given up. Returns false as [`flush`](Self::flush) does.
+    /// Sends notifications until they are accepted or abandoned. Returns false in the same cases as
+    /// [`flush`](Self::flush).
     fn send(&mut self, group: &[NumberedNotice]) -> Result<bool> {
         let mut attempts = 0;
         loop {

@@ -27,7 +27,7 @@ const MOST_NOTICES: i64 = 1_000;
 pub struct Incident {
     /// Number of the first notification. Incidents are ordered by this number.
     pub first: i64,
-    /// Id of the alert, the same across restarts.
+    /// ID of the alert, which stays the same across restarts.
     pub id: AlertId,
     /// Whether the alert has ended.
     pub is_over: bool,
@@ -55,7 +55,7 @@ pub struct Incident {
     pub threshold: f64,
     /// Largest number of peers within the main window.
     pub peak: f64,
-    /// Destination ports, the one with the most contacts first.
+    /// Destination ports, ordered by their number of contacts, largest first.
     pub ports: Vec<String>,
 }
 
@@ -161,11 +161,11 @@ fn named<T: DeserializeOwned>(name: &str) -> Result<T, NameError> {
 /// Returns the serialised name of a value.
 fn name(value: impl Serialize) -> Result<String> {
     let name = serde_json::to_value(value)?;
-    name.as_str().map(str::to_owned).ok_or_else(|| anyhow!("{name} is not a name"))
+    name.as_str().map(str::to_owned).ok_or_else(|| anyhow!("{name} is not serialised as a string"))
 }
 
-/// Returns the first and the last address of `network` as bytes. A leading byte for the address family makes them
-/// comparable.
+/// Returns the first and the last address of `network` as bytes. A leading byte for the address family makes addresses
+/// of both families comparable.
 fn range(network: IpNet) -> (Value, Value) {
     let bytes = |address: IpAddr| {
         Value::Blob(match address {

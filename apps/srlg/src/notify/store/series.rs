@@ -67,7 +67,7 @@ pub struct MinuteRange {
     pub first: u64,
     /// Last minute, since the Unix epoch.
     pub last: u64,
-    /// Number of minutes whose values are combined into one, the largest.
+    /// Number of minutes that are combined into one value, which is the largest of their values.
     pub step: u64,
 }
 

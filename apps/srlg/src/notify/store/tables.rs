@@ -10,7 +10,7 @@ use rusqlite::Connection;
 /// Version of the tables below and of the notifications in them.
 const VERSION: i64 = 3;
 
-/// SQLite application id of this program's databases, the letters `srlg`.
+/// SQLite application ID of this program's databases, the letters `srlg`.
 const APPLICATION: i64 = 0x73_72_6c_67;
 
 const TABLES: &str = "

@@ -69,7 +69,7 @@ fn take(measurement: &mut Measurement, contacts: impl Iterator<Item = (u64, IpPa
     });
 }
 
-/// Returns the state of a detector at `slice` that merges all parts in the spool.
+/// Returns the state at `slice` of a detector that has merged all parts in the spool.
 fn merged(network: &Network, outbox: &Outbox, slice: u64) -> Snapshot {
     merged_view(0, network, outbox, slice)
 }
@@ -189,7 +189,7 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Takes contacts of `slices`, with peers numbered from `first`, in blocks of a single thread.
+    /// Passes contacts in `slices`, with peers numbered from `first`, to the sink of a single thread, in blocks.
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {

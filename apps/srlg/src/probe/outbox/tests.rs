@@ -1,4 +1,4 @@
-//! Tests of waiting for room, and of dropped slices.
+//! Tests of calls that wait for room, and of dropped slices.
 
 use std::sync::Arc;
 use std::sync::mpsc;

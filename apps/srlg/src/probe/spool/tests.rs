@@ -9,7 +9,7 @@ fn parts(slice: u64) -> Vec<Vec<u8>> {
 
 const FIRST: VersionId = VersionId { number: 1, tag: 7 };
 const SECOND: VersionId = VersionId { number: 2, tag: 7 };
-/// A version with the number of [`SECOND`] but another tag.
+/// A version with the number of [`SECOND`] but a different tag.
 const THIRD: VersionId = VersionId { number: 2, tag: 8 };
 
 fn try_open(folder: &Path, version: VersionId) -> (Spool, Vec<SpoolError>) {
@@ -22,7 +22,7 @@ fn open(folder: &Path) -> Spool {
     spool
 }
 
-/// Returns the folder of a spool, and in it the folder of the first network version.
+/// Returns the folder of a spool, and the folder of the first network version in it.
 fn folders() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let of_version = folder.path().join(FIRST.to_string());

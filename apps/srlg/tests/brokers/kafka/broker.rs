@@ -1,5 +1,5 @@
-//! Kafka brokers and a producer for tests. Brokers and producer are run by `kcat` (`scripts/kafka.sh`), with the mock
-//! brokers of librdkafka.
+//! Kafka brokers and a producer for tests. They run in `kcat` (`scripts/kafka.sh`), which uses the mock brokers of
+//! librdkafka.
 
 use std::fs::{self, File};
 use std::io::Write;

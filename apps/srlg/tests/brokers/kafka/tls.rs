@@ -47,7 +47,7 @@ fn proxy(address: &str, ca: &Path) -> u16 {
     port
 }
 
-/// Relays requests and answers. The answers name the proxy instead of the broker.
+/// Relays requests and responses. The responses name the proxy instead of the broker.
 fn relay(mut client: impl Read + Write, address: &str, port: u16) -> io::Result<()> {
     let mut broker = TcpStream::connect(address)?;
     let broker_port = broker.peer_addr()?.port();

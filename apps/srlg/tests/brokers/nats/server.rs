@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::server::has_broker;
 
-/// Stream of the tests and its subject.
+/// Stream that the tests use, and its subject.
 pub(crate) const STREAM: &str = "FLOWS";
 pub(crate) const SUBJECT: &str = "flows.router";
 
@@ -86,7 +86,7 @@ impl Server {
         self.with(async |client| produce(&jetstream::new(client), messages).await);
     }
 
-    /// Publishes messages outside of the stream.
+    /// Publishes messages to the subject without the stream API.
     pub(crate) fn publish(&self, messages: Vec<Vec<u8>>) {
         self.with(async |client| {
             for message in messages {

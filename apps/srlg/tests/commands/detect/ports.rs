@@ -42,7 +42,7 @@ fn traffic() -> String {
     csv
 }
 
-/// Counts the distinct peers of each host of a contact list. `pair` returns the host and the peer of a row, from
+/// Counts the distinct peers of each host of a contact list. `pair` returns the host and the peer of a row, from its
 /// source, destination, port and protocol.
 fn exact(
     contacts: &str,

@@ -41,7 +41,7 @@ pub(super) fn authority() -> TempDir {
     folder
 }
 
-/// Returns the TLS configuration of a server. If `asks` is set, clients need a certificate of the authority.
+/// Returns the TLS configuration of a server. If `asks` is set, clients need a certificate signed by the authority.
 pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     let provider = Arc::new(crypto::ring::default_provider());
     let certificate = |name| CertificateDer::from_pem_file(folder.join(name)).unwrap();
@@ -59,7 +59,7 @@ pub(super) fn server_config(folder: &Path, asks: bool) -> Arc<ServerConfig> {
     Arc::new(builder.with_single_cert(vec![certificate("server.pem")], key).unwrap())
 }
 
-/// Starts an HTTPS server and returns its address and its requests.
+/// Starts an HTTPS server. Returns its address and the received requests.
 fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -75,7 +75,7 @@ fn serve_tls(folder: &Path, asks: bool) -> (SocketAddr, Receiver<Request>) {
     (address, requests)
 }
 
-/// Returns the key `tls` of a sink with files in `folder`.
+/// Returns the `tls` key of a sink whose certificate files are in `folder`.
 pub(super) fn tls(folder: &Path, keys: &[(&str, &str)]) -> String {
     let keys: Vec<_> = keys
         .iter()

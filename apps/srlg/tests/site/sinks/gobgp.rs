@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::made::{Delivery, notices};
 
-/// Two daemons with a session over loopback, which are killed when this value is dropped.
+/// Two daemons with a BGP session over loopback. They are killed when this value is dropped.
 struct Routers {
     daemons: Vec<Child>,
     /// Ports of the daemons' APIs. The first port belongs to the announcing daemon.

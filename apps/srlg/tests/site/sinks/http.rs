@@ -21,7 +21,7 @@ fn time(alert: &Value, name: &str) -> SystemTime {
     humantime::parse_rfc3339(alert[name].as_str().unwrap()).unwrap()
 }
 
-/// Starts a sink with these options and a server that sends `answers`. Returns the sink and the requests.
+/// Starts a sink with these options and a server that sends `answers`. Returns the sink and the received requests.
 fn served(
     options: &str,
     answers: &'static [&'static str],

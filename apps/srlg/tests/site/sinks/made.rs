@@ -9,7 +9,7 @@ use srlg_cli::notify::sinks::{SinkOptions, Sinks};
 use srlg_cli::notify::store::Store;
 use srlg_cli::show::board::SinkBoard;
 
-/// Returns a start and an end for each of `hosts` hosts, all starts first.
+/// Returns a start and an end of an alert for each of `hosts` hosts, with all starts first.
 pub(crate) fn notices(hosts: u16) -> Vec<Notice> {
     let terms = Terms { for_slices: 1, hold_ms: 0, ..Terms::default() };
     let windows = [(60, terms)].into();
@@ -72,7 +72,7 @@ impl Delivery {
         self.sinks.as_ref().unwrap().wake();
     }
 
-    /// Waits until `is` accepts the board of the first sink.
+    /// Waits until `is` accepts the board of the first sink, and returns the board.
     pub(crate) fn wait(&self, is: impl Fn(&SinkBoard) -> bool) -> SinkBoard {
         let until = Instant::now() + Duration::from_secs(60);
         loop {
@@ -99,7 +99,7 @@ impl Drop for Delivery {
     }
 }
 
-/// Returns whether there were notifications and all of them are processed.
+/// Returns whether the sink has received notifications and processed all of them.
 pub(crate) fn is_done(board: &SinkBoard) -> bool {
     board.queue == 0 && board.sent + board.dropped > 0
 }

@@ -30,7 +30,7 @@ fn plain(server: Server, more: &str) -> (String, Receiver<Mail>) {
     (keys(&format!("smtp://{address}"), &format!("plain = true\n{more}")), mails)
 }
 
-/// Writes a file with `password` and returns the configuration key of the file.
+/// Writes `password` to a file. Returns the configuration key that names the file.
 fn credentials(folder: &Path, password: &str) -> String {
     let path = folder.join(password.len().to_string());
     write_secret(&path, &format!("srlg:{password}\n")).unwrap();

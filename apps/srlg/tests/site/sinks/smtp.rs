@@ -13,15 +13,15 @@ use data_encoding::BASE64;
 /// Behaviour of a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    /// TLS configuration. TLS starts with the connection or after STARTTLS.
+    /// TLS configuration. TLS starts when the client connects, or after STARTTLS.
     pub(super) tls: Option<Arc<ServerConfig>>,
     pub(super) is_tls_from_start: bool,
     /// Authentication mechanism for the user `srlg` with the password `pass:word`.
     pub(super) mechanism: &'static str,
-    /// Prefixes of commands with special answers, each of which is used once. The end of an email is the command `.`.
-    /// An empty answer closes the connection.
+    /// Command prefixes and their special answers, each of which is used once. The end of an email counts as the
+    /// command `.`. An empty answer closes the connection.
     pub(super) answers: Vec<(&'static str, &'static str)>,
-    /// Delay of each answer.
+    /// Delay before each answer.
     pub(super) delay: Duration,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Server {
 pub(super) struct Mail {
     pub(super) sender: String,
     pub(super) recipients: Vec<String>,
-    /// Text of the email without the additions of SMTP.
+    /// Text of the email without SMTP framing.
     pub(super) text: String,
     pub(super) is_encrypted: bool,
     pub(super) is_logged_in: bool,
@@ -63,7 +63,7 @@ impl Mail {
 }
 
 impl Server {
-    /// Starts the server on loopback. Returns its address and the received emails.
+    /// Starts the server on loopback. Returns its address and a receiver of emails.
     pub(super) fn start(mut self) -> (SocketAddr, Receiver<Mail>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -98,7 +98,7 @@ fn nobody_acts_without_a_token_of_the_file_as_it_is_now() {
     assert_eq!(get(&web, &format!("/api/v1/incidents/{ID}/acts")).0, 405);
 }
 
-/// Starts a server on which Ann may act with her token, which is in a file in `folder`.
+/// Starts a server on which Ann may act. Her token is in a file in `folder`.
 fn web_of_ann(folder: &Path) -> (Sender<Arc<Board>>, Web) {
     let path = folder.join("tokens");
     write_tokens(&path, &format!("ann {ANN}\n"));

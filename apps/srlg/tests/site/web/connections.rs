@@ -1,4 +1,4 @@
-//! Clients that are slow, silent or numerous, or that send large requests.
+//! Clients that are slow, silent or numerous, or send large requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -24,7 +24,7 @@ fn next(reader: &mut impl BufRead, least: u64) -> u64 {
     }
 }
 
-/// Returns a board of about 9 MB of JSON, which exceeds the buffers of the system.
+/// Returns a board of about 9 MB of JSON, more than the system's socket buffers hold.
 fn large(now_ms: u64) -> Arc<Board> {
     let mut board = board(now_ms);
     let view = &mut board.views[0];
@@ -32,7 +32,7 @@ fn large(now_ms: u64) -> Arc<Board> {
     Arc::new(board)
 }
 
-/// Returns whether the server's end of `stream` is still open.
+/// Returns whether the server side of `stream` is still open.
 fn is_served(stream: &TcpStream) -> bool {
     let client = format!(":{:04X}", stream.local_addr().unwrap().port());
     let sockets = std::fs::read_to_string("/proc/self/net/tcp").unwrap();

@@ -10,7 +10,7 @@ use srlg_cli::show::web::Web;
 use super::made::{answer, ask, board, get, start_with};
 use crate::sinks::made::notices;
 
-/// Starts a server with an incident that has ended and whose peers have origins.
+/// Starts a server with one ended incident whose peers have origins.
 fn start() -> (Web, String) {
     let origin = |asn, name: &str, country: Option<&str>| Origin {
         asn: Some(asn),

@@ -35,7 +35,7 @@ fn id(number: u64) -> AlertId {
     format!("{number:016x}").parse().unwrap()
 }
 
-/// Returns an active alert whose last notification is some slices old.
+/// Returns an active alert whose last notification is several slices old.
 fn open(notice: &Notice, cardinality: f64) -> OpenAlert {
     let window = WindowNotice { cardinality, peak: 9e3, ..notice.main };
     let windows = vec![window, WindowNotice { window_ms: 600_000, ..window }];

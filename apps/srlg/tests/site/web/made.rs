@@ -64,7 +64,7 @@ pub(crate) fn board(now_ms: u64) -> Board {
     }
 }
 
-/// Returns a network of one site that has delivered all slices.
+/// Returns a network with one site, which has delivered all slices.
 pub(crate) fn network() -> NetworkBoard {
     NetworkBoard {
         closed: [("complete", 1)].into(),
@@ -109,7 +109,7 @@ pub(crate) fn get(web: &Web, path: &str) -> (u16, String, String) {
     answer(ask(web.address(), path, &format!("localhost:{}", web.address().port())))
 }
 
-/// Returns the sampling of contacts with these rates. A rate of 0 means that the rate is unknown.
+/// Returns the `Sampling` of contacts that have these sampling rates. A rate of 0 means that the rate is unknown.
 pub(crate) fn sampling<const N: usize>(rates: [u32; N]) -> Sampling {
     let mut sampling = Sampling::default();
     for rate in rates {

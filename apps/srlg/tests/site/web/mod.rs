@@ -139,7 +139,7 @@ fn the_documentation_lists_every_metric_with_its_labels() {
     assert_eq!(documented, exported);
 }
 
-/// Returns `name{label,label}` of a line of metrics, without values.
+/// Returns the name and labels of a metrics line as `name{label,label}`, without values.
 fn name_and_labels(line: &str) -> String {
     // Values of labels contain no quotation marks.
     let names: String = line.split('"').step_by(2).collect();

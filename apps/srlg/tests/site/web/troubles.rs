@@ -1,4 +1,4 @@
-//! Exports that `srlg run` cannot use, and their traces on the web page, in the API, in the metrics and in the log.
+//! Exports that `srlg run` cannot use, and how the web page, the API, the metrics and the log report them.
 
 use std::net::UdpSocket;
 use std::thread;
@@ -13,13 +13,13 @@ use crate::running::Site;
 /// Uptime of the exporter, in milliseconds.
 pub(crate) const UPTIME_MS: u32 = 100_000_000;
 
-/// Returns a NetFlow v9 datagram that is exported now.
+/// Returns a NetFlow v9 datagram with the current time as its export time.
 pub(crate) fn v9(number: u32, domain: u32, sets: &[u8]) -> Vec<u8> {
     let time_s = (now_ms() / 1_000) as u32;
     V9Header { records: 1, uptime_ms: UPTIME_MS, time_s, number, domain }.with(sets)
 }
 
-/// Fields of the template: addresses, packets, and the uptime at the last packet.
+/// Template fields: the two addresses, the packet count, and the uptime at the last packet.
 const FIELDS: [[u16; 2]; 4] = [[8, 4], [12, 4], [2, 4], [21, 4]];
 
 pub(crate) fn template() -> Vec<u8> {
@@ -28,7 +28,7 @@ pub(crate) fn template() -> Vec<u8> {
     set(0, &words.flat_map(u16::to_be_bytes).collect::<Vec<u8>>())
 }
 
-/// Returns a data set with a flow from host number `peer` to 10.0.0.1 that ended at this uptime.
+/// Returns a data set with one flow from 198.51.100.`peer` to 10.0.0.1. The flow ended at uptime `last_ms`.
 pub(crate) fn flow(peer: u8, last_ms: u32) -> Vec<u8> {
     let hosts = [198, 51, 100, peer, 10, 0, 0, 1];
     set(256, &[&hosts[..], &1_u32.to_be_bytes(), &last_ms.to_be_bytes()].concat())

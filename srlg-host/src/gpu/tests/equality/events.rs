@@ -15,7 +15,7 @@ use crate::report::StageTimes;
 pub(super) const HOSTS: [Address; 10] =
     [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0xc0a8_0201, 0x8000_0000, 7, 0x1000];
 
-/// Contacts, as indices into [`HOSTS`] and peers, and whether they become pairs of any two addresses.
+/// Contacts (each an index into [`HOSTS`] and a peer), and whether they are ingested as pairs of any two addresses.
 type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use zerocopy::IntoBytes;
 use super::{SimulatedGpu, World};
 use crate::gpu::device::{Buffer, On};
 
-/// Address of a value: the number of a memory, and a byte in this memory.
+/// Address of a value: the number of a memory block, and the index of a byte in this block.
 pub(super) type Address = (usize, usize);
 
 struct CopiedMemory;
@@ -54,7 +54,7 @@ impl<'a> Carry<'a, CopiedMemory, Slices<'a>> for Lend {
     }
 }
 
-/// A carrier that copies the writes of a kernel back and leaves no buffers.
+/// A carrier that copies a kernel's writes back to the memory of a [`World`] and returns empty slices.
 struct Store<'w>(&'w mut World);
 
 impl Carry<'_, CopiedMemory, Slices<'static>> for Store<'_> {

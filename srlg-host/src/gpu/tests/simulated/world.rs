@@ -25,7 +25,7 @@ pub(in crate::gpu) enum Operation {
 pub(super) struct World {
     pub(super) chance: Chance,
     pub(super) memories: HashMap<usize, Vec<u64>>,
-    /// Number of pending copies of each host memory.
+    /// Number of pending copies to and from each block of host memory.
     pub(super) copies: HashMap<usize, u32>,
     pub(super) queues: HashMap<usize, VecDeque<Work>>,
     /// Number of times that each mark was recorded, and how many of these records were reached.
@@ -97,7 +97,7 @@ impl World {
         self.memories.get_mut(&id).unwrap().as_mut_bytes()
     }
 
-    /// Runs the next work of a random queue that does not wait. Returns false if there is no such work.
+    /// Runs the next piece of work of a random queue that is not waiting. Returns false if there is no such work.
     fn step(&mut self) -> bool {
         let ready = |queue: &VecDeque<Work>| match queue.front() {
             Some(Work::Wait { mark, time }) => self.marks[mark].1 >= *time,
