@@ -27,9 +27,9 @@ typedef enum {
   SRLG_STATUS_OK = 0,
   // A pointer is null.
   SRLG_STATUS_NULL_POINTER = 1,
-  // A number, length, index or alignment is out of range.
+  // A number, length or index is out of range, or a pointer is misaligned.
   SRLG_STATUS_ARGUMENT = 2,
-  // The `size` of a struct is too small or too large, or a member that this library does not know is not 0.
+  // The `size` of a struct is too small or too large, or a member unknown to this library is not 0.
   SRLG_STATUS_STRUCT_SIZE = 3,
   // The handle was freed, or was never a handle of this kind.
   SRLG_STATUS_HANDLE = 4,
@@ -45,9 +45,9 @@ typedef enum {
   SRLG_STATUS_BUFFER = 9,
   // The bytes are not a snapshot or a delta that this library can read.
   SRLG_STATUS_FORMAT = 10,
-  // The snapshot or delta is from a detector with other sizes.
+  // The snapshot or delta is from a detector with different sizes.
   SRLG_STATUS_OTHER_SIZES = 11,
-  // The snapshot or delta is from a detector with another seed.
+  // The snapshot or delta is from a detector with a different seed.
   SRLG_STATUS_OTHER_SEED = 12,
   // The slice of the snapshot or delta is later than the running one.
   SRLG_STATUS_FROM_FUTURE = 13,
@@ -116,7 +116,7 @@ typedef struct {
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
-  // Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector takes 31.6 MB.
+  // Memory limit for a plan for `pairs`, in bytes. If both are 0, the detector uses 31.6 MB.
   uint64_t memory;
   // Number of distinct pairs per window to plan for. Set both this and `memory`, or neither.
   uint64_t pairs;
@@ -136,13 +136,13 @@ typedef struct {
   uint32_t close_threads;
 } srlg_config;
 
-// Handle of a detector of super points in a sliding window.
+// Handle to a detector of super points in a sliding window.
 typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_detector;
 
-// Handle of a report on a closed slice.
+// Handle to a report on a closed slice.
 typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
@@ -204,9 +204,9 @@ typedef struct {
   double burst_miss_probability;
   // Probability as in `burst_miss_probability`, but for an IPv6 host.
   double burst_miss_probability_v6;
-  // Number of peers from which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
+  // Minimum number of peers at which 99 % of IPv4 hosts are found. It is infinity if no number is sufficient.
   double found_from;
-  // Number of peers from which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
+  // Minimum number of peers at which 99 % of IPv6 hosts are found. It is infinity if no number is sufficient.
   double found_from_v6;
   // Whether 95 % intervals cover the true value in 88 to 97 % of cases (1 or 0).
   uint32_t errors_hold;
@@ -218,13 +218,13 @@ typedef struct {
   uint32_t reserved;
 } srlg_health;
 
-// Handle of the bytes of a snapshot or a delta.
+// Handle to the bytes of a snapshot or a delta.
 typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
 } srlg_bytes;
 
-// Handle of a feed, through which a receiving thread ingests while another thread closes slices.
+// Handle to a feed, through which a receiving thread ingests while another thread closes slices.
 typedef struct {
   // Number of the handle. It is never 0.
   uint64_t id;
@@ -292,7 +292,8 @@ srlg_status srlg_detector_new(const srlg_config *config, srlg_detector *detector
 srlg_status srlg_detector_free(srlg_detector detector);
 
 // Records `count` contacts between an inside host and a peer in the running slice. Addresses are in host byte order:
-// 10.0.0.1 is 0x0a000001. Any number of threads may ingest at once. All of them wait while a slice is being closed.
+// 10.0.0.1 is 0x0a000001. Any number of threads may ingest concurrently. All of them wait while a slice is being
+// closed.
 srlg_status srlg_detector_ingest_ipv4(srlg_detector detector,
                                       const uint32_t (*pairs)[2],
                                       size_t count);
@@ -304,7 +305,7 @@ srlg_status srlg_detector_ingest_ipv6(srlg_detector detector,
                                       const uint8_t (*pairs)[32],
                                       size_t count);
 
-// Closes the running slice, writes a handle of the report on the window that ends with this slice, and moves the
+// Closes the running slice, writes a handle to the report on the window that ends with this slice, and moves the
 // window by one slice.
 srlg_status srlg_detector_close_slice(srlg_detector detector,
                                       srlg_report *report);
@@ -313,7 +314,8 @@ srlg_status srlg_detector_close_slice(srlg_detector detector,
 srlg_status srlg_detector_slice(srlg_detector detector, uint64_t *slice);
 
 // Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices ahead.
-srlg_status srlg_detector_skip_to(srlg_detector detector, uint64_t slice);
+srlg_status srlg_detector_skip_to(srlg_detector detector,
+                                  uint64_t slice);
 
 // Writes the estimated number of distinct peers of a host in the window that ends with the running slice.
 srlg_status srlg_detector_cardinality(srlg_detector detector, const srlg_host *host, srlg_estimate *estimate);
@@ -327,9 +329,7 @@ srlg_status srlg_detector_cardinality_within(srlg_detector detector,
                                              srlg_estimate *estimate);
 
 // Writes a sample of the peers of any host, reported or not, in the window that ends with the running slice.
-srlg_status srlg_detector_sample_peers(srlg_detector detector,
-                                       const srlg_host *host,
-                                       srlg_peers *peers);
+srlg_status srlg_detector_sample_peers(srlg_detector detector, const srlg_host *host, srlg_peers *peers);
 
 // Writes the health of the detector at the close of the last slice.
 srlg_status srlg_detector_health(srlg_detector detector, srlg_health *health);
@@ -340,10 +340,12 @@ srlg_status srlg_detector_snapshot(srlg_detector detector,
                                    srlg_bytes *bytes);
 
 // Replaces the whole state of the detector, including the number of the running slice, with a snapshot of `len` bytes.
-srlg_status srlg_detector_restore(srlg_detector detector, const uint8_t *snapshot, size_t len);
+srlg_status srlg_detector_restore(srlg_detector detector,
+                                  const uint8_t *snapshot,
+                                  size_t len);
 
-// Merges a snapshot of another detector, which has `len` bytes. Snapshots may be merged late, repeatedly and in any
-// order, always with the same result.
+// Merges a snapshot of `len` bytes from another detector. Snapshots may be merged late, repeatedly and in any order,
+// always with the same result.
 srlg_status srlg_detector_merge_snapshot(srlg_detector detector,
                                          const uint8_t *snapshot,
                                          size_t len);
@@ -353,7 +355,7 @@ srlg_status srlg_detector_delta(srlg_detector detector,
                                 uint32_t slices,
                                 srlg_bytes *bytes);
 
-// Merges a delta of another detector, which has `len` bytes.
+// Merges a delta of `len` bytes from another detector.
 srlg_status srlg_detector_merge_delta(srlg_detector detector, const uint8_t *delta, size_t len);
 
 // Creates a feed for one receiving thread. While another thread closes a slice, the feed buffers up to `capacity`
