@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Report) -> Result<()> {
     }
     ensure!(
         Path::new(MEASUREMENTS).exists(),
-        "cannot find {MEASUREMENTS}: run this command in the root of the repository"
+        "cannot find {MEASUREMENTS}; run this command in the root of the repository"
     );
     // This check precedes hours of work, so that a page without a required place is rejected at once.
     let places: Vec<&str> = chosen.iter().filter(|it| it.is_table).map(|it| it.name).collect();

@@ -267,8 +267,8 @@ impl Params {
         matches!(self.counter(), CounterPart::Rows(_))
     }
 
-    /// Returns λ, the number of distinct pairs of a window per recorder of the counter, under the assumption that all
-    /// touches are random. `row_weights[i]` is the number of recorders within that window in row `i`.
+    /// Returns λ, the number of distinct pairs in a window divided by the number of recorders of the counter. All
+    /// touches are assumed to be random. `row_weights[i]` is the number of recorders within that window in row `i`.
     ///
     /// # Panics
     /// Panics if `row_weights` is empty.

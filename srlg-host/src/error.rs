@@ -192,7 +192,7 @@ pub enum Error {
     )]
     DetectorDropped,
     /// The system cannot provide a random seed.
-    #[error("cannot get randomness from the system: set `Config::seed` to a secret number")]
+    #[error("cannot get randomness from the system; set `Config::seed` to a secret number")]
     Randomness { source: std::io::Error },
     /// The length of a slice is out of range.
     #[error("slice length must be 1 ns to 584 years, got {length:?}")]

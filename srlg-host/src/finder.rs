@@ -23,8 +23,8 @@ pub struct FinderHealth {
     /// Probability that the finder missed an IPv4 host with exactly θ peers and contacts spread evenly over the window.
     ///
     /// The error of the estimate is not included: the estimate of a host that was found may be below θ. Super points of
-    /// the previous report are always candidates. For θ below 64, this value is an upper bound, because cells miss such
-    /// hosts less often.
+    /// the previous report are always candidates. For θ below 64, this value is an upper bound, because every pair is
+    /// sampled and fewer hosts are missed.
     pub miss_probability: f64,
     /// Probability that the finder missed an IPv6 host with exactly θ peers and contacts spread evenly over the window.
     ///

@@ -2,7 +2,8 @@
 //! one pair at a time from one thread. Its reports must be close to the exact answer.
 //!
 //! Tests are functions of a device, and run as `NAME::cpu` and `NAME::cuda`. On the CPU, the two detectors also ingest
-//! in different ways so that every test can fail. Without a GPU, `NAME::cuda` prints `skipped`, unless
+//! in different ways. Otherwise they would be identical, and no test could fail. Without a GPU, `NAME::cuda` prints
+//! `skipped`, unless
 //! `SRLG_REQUIRE_CUDA=1` is set.
 
 #[macro_use]

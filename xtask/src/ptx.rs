@@ -97,7 +97,7 @@ fn verified(text: &str, sources: &str) -> Result<Stamp> {
 
 fn read(root: &Path, file: &str) -> Result<String> {
     let text = fs::read_to_string(root.join(file)).ok();
-    text.with_context(|| format!("cannot read {file}: run cargo xtask ptx"))
+    text.with_context(|| format!("cannot read {file}; run cargo xtask ptx"))
 }
 
 /// Assembles `file` and prints the registers of its kernels. Returns an error if a kernel has a fault.

@@ -190,8 +190,8 @@ const BACKGROUND: usize = 5;
 /// Named traffic: slices with the pairs of one round.
 pub(super) struct Traffic {
     pub(super) name: &'static str,
-    /// Pairs of a window of the link. Systems that store pairs ingest them once before the first round. The list is
-    /// empty for a flood, which fills most of its window itself.
+    /// All pairs in one window of link traffic. Systems that store pairs ingest them once before the first round. The
+    /// list is empty for a flood, which fills most of its window itself.
     pub(super) before: Vec<IpPair>,
     pub(super) slices: Vec<Vec<IpPair>>,
 }
@@ -250,7 +250,7 @@ fn packets(setting: &Setting<'_>) -> Vec<Vec<IpPair>> {
     slices
 }
 
-/// Returns the pairs of a window of the link, with one packet each.
+/// Returns all pairs in one window of link traffic, with one packet each.
 fn before(setting: &Setting<'_>) -> Vec<IpPair> {
     let model = Backbone { slices: WINDOW, packets_per_pair: 1, ..link(setting) };
     model.slices().flatten().collect()

@@ -32,7 +32,7 @@ pub fn weight_probability(cardinality: u32, width: u32, lsb_threshold: u32, weig
 
 /// Returns the probability that `cardinality` peers give a rough estimator a weight below `hot_weight`, with an error
 /// of about 1e-13. The estimator has `width` recorders and samples with τ = `lsb_threshold`. The result is the
-/// complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), without touches of other hosts.
+/// complement of equation 5 (`eqt_prb_1BitsNPlusAfterScanningHostStrm`), if no other host touches the recorders.
 #[must_use]
 pub fn miss_probability(cardinality: u32, width: u32, lsb_threshold: u32, hot_weight: u32) -> f64 {
     let lighter = 0..hot_weight.min(width + 1);

@@ -1,6 +1,6 @@
 //! HalfSipHash (Aumasson and Bernstein) of 32-bit words.
 //!
-//! The message consists of the bytes of the words, the lowest byte first. Each word is a full block. The last block
+//! The message consists of the bytes of the words in little-endian order. Each word is a full block. The last block
 //! contains only the length. The hash uses 32-bit additions, rotations and exclusive ors, without multiplications or
 //! tables. It therefore vectorises and runs on a GPU.
 

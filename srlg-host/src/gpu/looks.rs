@@ -114,7 +114,7 @@ pub(super) struct Giant {
 }
 
 impl<G: Gpu> HostLook<'_, G> {
-    /// Starts the look from the beginning and starts copying the records of `turn` to the first buffer.
+    /// Runs all steps from the first one and starts to copy the records of `turn` to the first buffer.
     pub(super) fn start(&self, turn: Turn) -> Result<(), Error> {
         if let Some(positions) = self.ctx.params.glimpse_positions() {
             self.glimpse(positions)?;

@@ -140,7 +140,7 @@ impl SamplingWindow {
         self.slices.iter().map(|(slice, sampling)| (*slice, *sampling))
     }
 
-    /// Returns the summary of the window that ends with `slice`, and drops earlier slices.
+    /// Returns the summary of the window that ends with `slice`, and drops all slices before that window.
     pub fn at(&mut self, slice: u64) -> Sampling {
         let first = (slice + 1).saturating_sub(u64::from(self.window));
         self.slices = self.slices.split_off(&first);

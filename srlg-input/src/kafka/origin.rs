@@ -41,7 +41,8 @@ impl Origin {
         }
     }
 
-    /// Returns the start of `partition`. A partition that appears later is read from its earliest message.
+    /// Returns the position from which to read `partition`. A partition that appears later is read from its earliest
+    /// message.
     pub(super) fn start(&self, partition: i32, is_first_look: bool) -> Start {
         match self {
             Self::Position(position) => {

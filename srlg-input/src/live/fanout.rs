@@ -13,8 +13,8 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::options::CaptureSplit;
 
 sockopt_impl!(
-    /// Socket option with the group of sockets that share packets. The lower half of its value is the group number, and
-    /// the upper half is the sharing mode.
+    /// The socket option `PACKET_FANOUT`, which sets the group of sockets that share packets. The lower half of its
+    /// value is the group number, and the upper half is the sharing mode.
     PacketFanout,
     Both,
     libc::SOL_PACKET,

@@ -63,7 +63,7 @@ pub enum LiveError {
     },
     /// The frames of the interface cannot be parsed.
     #[error(
-        "cannot parse frames of {interface} with link type {number} ({name}): use an interface with Ethernet, raw IP, \
+        "cannot parse frames of {interface} with link type {number} ({name}); use an interface with Ethernet, raw IP, \
          PPP, Cisco HDLC, loopback or Linux cooked frames"
     )]
     LinkType {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, bail, ensure};
 
-const INSTALL: &str = "cannot run valgrind: install it, on Debian with scripts/valgrind.sh";
+const INSTALL: &str = "cannot run valgrind; install it, on Debian with scripts/valgrind.sh";
 
 /// Checks that valgrind is installed and works.
 pub(super) fn find() -> Result<()> {

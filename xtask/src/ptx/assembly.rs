@@ -35,7 +35,7 @@ pub(super) fn assemble(root: &Path, ptx: &Path, architecture: &str) -> Result<Ke
     command.args(["--verbose", "--output-file", "/dev/null", "--gpu-name", architecture]).arg(ptx);
     let output = command
         .output()
-        .context("cannot run ptxas: install it with scripts/gpu-toolchain.sh ptxas")?;
+        .context("cannot run ptxas; install it with scripts/gpu-toolchain.sh ptxas")?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         bail!(

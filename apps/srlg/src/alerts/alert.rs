@@ -159,7 +159,7 @@ pub struct WindowCount {
     pub is_lower_bound: bool,
     /// Threshold θ of the rule for this window.
     pub threshold: f64,
-    /// Highest severity within this window.
+    /// Highest severity so far for this window length.
     pub severity: Severity,
     /// Largest count so far.
     pub peak: f64,

@@ -72,7 +72,7 @@ pub(crate) struct Book {
     /// Length of the longest window, in slices.
     window: u32,
     tracker: Tracker,
-    /// Largest counts of hosts, by the length of the window in slices.
+    /// Largest peer counts, keyed by the length of the window in slices.
     maxima: BTreeMap<u32, Maxima>,
     rules: Rules,
     /// Number of matches of each allow-list entry.

@@ -17,9 +17,9 @@ pub struct Miss {
     pub cardinality: f64,
     /// Threshold of the rule.
     pub threshold: f64,
-    /// Largest number of slices at the threshold among `of_slices` consecutive slices.
+    /// Largest number of slices that reached the threshold among `of_slices` consecutive slices.
     pub slices: u32,
-    /// Number of slices at the threshold, out of `of_slices`, that are required for an alert.
+    /// Number of slices, out of `of_slices`, that must reach the threshold to raise an alert.
     pub for_slices: u32,
     /// Number of consecutive slices among which `for_slices` are required.
     pub of_slices: u32,

@@ -55,7 +55,10 @@ impl Agreement {
         let version = NetworkVersion::from_json(&json, "the database")
             .context("cannot use the last agreement; start the program that wrote it, or set another state folder")?;
         let last_former = ledger.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
-        let last_former = last_former.transpose().context("the database is damaged")?.unwrap_or(0);
+        let last_former = last_former.transpose().context(
+            "cannot read the last agreement: the database is damaged; set another state folder",
+        )?;
+        let last_former = last_former.unwrap_or(0);
         Ok(Some(Self { version, last_former }))
     }
 

@@ -66,7 +66,7 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
         Some((rule, network)) => {
             writeln!(
                 text,
-                "  {would}rule {}: {network} is its longest network that contains {host}",
+                "  {would}rule {}: {network} is its longest prefix that contains {host}",
                 rule.name
             )?;
             let peers = match Unit::of(view.peers(), direction) {
@@ -125,13 +125,13 @@ fn what(view: &ViewOptions, of: &str) -> String {
         (PeerKey::Port, Role::Source) => "by the number of ports that they contact",
         (PeerKey::Port, Role::Any) => "by the number of ports of their contacts",
         (PeerKey::AddressPort, Role::Destination) => {
-            "by the number of addresses that contact them, counted per port"
+            "by the number of pairs of an address and a port that contact them"
         }
         (PeerKey::AddressPort, Role::Source) => {
-            "by the number of addresses that they contact, counted per port"
+            "by the number of pairs of an address and a port that they contact"
         }
         (PeerKey::AddressPort, Role::Any) => {
-            "by the number of addresses in contact with them, counted per port"
+            "by the number of pairs of an address and a port in contact with them"
         }
     };
     format!("{hosts} {counted}")

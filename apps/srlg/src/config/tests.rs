@@ -83,7 +83,7 @@ fn a_whole_configuration_is_read() {
     };
     assert_eq!(threshold("198.51.100.99", 7200), Some(8192.0));
     assert_eq!(threshold("198.51.100.1", 120), Some(4096.0));
-    assert_eq!(threshold("198.51.100.1", 7200), None, "only the longest network applies");
+    assert_eq!(threshold("198.51.100.1", 7200), None, "only the longest prefix applies");
     assert_eq!(threshold("2001:db8::1", 120), Some(1024.0));
     let rule = victims.rules.rule(host("198.51.100.99")).unwrap();
     assert_eq!((rule.name.as_str(), rule.windows[&120].hold_ms), ("all", 120_000));

@@ -239,7 +239,7 @@ impl Outbox {
         self.room.notify_all();
     }
 
-    /// Waits for a change since the last call.
+    /// Waits until something has changed since the last call.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }

@@ -18,7 +18,7 @@ use srlg_cli::now_ms;
 use srlg_traffic::packets::pcap;
 use srlg_traffic::trace::{Record, Trace, data_dir};
 
-/// An attack on one host, and the threshold with which it is detected.
+/// An attack on one host, and the threshold at which it is detected.
 struct Attack {
     /// Path of the capture in the data folder.
     file: &'static str,

@@ -24,7 +24,7 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
     /// reads the line. It calls `pick` for each group of lines: [`pick`](super::pick) or an equivalent function.
     ///
     /// # Panics
-    /// Panics if the positions are not whole lines.
+    /// Panics if the range of positions does not start and end at a line boundary.
     #[inline(always)]
     pub fn count(
         self,

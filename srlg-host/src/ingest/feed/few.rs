@@ -40,7 +40,7 @@ pub(super) struct FewPairs {
 pub(super) struct FewEnd(u64);
 
 impl FewEnd {
-    /// The end of the room while no pair has been taken out.
+    /// The end while no pair has been taken out: pair number `ROOM` is the first one without room.
     pub(super) const FIRST: Self = Self(ROOM as u64);
 }
 

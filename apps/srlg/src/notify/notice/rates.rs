@@ -7,7 +7,7 @@ use std::ops::Not;
 use serde::{Deserialize, Serialize};
 
 /// Packets and bits per second of a host's contacts. They are means over the last minute or, if shorter, over the time
-/// since the details started.
+/// for which details of the host have been collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// Packets per second; absent if not known.

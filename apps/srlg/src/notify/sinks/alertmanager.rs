@@ -5,8 +5,8 @@
 //! alerts behind.
 //!
 //! Invariant: an active alert has one set of labels in Alertmanager. Routes match on the severity, so it is a label.
-//! When the severity rises, the alert with the former severity is ended in the same request. A silenced alert is over
-//! in Alertmanager until it is sent again.
+//! When the severity rises, one request ends the alert with the old severity and sends the alert with the new one. A
+//! silenced alert is over in Alertmanager until it is sent again.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};

@@ -68,7 +68,7 @@ impl Body {
 
 /// Returns the message about `count` suppressed notifications.
 pub(super) fn held(count: u64) -> Value {
-    json!({ "held": count, "text": format!("and {count} more notifications in the last minute") })
+    json!({ "held": count, "text": format!("rate limit: {count} notifications suppressed in the last minute") })
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
             ]
         );
         let held = made("slack.json", &held(7));
-        assert_eq!(held["text"], "and 7 more notifications in the last minute");
+        assert_eq!(held["text"], "rate limit: 7 notifications suppressed in the last minute");
         assert_eq!(held["blocks"].as_array().unwrap().len(), 1);
     }
 

@@ -110,8 +110,9 @@ impl Channel for Syslog {
     }
 
     fn tell_held(&mut self, count: u64) -> Result<(), Failure> {
-        let text =
-            format!("held={count} text=\"and {count} more notifications in the last minute\"");
+        let text = format!(
+            "held={count} text=\"rate limit: {count} notifications suppressed in the last minute\""
+        );
         Ok(self.write(&form(4, "held", &text, SystemTime::now()))?)
     }
 }
