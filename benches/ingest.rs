@@ -12,7 +12,7 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::family::v6_pairs;
 use srlg_traffic::synthetic::distinct_pairs;
 
-/// Returns the time to ingest `pairs` in a new epoch. There, every touch changes its recorder.
+/// Returns the time to ingest `pairs` in a new epoch, in which every touch changes its recorder.
 fn ingest_anew<P: Pair>(detector: &mut SlidingDetector, pairs: &[P]) -> Duration {
     let next = detector.slice() + u64::from(detector.params().counter_sizes().epoch_slices);
     detector.skip_to(next).expect("time moves forward");

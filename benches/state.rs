@@ -10,7 +10,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 
 const WINDOW: u64 = 300;
 
-/// Numbers of pairs in a slice. The pairs touch about 50,000 recorders or about a million.
+/// Number of pairs in the running slice, for a delta of about 50,000 recorders and for one of about a million.
 const DELTAS: [usize; 2] = [28_300, 590_000];
 
 /// Returns a detector with 5 million distinct pairs in its window, and with `pairs` more pairs in its running slice.

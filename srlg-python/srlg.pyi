@@ -1,4 +1,4 @@
-"""Hosts in contact with many distinct others within a sliding window, in fixed memory."""
+"""Detection of hosts in contact with many distinct other hosts, within a sliding window and in fixed memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime

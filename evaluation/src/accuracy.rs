@@ -66,7 +66,7 @@ pub(crate) struct Accuracy {
     family: Family,
     #[command(flatten)]
     sizes: Sizes,
-    /// Number of streams of traffic, with consecutive seeds from --seed for traffic and hashes
+    /// Number of traffic streams; their seeds for traffic and hashes are consecutive, starting at --seed
     #[arg(long, default_value = "1", value_parser = number::count)]
     streams: u32,
     /// Print one JSON object per metric and stream
@@ -205,7 +205,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Returns a cell for each of the [`COLUMNS`], for results of this number of windows.
+    /// Returns a cell for each of the [`COLUMNS`]. The results are from this number of `windows`.
     fn cells(&self, windows: f64) -> Vec<Cell> {
         let Self { rates, low, high, .. } = self;
         let has_super_points = self.super_points > 0;

@@ -4,7 +4,7 @@
 //! A backbone has few large hosts and very many small ones. Here, all hosts have the same number of peers. Examples are
 //! a busy /16, a million customers of a provider, and a flood of single contacts. Hosts with exactly θ peers are
 //! planted among them. For each number of hosts and each load, contacts are spread evenly over the slices of a window.
-//! Misses are counted when the last slice of this window closes, because no earlier report has kept a host as a
+//! Misses are counted when the last slice of this window closes, because until then, no report has kept a host as a
 //! candidate. In the slices that follow, the duration of a close is measured.
 
 use std::net::IpAddr;
@@ -47,7 +47,7 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Alike {
-    /// Numbers of hosts that share the load
+    /// Number of hosts that share the load, or a list of numbers
     #[arg(long, value_delimiter = ',', default_value = "64k,1M,16M", value_parser = number::count)]
     hosts: Vec<u32>,
     /// Distinct pairs per window

@@ -55,7 +55,7 @@ pub(crate) struct Characterise {
     /// Number of streams per setting. More streams make the error bars of the plots shorter
     #[arg(long, default_value = "3", value_parser = number::count)]
     streams: u32,
-    /// Seed of the first stream and its hashes; the following streams use the following seeds
+    /// Seed of the first stream and its hashes; each further stream uses the next seed
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
     /// Use tiny sizes to test the command. The figures have no meaning
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &Characterise, line: CommandLine) -> Result<()> {
 }
 
 struct Outcome {
-    /// Errors, with one entry per band of cardinality.
+    /// Errors in each band of cardinality.
     errors: Vec<Errors>,
     rates: MeanRates,
     memory_bytes: usize,
@@ -134,7 +134,7 @@ fn add_stream(step: &Step, seed: u64, outcomes: &mut [Outcome]) -> Result<()> {
     Ok(())
 }
 
-/// Selects the first hosts of each band in order of address, which is independent of their traffic.
+/// Selects the first hosts of each band in the order of their addresses, which is independent of their traffic.
 fn asked(setting: &Setting, exact: &ExactWindow) -> Vec<Vec<(Address, u32)>> {
     let hosts = |band: &Range<u32>| {
         let hosts = exact.super_points(band.start).into_iter();

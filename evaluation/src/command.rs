@@ -1,6 +1,6 @@
 //! The command line. It measures detectors, repeats the experiments of the paper and converts traffic to files.
 //!
-//! An error is reported in one line on the standard error, with exit status 2. No incomplete file remains.
+//! An error is printed as one line on standard error, with exit status 2. No incomplete file is left behind.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -58,7 +58,8 @@ enum Command {
     Speed(Speed),
     /// Measure how time and memory grow with distinct pairs, slices and threads, with tables and plots
     Growth(Growth),
-    /// Measure the cost of many nodes: bytes, time of a collector, and trees of collectors, with tables and plots
+    /// Measure the cost of many nodes: bytes, merge and close times of a collector, and trees of collectors, with
+    /// tables and plots
     Scale(Scale),
     /// Draw the picture of the README: a planted flood and its estimate
     Picture(Picture),
@@ -68,11 +69,11 @@ enum Command {
     Report(Report),
     /// Write synthetic backbone traffic: packets from inside hosts to their peers
     Generate(Generate),
-    /// Write a record file (NAME.spt.zst) as CSV: time_ms,src,dst
+    /// Convert a record file (NAME.spt.zst) to CSV: time_ms,src,dst
     Convert {
         /// The record file
         trace: PathBuf,
-        /// Output file, or - for the standard output
+        /// Output file, or - for standard output
         #[arg(long)]
         output: PathBuf,
     },
@@ -100,7 +101,7 @@ pub fn run() -> ExitCode {
         Command::Convert { trace, output } => generate::convert(&trace, &output),
     };
     let Err(error) = outcome else { return ExitCode::SUCCESS };
-    // If the standard error is closed, the error cannot be reported.
+    // If standard error is closed, the error cannot be reported.
     let _ = writeln!(io::stderr(), "srlg-evaluation: {error:#}");
     ExitCode::from(2)
 }

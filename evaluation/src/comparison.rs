@@ -65,7 +65,7 @@ enum Contender {
     Sketch(Peer, usize),
 }
 
-/// Memory budgets of sketches, in bytes: a small one, and the smallest one with which later papers evaluate RGS-Sketch.
+/// Memory budgets of sketches, in bytes: a small one, and the smallest that later papers use to evaluate RGS-Sketch.
 const LITTLE: usize = 4_000_000;
 const LEAST: usize = 500_000;
 
@@ -164,8 +164,8 @@ fn truth(options: &Peers, slices: u32) -> Truth {
 
 /// Processes the traffic with a system and returns its row.
 ///
-/// Times are medians over the slices from the first full window onwards. Earlier slices are left out, because tables
-/// still grow and windows are not yet full.
+/// Times are medians over the slices from the end of the first full window onwards. Before that, tables still grow and
+/// windows are not yet full.
 fn row(system: Box<dyn System>, truth: &Truth, options: &Peers, bar: &ProgressBar) -> Row {
     let Synthetic { window, threshold, .. } = options.synthetic;
     let (mut track, mut memory_bytes) = (Track::new(system), 0);

@@ -8,8 +8,8 @@ use srlg_host::SlidingDetector;
 use srlg_host::ingest::PairBatch;
 use srlg_traffic::family::{Family, FamilyPairs};
 
-/// A feeder, which ingests pairs into detectors. It converts the hosts to addresses of a family, and keeps the host
-/// numbers of the exact answer.
+/// A feeder, which ingests pairs into detectors. It converts the host numbers of the exact answer to addresses of a
+/// family.
 pub(crate) struct Feeder {
     family: Family,
     split: FamilyPairs,

@@ -19,7 +19,7 @@ use srlg_traffic::trace::Trace;
 use crate::output::{self, Output};
 use crate::{MOST_PAIRS, MOST_SLICES};
 
-/// Length of a period of the model, in slices of one second.
+/// Length of a period of the traffic model, in one-second slices.
 const PERIOD: u32 = 300;
 
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub(crate) struct Generate {
     /// Seed of all random numbers
     #[arg(long, default_value = "1", value_parser = number::integer)]
     seed: u64,
-    /// Number of slices of one second
+    /// Number of one-second slices
     #[arg(long, default_value = "60", value_parser = number::count)]
     slices: u32,
     /// Approximate number of distinct pairs in all slices, or in any 300 slices if --slices is larger
@@ -36,7 +36,7 @@ pub(crate) struct Generate {
     /// Mean number of packets per pair
     #[arg(long, default_value = "10", value_parser = number::count)]
     packets_per_pair: u32,
-    /// Output file, or - for the standard output
+    /// Output file, or - for standard output
     #[arg(long)]
     output: PathBuf,
     /// Format of the file
@@ -155,7 +155,7 @@ pub(crate) fn write_pcap_packet(
     pair: IpPair,
 ) -> io::Result<()> {
     let Ok(seconds) = u32::try_from(time_us / 1_000_000) else {
-        let reason = "pcap cannot represent times after the year 2106; start earlier";
+        let reason = "pcap cannot represent times after the year 2106; lower --start-ms";
         return Err(io::Error::new(ErrorKind::InvalidInput, reason));
     };
     let name = u64::from(pair.inside) << 32 | u64::from(pair.opposite);

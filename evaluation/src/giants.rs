@@ -38,7 +38,7 @@ const COLUMNS: &[Column] = &[
 
 #[derive(Args)]
 pub(crate) struct Giants {
-    /// Numbers of distinct peers of the measured hosts
+    /// Number of distinct peers of a measured host, or a list of numbers
     #[arg(long, value_delimiter = ',', default_value = "1024,4096,100k,300k,1M,10M", value_parser = number::count)]
     cardinalities: Vec<u32>,
     /// Distinct pairs of the background per window
@@ -90,7 +90,7 @@ struct Giant {
 struct Outcome {
     /// Errors of the estimates within range.
     errors: Errors,
-    /// Sum of the relative standard errors that were stated with these estimates.
+    /// Sum of the relative standard errors that were stated for estimates within range.
     stated: f64,
     beyond: u32,
     /// Number of hosts beyond range whose lower bound is above the true value.

@@ -340,7 +340,7 @@ impl Trial<'_> {
         Ok(Cost { ingest_ns, close: None, memory_bytes: detector.memory_bytes() })
     }
 
-    /// Measures one system per thread, each with separate hosts.
+    /// Measures one system per thread. The systems have separate hosts.
     fn sharded(self) -> Result<Cost> {
         let systems = (0..self.step.threads).map(|_| self.system());
         let mut systems = systems.collect::<Result<Vec<_>, _>>()?;

@@ -13,19 +13,19 @@ use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tempfile::TempPath;
 
 /// Context of errors that occur while printing.
-pub(crate) const UNWRITTEN: &str = "cannot write to the standard output";
+pub(crate) const UNWRITTEN: &str = "cannot write to standard output";
 
-/// An output file, which must be finished, or the standard output. It counts the bytes that were written.
+/// An output file, which must be finished, or standard output. It counts the bytes that were written.
 pub(crate) struct Output {
     writer: BufWriter<Box<dyn Write>>,
     written: u64,
-    /// The partial file. It is `None` for devices, pipes and the standard output, which are written directly.
+    /// The partial file. It is `None` for devices, pipes and standard output, which are written directly.
     partial: Option<TempPath>,
     name: PathBuf,
 }
 
 impl Output {
-    /// Opens `name` for writing. `-` is the standard output.
+    /// Opens `name` for writing. `-` is standard output.
     pub(crate) fn create(name: &Path) -> Result<Self> {
         let is_special = fs::metadata(name).is_ok_and(|metadata| !metadata.is_file());
         let mut partial = OsString::from(name);
@@ -135,8 +135,8 @@ fn start(place: &str) -> String {
     format!("<!-- table: {place} -->")
 }
 
-/// Creates a progress bar of `len` steps on the standard error, with the label `what`. If the standard error is not a
-/// terminal, the bar is not drawn. The bar is cleared when it is dropped, so that error lines are not mixed with it.
+/// Creates a progress bar of `len` steps on standard error, with the label `what`. If standard error is not a terminal,
+/// the bar is not drawn. The bar is cleared when it is dropped, so that error lines are not mixed with it.
 pub(crate) fn bar(len: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40} {human_pos}/{human_len}, {eta} left")
         .expect("the template is valid");

@@ -23,7 +23,7 @@ use crate::track::{Quality, Track, Window};
 
 #[derive(Args)]
 pub(crate) struct Paper {
-    /// Approximate numbers of distinct pairs per 300 slices, each with its own tables and plots
+    /// Approximate number of distinct pairs per 300 slices; each number in a list has its own tables and plots
     #[arg(long, default_value = "500k,2M", value_delimiter = ',', value_parser = number::count)]
     load: Vec<u32>,
     /// Memory sizes of each rival, in bytes

@@ -2,7 +2,7 @@
 //!
 //! - [`ExactSets`]: a hash map from the standard library for each host, with its peers.
 //! - [`ExactPairs`]: one hash map of pairs, with a fast hash.
-//! - [`CompactPairs`]: one table of pairs with the fewest bytes per pair.
+//! - [`CompactPairs`]: one table of pairs that uses the fewest bytes per pair.
 //! - [`EstimatorMap`], [`HyperLogLogMap`]: an estimator from a public crate for each host.
 //! - [`SketchRing`]: one invertible sketch per slice. All of them are merged at every close.
 //! - [`TwoZones`]: two invertible sketches. A scan moves the content of one into the other.

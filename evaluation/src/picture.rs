@@ -1,7 +1,8 @@
 //! The command `picture`, which draws the picture of the README: a planted flood and its estimate, second by second.
 //!
-//! The traffic is the backbone model with a planted flood. The detector estimates the victim at every close, and the
-//! true number is counted exactly. There is one SVG for light pages and one for dark pages.
+//! The traffic is the backbone model with a planted flood. At every close, the detector estimates how many hosts
+//! contacted the victim, and the true number is counted exactly. There is one SVG for light pages and one for dark
+//! pages.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &Picture) -> Result<()> {
         io::stdout(),
         "in {SHOWN} s, the victim is reported for {reported} s, and the true number is within two standard errors for {within} s"
     )
-    .context("cannot write to the standard output")
+    .context("cannot write to standard output")
 }
 
 fn watch(options: &Picture) -> Result<Vec<Second>> {

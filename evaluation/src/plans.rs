@@ -174,7 +174,7 @@ impl Place {
 }
 
 impl Answer {
-    /// Returns whether the measured plan breaks its guarantees by more than chance.
+    /// Returns whether the measured plan breaks its guarantees by more than chance explains.
     fn is_broken(&self) -> bool {
         self.plan.as_ref().is_ok_and(|trial| {
             trial.errs_otherwise() || trial.misses_more() || trial.outcome.crowded > 0

@@ -222,7 +222,7 @@ impl Span {
         (place(value) - start) / (end - start)
     }
 
-    /// Returns the multiples of the smallest round step with which there are fewer than `most` labels.
+    /// Returns the multiples of the smallest round step at which there are fewer than `most` labels.
     fn even_labels(&self, most: usize) -> Vec<f64> {
         let length = self.range.end - self.range.start;
         let mut steps = round_numbers(libm::floor(libm::log10(length)) as i32 - 2);

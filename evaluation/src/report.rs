@@ -14,7 +14,7 @@ use clap::Args;
 use crate::output::{Page, UNWRITTEN};
 use crate::table::{Table, machine};
 
-/// The page of all tables that do not have a separate page, relative to the root of the repository.
+/// Path of the page of all tables without a separate page, relative to the root of the repository.
 const MEASUREMENTS: &str = "docs/measurements.md";
 
 #[derive(Args)]
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Report) -> Result<()> {
             Err(error) => format!("failed: {error:#}"),
         };
         writeln!(io::stderr(), "{}: {told} after {} s", section.name, begun.elapsed().as_secs())
-            .context("cannot write to the standard error")?;
+            .context("cannot write to standard error")?;
         if outcome.is_err() {
             failed.push(section.name);
         }
@@ -90,7 +90,7 @@ fn take(section: &Section, options: &Report, commit: &str) -> Result<()> {
     let mut table: Option<Table> = None;
     for line in section.lines(&options.data) {
         writeln!(io::stderr(), "{}: {line}", section.name)
-            .context("cannot write to the standard error")?;
+            .context("cannot write to standard error")?;
         let output = output(&line).with_context(|| format!("cannot run {line}"))?;
         if section.is_table {
             add_rows(&mut table, &output)
@@ -127,7 +127,10 @@ fn commit() -> Result<String> {
             .context("cannot run git to find the measured commit")
     };
     let name = git(&["describe", "--always"])?;
-    ensure!(name.status.success(), "git cannot find the commit: run this command in a checkout");
+    ensure!(
+        name.status.success(),
+        "cannot find the measured commit: git describe failed; run this command in a checkout"
+    );
     let name = String::from_utf8_lossy(&name.stdout).trim().to_owned();
     let is_same = git(&["diff", "--quiet", "HEAD", "--", ".", ":!docs"])?.status.success();
     Ok(format!("commit {name}{}", if is_same { "" } else { ", changed" }))
@@ -160,7 +163,7 @@ fn add_rows(table: &mut Option<Table>, output: &str) -> Result<()> {
             found = true;
         }
     }
-    ensure!(found, "cannot find a row of a table");
+    ensure!(found, "cannot find a table row");
     Ok(())
 }
 

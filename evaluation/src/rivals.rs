@@ -21,7 +21,8 @@ use crate::system::System;
 
 const WORD: u32 = u64::BITS;
 
-/// Default for the maximum number of combinations that a search tries. Such a search takes a few seconds.
+/// Default for the maximum number of combinations that a search tries. A search that tries all of them takes a few
+/// seconds.
 const MOST_COMBINATIONS: u64 = 1 << 30;
 
 /// Progress of the search for hosts in the last `close_slice`.
@@ -145,7 +146,7 @@ pub(crate) trait Reversal: Sized {
 
     fn vectors(&self, host: Address) -> impl Iterator<Item = u32>;
 
-    /// Returns the clue before the first array, which has no known properties.
+    /// Returns the clue before any vector is joined: no property of the host is known.
     fn nothing(&self) -> Self::Clue;
 
     /// Returns the only vector of `array` that is consistent with `known`, if `known` determines the vector.

@@ -1,5 +1,5 @@
-//! The command `scale`, which measures the cost of many nodes: bytes between them, the time of a collector, and trees
-//! of collectors.
+//! The command `scale`, which measures the cost of many nodes: bytes between them, merge and close times of a
+//! collector, and trees of collectors.
 //!
 //! Every node and [`Collector`] is simulated, one after the other. They exchange the bytes that a network would carry,
 //! and only library calls are timed. The command fails if the state of a tree is not bit for bit the same as the state
@@ -71,7 +71,7 @@ pub(crate) struct Scale {
     /// Maximum number of distinct pairs per node and slice in the sweep that varies it
     #[arg(long, default_value = "3M", value_parser = number::count)]
     most: u32,
-    /// Distinct pairs per window of the whole network, for which sizes are planned; requires --memory
+    /// Distinct pairs of the whole network per window, for which sizes are planned; requires --memory
     #[arg(long, requires = "memory", value_parser = number::integer)]
     load: Option<u64>,
     /// Bytes of recorders that the plan may use [default: Config::default() in 31.6 MB]

@@ -137,7 +137,7 @@ struct Metric {
 }
 
 impl Metric {
-    /// Creates a figure of srlg, without a load or details.
+    /// Creates a figure for srlg, without a load or details.
     fn new(name: &str, unit: &'static str, threads: u32, sample: Sample) -> Self {
         let (name, system) = (name.to_owned(), "srlg".to_owned());
         Self { name, system, unit, threads, load: None, sample, details: Vec::new() }
@@ -206,7 +206,7 @@ impl<'a> Setting<'a> {
         Ok(SlidingDetector::new(self.config, self.device)?)
     }
 
-    /// Creates a figure of srlg that is measured in rounds of ingest.
+    /// Creates a figure for srlg that is measured in rounds of ingest.
     fn metric(&self, name: &str, unit: &'static str, threads: u32, sample: Sample) -> Metric {
         Metric::new(name, unit, threads, sample).load(self.pairs)
     }

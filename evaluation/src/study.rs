@@ -1,4 +1,4 @@
-//! The engine of all sweeps. A sweep lists the values that vary and a trial measures each step. The rows become pages,
+//! The engine of all sweeps. A sweep lists the values that vary, and a trial measures each step. The rows become pages,
 //! tables, charts and JSON.
 //!
 //! A [`Sweep`] consists of [`Results`] without rows, and the steps that produce the rows. A [`Study`] is opened before

@@ -48,7 +48,7 @@ pub(crate) struct Traces {
     /// Score every n-th window
     #[arg(long, default_value = "1", value_parser = number::count)]
     stride: u32,
-    /// Omit traces with more slices
+    /// Omit traces with more slices than this
     #[arg(long, default_value = "10k", value_parser = number::count)]
     most_slices: u32,
     #[command(flatten)]

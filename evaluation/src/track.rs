@@ -21,8 +21,8 @@ pub(crate) struct Track {
 #[derive(Default)]
 pub(crate) struct Window {
     pub(crate) score: Score,
-    /// Score of the super points below four times the threshold. All other reported hosts are counted as false here, so
-    /// only the errors are meaningful.
+    /// Score of the super points with fewer than 4θ peers. All other reported hosts are counted as false here, so only
+    /// the errors are meaningful.
     pub(crate) low: Score,
     /// Whether the search was complete.
     pub(crate) is_complete: bool,

@@ -376,7 +376,8 @@ pub unsafe extern "C" fn srlg_detector_slice(detector: Detector, slice: *mut u64
     })
 }
 
-/// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices ahead.
+/// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices after the
+/// running one.
 #[unsafe(no_mangle)]
 pub extern "C" fn srlg_detector_skip_to(detector: Detector, slice: u64) -> Status {
     guard(|| DETECTORS.write(detector.id, |detector| Ok(detector.skip_to(slice)?)))

@@ -133,7 +133,7 @@ impl<T> Table<T> {
     #[cold]
     fn panicked(&self) -> Failure {
         let text = format!(
-            "an earlier call of this {} panicked; free it, and open another one",
+            "cannot use this {}: an earlier call panicked; free it, and open another one",
             self.name
         );
         Failure::new(Status::Panic, text)

@@ -138,7 +138,7 @@ impl Config {
     }
 }
 
-/// Returns the failure of an argument `name` that must be below `end` and has the value `got`.
+/// Returns the failure to report if the argument `name` must be below `end`, but is `got`.
 pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
     let text = format!("{name}: give a number below {end}, got {}", got.into());
     Failure::new(Status::Argument, text)
@@ -373,7 +373,8 @@ pub enum Overload {
 pub struct Health {
     /// Size of this struct, in bytes.
     pub size: usize,
-    /// Number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
+    /// Number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with the
+    /// load.
     pub load: f64,
     /// Share of the cells that were touched in the window.
     pub cells_in_use: f64,

@@ -46,7 +46,7 @@ impl Params {
         finder.bytes() + counter.bytes()
     }
 
-    /// Returns the amount by which the words of each array grow in `ages`.
+    /// Returns the amount by which the words of each array grow in the epochs that `ages` contains.
     #[must_use]
     pub fn age_steps(&self, ages: Ages) -> [u64; ARRAYS] {
         let tags = self.counter_sizes().tags;

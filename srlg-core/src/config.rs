@@ -35,13 +35,13 @@ pub enum Scheme {
     /// The default scheme: cells, which contain the hosts, and a counter whose recorders contain an age and a tag of
     /// the host. An estimate counts only the touches of the host itself. See docs/tagged-recorders.md.
     Tagged {
-        /// Binary logarithm of the number of cells, each of 8 bytes. With 14 cells for every θ distinct pairs of a
+        /// Binary logarithm of the number of cells, each of 8 bytes. With 14 cells for every θ distinct pairs in a
         /// window, the finder misses about one in 10,000 hosts with θ peers.
         cell_bits: u32,
         /// Number of lines in the SLEA, each of 32 recorders. A host uses `linear_width / 32` of them.
         lines: u32,
-        /// Minimum number of distinct tags, at least 64. The age uses the remaining bits of the 16-bit word. In long
-        /// windows, ages count epochs of several slices.
+        /// Minimum number of distinct tags. It must be at least 64. The age uses the remaining bits of the 16-bit word.
+        /// In long windows, ages count epochs of several slices.
         tags: u32,
     },
 }

@@ -67,9 +67,9 @@ pub trait Counter: Send + Sync + 'static {
 
     /// Touches the recorders of `pairs` in `array`, for contacts `age` epochs ago.
     ///
-    /// An implementation that touches the recorders immediately never calls `later`, and any number of threads may call
-    /// it concurrently. Every other implementation passes all touches to `later`, and the caller applies them with
-    /// [`apply_exclusive`](Self::apply_exclusive).
+    /// If an implementation touches the recorders immediately, it never calls `later`, and any number of threads may
+    /// call this function concurrently. Every other implementation passes all touches to `later`, and the caller
+    /// applies them with [`apply_exclusive`](Self::apply_exclusive).
     fn touch(
         array: ArrayView<'_, Self::Params, Self::Recorder>,
         pairs: &impl Batch,
@@ -77,8 +77,8 @@ pub trait Counter: Send + Sync + 'static {
         later: impl FnOnce(&Self::Touches),
     );
 
-    /// Returns the index of one recorder that `touch` changes. All other recorders that `touch` changes are in the same
-    /// [line](tagged::LINE).
+    /// Returns the index of one recorder that `touch` changes. All other recorders that `touch` changes are in the
+    /// [line](tagged::LINE) of this recorder.
     fn place(touch: Self::Touch) -> u32;
 
     /// Applies `touches` to `array`. No other thread may change their lines at the same time.
@@ -97,11 +97,11 @@ pub trait Counter: Send + Sync + 'static {
     /// Counts the positions of `look` in `array`, and adds them to `counted`.
     ///
     /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
-    /// reads the line. `pick` selects the positions of a group of lines that are in the window. It is [`tagged::pick`]
-    /// or an equivalent function.
+    /// reads the line. From a group of lines, `pick` selects the positions in the window. It is [`tagged::pick`] or an
+    /// equivalent function.
     ///
     /// # Panics
-    /// Panics if the counter uses lines and the positions are not whole [lines](tagged::LINE).
+    /// Panics if the counter uses [lines](tagged::LINE) and the positions do not start and end at a line boundary.
     fn count<R: ReadRecorder<Word = <Self::Recorder as ReadRecorder>::Word>>(
         array: ArrayView<'_, Self::Params, R>,
         look: &Look,
@@ -134,7 +134,7 @@ pub struct Look {
     pub host: HostId,
     /// Positions to count.
     pub positions: Range<u32>,
-    /// Host and first position of the next look, so that its lines can be prefetched.
+    /// Host and first position of the next `Look`, so that its lines can be prefetched.
     pub next: (HostId, u32),
 }
 
@@ -143,7 +143,7 @@ pub trait Accumulator {
     /// Params of the counter.
     type Params;
 
-    /// Creates counts over `span`, all 0.
+    /// Creates counts of 0 over `span`.
     fn new(span: Span) -> Self;
 
     /// Resets all counts to 0.
@@ -167,7 +167,7 @@ pub trait Accumulator {
     reason = "the crate cannot allocate, and tallies are stored in small batches"
 )]
 pub enum Tally {
-    /// Paper's counter: `|USLE|^k`, the number of positions of the union in the window, from 0 to η'.
+    /// Paper's counter: `|USLE|^k`, the number of positions of the union that are in the window, from 0 to η'.
     Union(u32),
     /// Tagged counter: the histograms of one region.
     Visible(Histograms),

@@ -33,14 +33,14 @@ impl Ages {
 pub struct Span {
     /// Number of ages that the finder's recorders can have in the window: 0 to `finder_ages - 1`.
     pub finder_ages: u32,
-    /// Number of slices in the finder's youngest age that are in the window, at least 1.
+    /// Number of slices in the finder's youngest age that are in the window. It is at least 1.
     pub finder_youngest: u32,
-    /// Number of slices in the finder's oldest age that are in the window, at least 1.
+    /// Number of slices in the finder's oldest age that are in the window. It is at least 1.
     pub finder_oldest: u32,
     /// Number of ages that the counter's recorders can have in the window: 0 to `ages - 1`. The oldest age may be only
     /// partly in the window.
     pub ages: u32,
-    /// Number of slices in the counter's oldest epoch that are in the window, at least 1.
+    /// Number of slices in the counter's oldest epoch that are in the window. It is at least 1.
     pub oldest_slices: u32,
     /// Number of slices in the counter's oldest epoch. If this is the running epoch, only the slices so far are
     /// counted.

@@ -52,8 +52,8 @@ impl Params {
     /// Returns the fingerprint of the seed: the hashes of 0 and 1 under the last column key. Only the paper's scheme
     /// with the maximum number of rows uses that key for hosts.
     ///
-    /// The fingerprint is stored with the state. It does not reveal the seed. However, anyone can use it to check a
-    /// guess, as with the touches of a known host. A seed that can be guessed is therefore not a secret. With
+    /// The fingerprint is stored with the state. It does not reveal the seed. However, it lets anyone check a guess of
+    /// the seed, as the touches of a known host also do. A seed that can be guessed is therefore not a secret. With
     /// [`HashFamily::Murmur`](crate::HashFamily::Murmur), which can be inverted, a seed is never secret. With
     /// [`HashFamily::HalfSip13`](crate::HashFamily::HalfSip13), no better attack is known than guessing all 64 bits.
     #[must_use]

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// All code that depends on the width of an IPv4 address uses this alias and [`ADDRESS_BITS`].
 pub type Address = u32;
 
-/// An IPv6 address as four 32-bit words, the highest first: `2001:db8::1` is `[0x2001_0db8, 0, 0, 1]`.
+/// An IPv6 address as four 32-bit words, the most significant first: `2001:db8::1` is `[0x2001_0db8, 0, 0, 1]`.
 ///
 /// An IPv4-mapped address such as `::ffff:10.0.0.1` (RFC 4291, 2.5.5.2) is treated as the IPv4 address `10.0.0.1`
 /// everywhere.

@@ -25,7 +25,7 @@ pub struct Plan {
     pub config: Config,
     /// Expected standard error of the estimate for a host with θ peers, in peers.
     pub std_error: f64,
-    /// Probability that the finder misses an IPv4 or IPv6 host with θ peers, at most 0.8 %.
+    /// Probability that the finder misses an IPv4 or IPv6 host with θ peers. It is at most 0.8 %.
     ///
     /// IPv4 hosts are missed less often if they need fewer than the four cells that an IPv6 host needs. For θ below 64,
     /// this value is an upper bound.
@@ -34,11 +34,13 @@ pub struct Plan {
     /// less, even hosts with ten peers may hold enough cells. If more hosts do, reports contain `Overload::Raised` and
     /// a higher probability.
     pub miss_probability: f64,
-    /// Upper bound of the probability that an IPv4 or IPv6 host with 2θ peers is not reported, at most 1 in 1,000. The
-    /// bound includes misses of the finder, for any distribution of the load over hosts, and estimates below θ.
+    /// Upper bound of the probability that an IPv4 or IPv6 host with 2θ peers is not reported. It is at most 1 in
+    /// 1,000. The bound includes misses of the finder, for any distribution of the load over hosts, and estimates below
+    /// θ.
     pub double_miss_probability: f64,
-    /// λ: number of distinct pairs of a window per recorder of the counter, at most 5. Errors grow with λ. If λ is
-    /// clearly below 3, `Health::errors_hold` is true. If λ is close to 3, the measured load may exceed 3 by chance.
+    /// λ: number of distinct pairs in a window, divided by the number of recorders of the counter. It is at most 5.
+    /// Errors grow with λ. If λ is clearly below 3, `Health::errors_hold` is true. If λ is close to 3, the measured
+    /// load may exceed 3 by chance.
     pub pairs_per_recorder: f64,
 }
 
@@ -59,10 +61,11 @@ impl Config {
     /// - At most 1 in 1,000 hosts with 2θ peers is not reported. The finder misses at most 1 in 2,000, for any
     ///   distribution of the load over hosts. At most another 1 in 2,000 has an estimate below θ.
     /// - The finder misses at most 0.8 % of hosts with θ peers, even if the number of free cells is three standard
-    ///   deviations below its expectation. Reports contain `Overload::Crowded` above 1 %, so this rarely happens with
-    ///   the planned load.
-    /// - The counter has at most 5 distinct pairs of a window per recorder. Above 3, estimates are unbiased and lower
-    ///   bounds hold, but upper bounds are too low ([`Params::errors_hold`](crate::Params::errors_hold)).
+    ///   deviations below its expectation. Reports contain `Overload::Crowded` if it misses more than 1 %, which is
+    ///   rare with the planned load.
+    /// - λ, the number of distinct pairs in a window divided by the number of recorders of the counter, is at most 5.
+    ///   Above λ = 3, estimates are unbiased and lower bounds hold, but upper bounds are too low
+    ///   ([`Params::errors_hold`](crate::Params::errors_hold)).
     /// - A host with 2θ peers is within the range of the estimator.
     ///
     /// Hosts with θ/2 peers are rarely reported. If errors were normal, at most 1 in 2,000 of these hosts would have an

@@ -22,7 +22,7 @@ use crate::word::Word;
 /// If `echo` is 0, the array has no echoes, and every recent word is a touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecentRange<W = u64> {
-    /// Exclusive upper end of the words of recent touches.
+    /// Exclusive upper bound for the words of recent touches.
     pub recent: W,
     /// Difference between the word of an echo and the word of its touch.
     pub echo: W,
@@ -37,8 +37,8 @@ impl RecentRange {
 }
 
 impl<W: Word> RecentRange<W> {
-    /// Returns whether recorder number `at` of `recorders` is recent. `recorders` must be an array or whole lines of
-    /// it.
+    /// Returns whether recorder number `at` of `recorders` is recent. `recorders` must be a whole array, or whole lines
+    /// of an array.
     ///
     /// # Panics
     /// Panics if `recorders` does not contain that recorder.
@@ -62,8 +62,8 @@ impl<W: Word> RecentRange<W> {
         line.into_iter().fold(false, |has, recorder| has | self.is_touch(recorder.word()))
     }
 
-    /// Returns whether `word` looks like a recent touch or its echo. In a line that [has a touch](Self::has_touch),
-    /// such a word is recent.
+    /// Returns whether `word` looks like a recent touch or its echo. If it does and its line [has a
+    /// touch](Self::has_touch), it is recent.
     #[inline(always)]
     #[must_use]
     pub fn looks_recent(self, word: W) -> bool {

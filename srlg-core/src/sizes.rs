@@ -3,7 +3,7 @@
 /// A named size of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Name of the size, usually as in [`Config`](crate::Config). Empty if the scheme does not have this size.
+    /// Name of the size, usually as in [`Config`](crate::Config). It is empty if the scheme does not have this size.
     pub name: &'static str,
     /// Value of the size.
     pub value: u32,

@@ -55,7 +55,7 @@ pub trait Word:
     #[must_use]
     fn wrapping_sub(self, other: Self) -> Self;
 
-    /// Returns byte number `number`, counted from the lowest.
+    /// Returns byte number `number`, counted from the least significant.
     ///
     /// # Panics
     /// Panics if the word has no such byte.

@@ -54,7 +54,7 @@ pub(crate) struct Candidates {
     pub(crate) span: Span,
     /// Number of candidates, including those that are not in `hosts`.
     pub(crate) count: usize,
-    /// The candidates that the device has not yet examined, each once.
+    /// The candidates that the device has not yet examined, without duplicates.
     pub(crate) hosts: Vec<IpAddr>,
     pub(crate) health: FinderHealth,
     /// Number of recorders within the span, for each row of the counter.
@@ -99,7 +99,7 @@ pub(crate) fn united(mut hosts: Vec<IpAddr>, kept: &[IpAddr]) -> Vec<IpAddr> {
 pub(crate) trait Backend: Send + Sync {
     fn device(&self) -> Device;
 
-    /// Updates the recorders of `pairs`, whose contacts were `ages` ago.
+    /// Updates the recorders of `pairs`, whose contacts have these `ages`.
     ///
     /// Updates may continue after the call returns, but any later call sees all of them.
     fn scan(&self, pairs: Pairs<'_>, ages: Ages) -> Result<(), Error>;

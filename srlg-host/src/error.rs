@@ -114,21 +114,21 @@ pub enum Error {
     /// The window of a query is longer than the detector's window, or empty.
     #[error("window must be 1 to {max} slices, the detector's window, got {window}")]
     QueryWindow { window: u32, max: u32 },
-    /// A snapshot or delta comes from a detector with other sizes or another encoding.
+    /// A snapshot or delta comes from a detector with different sizes or a different encoding.
     #[error(
-        "cannot merge the {stored}: its detector has other sizes (fingerprint {theirs:#018x}, here \
+        "cannot merge the {stored}: its detector has different sizes (fingerprint {theirs:#018x}, here \
          {ours:#018x}); use the same sizes, window, sampling threshold and hash on all \
          nodes{}{differences}",
         if differences.is_empty() { "" } else { ": here, " }
     )]
     OtherSizes { stored: StateKind, ours: u64, theirs: u64, differences: String },
-    /// A snapshot or delta comes from a detector with another seed.
+    /// A snapshot or delta comes from a detector with a different seed.
     #[error(
-        "cannot merge the {stored}: its detector has another hash seed (fingerprint {theirs:#018x}, here \
+        "cannot merge the {stored}: its detector has a different hash seed (fingerprint {theirs:#018x}, here \
          {ours:#018x}); use the same `Config::seed` on all nodes"
     )]
     OtherSeed { stored: StateKind, ours: u64, theirs: u64 },
-    /// A snapshot or delta was taken in a later slice than the detector's running slice.
+    /// A snapshot or delta was taken in a slice after the detector's running slice.
     #[error(
         "cannot merge the {stored}: it was taken in slice {theirs}, but the detector is in slice {ours}; \
          advance the detector to slice {theirs} first"
@@ -143,7 +143,7 @@ pub enum Error {
     /// The bytes are not a valid snapshot or delta.
     #[error("cannot read a snapshot or delta: {0}")]
     Format(#[from] FormatError),
-    /// The bytes were written by a later version of srlg.
+    /// The bytes were written by a newer version of srlg than this one.
     #[error(
         "cannot read a snapshot or delta of format version {theirs}: this srlg reads versions up to {newest}; \
          update srlg"

@@ -57,9 +57,9 @@ pub enum FinderFill {
     Cells {
         /// Number of cells that a candidate must hold.
         ///
-        /// The fuller the cells are, the fewer cells are required. If there are more hosts than the limit, this is the
-        /// smallest number of cells among the remaining hosts. An IPv6 host always needs at least four cells, because
-        /// its address is recovered from them.
+        /// The fuller the array of cells is, the fewer cells are required. If a search finds more hosts than the limit,
+        /// this is the smallest number of cells among the hosts that remain. An IPv6 host always needs at least four
+        /// cells, because its address is recovered from them.
         c_min: u32,
         /// Share of the cells that were touched in the window.
         in_use: f64,
@@ -82,9 +82,9 @@ pub enum FinderFill {
 pub enum Overload {
     /// Other hosts hold most of the cells, so the finder misses more than 1 % of the hosts with θ peers.
     ///
-    /// The condition assumes the lowest requirement of two cells (see [`FinderHealth::miss_probability`]). If any IPv6
-    /// host holds a cell, the condition also covers [`FinderHealth::miss_probability_v6`], with four cells. For θ below
-    /// 64, these probabilities are upper bounds, so a tighter bound is used instead. More cells help, and
+    /// The condition assumes the lowest requirement, which is two cells (see [`FinderHealth::miss_probability`]). If
+    /// any IPv6 host holds a cell, the condition also covers [`FinderHealth::miss_probability_v6`], with four cells.
+    /// For θ below 64, these probabilities are upper bounds, so a tighter bound is used instead. More cells help, and
     /// `Config::for_load` provides enough cells for a load.
     Crowded,
     /// There were more candidates or hot columns than the configured limit, so the requirement was raised.

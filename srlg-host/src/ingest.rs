@@ -4,8 +4,8 @@
 //! accepts slices of [`IpPair`](crate::IpPair) or [`Ip6Pair`]. A [`PairBatch`] sorts addresses of both families into
 //! such slices.
 //!
-//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] also accepts pairs of earlier and later
-//! slices, and returns an [`Arrival`].
+//! A thread that must not wait for a close uses a [`Feed`]. [`Feed::ingest_at`] also accepts pairs of slices before or
+//! after the running one, and returns an [`Arrival`].
 //!
 //! An `IpPair` consists of two 32-bit words and an [`Ip6Pair`] of eight, without padding. The capacity of a feed is the
 //! number of pairs of each family that it can buffer.

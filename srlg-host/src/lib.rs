@@ -1,6 +1,6 @@
 //! Detection of sliding super points: hosts in contact with at least θ distinct other hosts within a sliding window.
 //!
-//! After every time slice, a detector reports these hosts, each with an estimated number of peers. Its memory use is
+//! After every time slice, a detector reports these hosts and an estimated number of peers for each. Its memory use is
 //! fixed.
 //!
 //! # Example
@@ -42,13 +42,14 @@
 //! from which candidates are recovered. The second array consists of recorders, which store when, and by which host,
 //! they were last touched. An estimate counts the touches of one host. The window slides because ages grow.
 //!
-//! A touch keeps the smaller age. Threads, order and repetition therefore do not matter, and detectors merge bit for
-//! bit. [`Config::paper`] selects the original scheme of J. Xu, [arXiv 1805.09246](https://arxiv.org/abs/1805.09246).
+//! When a recorder is touched, it keeps the smaller age. The number of threads, the order of touches and repeated
+//! touches therefore do not matter, and detectors merge bit for bit. [`Config::paper`] selects the original scheme of
+//! J. Xu, [arXiv 1805.09246](https://arxiv.org/abs/1805.09246).
 //!
 //! # Sizes and units
 //!
 //! An IPv4 pair takes 8 bytes, and an IPv6 pair takes 32 bytes. Slices are numbered from 0, and the caller decides how
-//! long they are. Cardinalities are numbers of distinct peers, each with a standard error.
+//! long they are. A cardinality is a number of distinct peers and has a standard error.
 //!
 //! # Errors
 //!

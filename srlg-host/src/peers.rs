@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::report::SamplePeer;
 use crate::state::StateWord;
 
-/// Number of hosts whose words are read together, which takes about 1 MB.
+/// Number of hosts whose words are read together. These words take about 1 MB.
 const HOSTS_PER_TURN: usize = 1024;
 
 /// Returns the sample peers of each of `hosts` in the window that ends with the running `slice`.

@@ -99,7 +99,8 @@ pub struct SamplePeer {
     /// Slice of the last contact.
     ///
     /// In long windows, the finder's ages count epochs of several slices. The value is then the last slice of the
-    /// epoch. This applies above 2047 slices with 2^18 cells, and above 31 slices with 2^12 cells.
+    /// epoch. This applies to windows of more than 2047 slices with 2^18 cells, and of more than 31 slices with 2^12
+    /// cells.
     pub last_seen: u64,
 }
 
@@ -183,11 +184,11 @@ pub struct Health {
     pub setting_factors: Vec<f64>,
     /// Product of the setting factors: the share of a host's union estimator that is set by touches of other hosts.
     ///
-    /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. Above about 0.01,
-    /// false super points appear (docs/measurements.md).
+    /// In the paper's scheme, the estimate subtracts the mean of this share, but not its variation. If the value is
+    /// above about 0.01, false super points appear (docs/measurements.md).
     pub background: f64,
-    /// λ: distinct pairs in the window per recorder of the SLEA, estimated from the share of touched recorders in the
-    /// first row.
+    /// λ: the number of distinct pairs in the window divided by the number of recorders of the SLEA, estimated from the
+    /// share of touched recorders in the first row.
     ///
     /// Errors grow with λ, which is infinite if all recorders were touched.
     pub load: f64,

@@ -1,5 +1,5 @@
-//! Reports the super points of a network interface, captured and counted by several threads, with slices of one second
-//! and a window of one minute.
+//! An example that reports the super points on a network interface. Several threads capture and count packets, with
+//! slices of one second and a window of one minute.
 //!
 //! Run it with `cargo run --release -p srlg-input --features live --example threads -- eth0 4`. The threads do not wait
 //! for each other, because each captures a part of the packets and has its own feed of the detector.

@@ -84,7 +84,7 @@ pub struct Contact {
     pub sampling: Option<NonZeroU32>,
     /// Device that exported the contact.
     pub exporter: Option<Host>,
-    /// Interface of that device on which the packets arrived (SNMP ifIndex).
+    /// Interface on which the exporter received the packets (SNMP ifIndex).
     pub ingress: Option<NonZeroU32>,
 }
 

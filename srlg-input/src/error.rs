@@ -22,7 +22,7 @@ use crate::options::BadUrl;
 pub enum InputError {
     /// No input is given.
     #[error(
-        "no input given: name a file, a listen address, an interface, a Kafka topic, or a NATS stream or subject"
+        "no input given; name a file, a listen address, an interface, a Kafka topic, or a NATS stream or subject"
     )]
     None,
     /// A file cannot be opened.
@@ -71,7 +71,7 @@ pub enum InputError {
     },
     /// Sockets are requested, but no exporter is permitted to send to them.
     #[error(
-        "no exporters permitted: list their networks in exporters, because anyone can send export datagrams"
+        "no exporters permitted; list their networks in exporters, because anyone can send export datagrams"
     )]
     NoExporters,
     /// Packets cannot be captured on an interface.
@@ -119,7 +119,7 @@ pub enum InputError {
         cause: String,
     },
     /// The system's certificates cannot be used.
-    #[error("cannot read the system's certificates: {0}; give kafka-ca or nats-ca")]
+    #[error("cannot read the system's certificates: {0}; set kafka-ca or nats-ca")]
     Certificates(String),
     /// The program is built without Kafka support.
     #[cfg(not(feature = "kafka"))]
@@ -146,7 +146,7 @@ pub enum InputError {
     Thread(io::Error),
     /// A reader thread has panicked, which is a bug in this program.
     #[error(
-        "input thread {thread:?} panicked (this is a bug): report the log lines above and restart"
+        "input thread {thread:?} panicked (this is a bug); report the log lines above and restart"
     )]
     Panic {
         /// Name of the thread.

@@ -118,7 +118,7 @@ enum Source {
     Live(Box<Live>),
 }
 
-/// The next event of a source. Contacts remain in the source.
+/// The next event of a source. `Contacts` does not carry the contacts, which stay in the source.
 #[derive(Debug)]
 pub(crate) enum Next {
     Contacts,
@@ -152,7 +152,7 @@ impl Input {
     /// [`Event::Contacts`] is then never yielded.
     ///
     /// A [tick](Event::Time) means that the sinks have accepted everything that was read before. Sinks receive nothing
-    /// before the first tick. If [`next_event`](Self::next_event) is not called for more than 250 ms, the threads wait.
+    /// before the first tick. If [`next_event`](Self::next_event) has not been called for 250 ms, the threads wait.
     ///
     /// # Errors
     /// Returns [`InputError`] if the input cannot be opened, and [`InputError::Sink`] if `sinks` returns an error.
@@ -305,7 +305,7 @@ impl Status {
 pub struct SocketStatus {
     /// Number of datagrams from permitted exporters.
     pub received: u64,
-    /// Number of datagrams from other senders, which were ignored.
+    /// Number of datagrams from senders that are not permitted. These datagrams were ignored.
     pub refused: u64,
     /// Number of datagrams that the kernel dropped because the receive buffer was full. `None` if the system does not
     /// report it.

@@ -4,9 +4,8 @@
 //! broker --[cluster, partition]--> messages --[FlowReader]--> contacts and offsets --> Outlet
 //! ```
 //!
-//! One thread reads all partitions of the topic, without a consumer group. An offset is put on the belt with the
-//! contacts of the messages before it, or after these contacts. A [`Position`] is therefore never ahead of the yielded
-//! contacts.
+//! One thread reads all partitions of the topic, without a consumer group. An offset is queued with the contacts of the
+//! messages before it, or after these contacts. A [`Position`] is therefore never ahead of the yielded contacts.
 //!
 //! Invariant: each message is decoded, counted as undecodable, or counted as deleted by Kafka.
 

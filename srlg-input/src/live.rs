@@ -4,7 +4,7 @@
 //! through libpcap. It yields the same contacts as an `Input`, but without its threads.
 //!
 //! Linux removes the outermost VLAN tag of a received frame before it applies a capture filter. Therefore, `udp`
-//! matches tagged and untagged packets. The filters `vlan` and `vlan 7` still match by the tag.
+//! matches tagged and untagged packets. The filters `vlan` and `vlan 7` still match the tag.
 //!
 //! A capture buffer consists of blocks of 256 KiB, and a block closes 20 ms after its first packet. With few packets,
 //! each block lasts for 20 ms. The reader may therefore pause for 2.5 s with a buffer of 32 MiB. With many packets, the
@@ -101,7 +101,7 @@ pub(crate) struct Line {
 pub(crate) struct Live {
     line: Line,
     contacts: Vec<Contact>,
-    /// Whether the contacts have not been yielded yet.
+    /// Whether the contacts still have to be yielded.
     is_loaded: bool,
     /// Position in a Kafka topic or NATS stream after the contacts that have been yielded.
     position: Position,

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! One thread reads. An ordered consumer, which keeps no state on the server, reads a whole JetStream stream in order.
-//! A sequence number is put on the belt with the contacts of the messages before it, or after these contacts. A
-//! [`Position`] is therefore never ahead of the yielded contacts.
+//! A sequence number is queued with the contacts of the messages before it, or after these contacts. A [`Position`] is
+//! therefore never ahead of the yielded contacts.
 //!
 //! Invariant: each message of a stream is decoded, counted as undecodable, or counted as deleted.
 

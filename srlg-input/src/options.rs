@@ -23,8 +23,8 @@ pub use nats::{BadUrl, NatsOptions, NatsSource, NatsUrl};
 /// may be given: `input`, `listen`, `interface`, `kafka` or `nats`. The group `decoded` contains the options for
 /// reading flow exports. The group `messages` contains the options of the two brokers.
 ///
-/// With the feature `serde`, they are read from a map whose keys are the same names. [`check`](Self::check) then
-/// applies the rules of the command line.
+/// With the feature `serde`, the options are read from a map whose keys are the names of the options.
+/// [`check`](Self::check) then applies the rules of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize), serde(default, deny_unknown_fields))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -199,7 +199,7 @@ pub struct ExportOptions {
 }
 
 named! {
-    /// The hosts that are counted if a captured packet carries another one through a tunnel.
+    /// The hosts that are counted if a captured packet carries another packet through a tunnel.
     #[non_exhaustive]
     Tunnels {
         /// The endpoints of the tunnel.
@@ -241,7 +241,7 @@ named! {
 }
 
 named! {
-    /// The source of the times of exported contacts.
+    /// The source of the times of contacts from flow exports.
     #[non_exhaustive]
     Timestamps {
         /// The times that the exporter sends. A clock skew of more than 5 seconds is corrected. If the skew is more

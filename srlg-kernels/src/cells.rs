@@ -9,7 +9,7 @@ use crate::{Body, CountCells, Grid, ListHeld, ListHolders, ListKept, Slices, own
 use srlg_core::finder::cells::Owner;
 use srlg_core::{HostId, ReadRecorder, Recorder};
 
-/// Bit that is set in an entry of a list of candidates if the entry is the index of a kept host. Other entries are the
+/// Bit that is set in an entry of a candidate list if the entry is the index of a kept host. Other entries are the
 /// [key](Owner::key) of an owner.
 pub const KEPT: u64 = 1 << 63;
 

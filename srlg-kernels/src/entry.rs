@@ -1,8 +1,8 @@
 //! The entry points, which convert addresses to slices. They are the only unsafe code of this crate.
 //!
 //! # Contract of a launch
-//! Every buffer of the arguments is device memory that stays allocated while the kernel runs. The buffer is aligned for
-//! its elements and contains the stated number of them. The elements may have any bit pattern. `params` come from
+//! Every buffer in the arguments is device memory that stays allocated while the kernel runs. The buffer is aligned for
+//! its elements and contains the stated number of elements. They may have any bit pattern. `params` come from
 //! `Config::validate`. Data that is not atomic is not written while the kernel runs.
 //!
 //! Concurrent kernels may access the recorders of an array both singly, at their own width, and packed in 32-bit words.
@@ -28,7 +28,7 @@ fn grid() -> Grid {
     Grid { block, blocks, thread, threads }
 }
 
-/// The place of the arguments when the host launches a kernel: pointers to device memory.
+/// The place of the arguments of a launch: pointers to device memory.
 struct DevicePointers;
 
 impl Place for DevicePointers {
@@ -53,7 +53,7 @@ impl<T> Length for Buffer<T> {
     }
 }
 
-/// The conversion of the buffers of a launch to slices. Only entry points use this conversion.
+/// The conversion of a launch's buffers to slices. Only entry points use this conversion.
 struct Launch;
 
 impl<'a> Carry<'a, DevicePointers, Slices<'a>> for Launch {

@@ -1,4 +1,4 @@
-//! [`Kernel`]: a row of the table of kernels, generic over the place of its buffers.
+//! [`Kernel`]: a row of the kernel table, generic over the place of its buffers.
 //!
 //! The arguments of a kernel are one structure, generic over a [`Place`], which defines the type of a buffer. For a
 //! body, buffers are slices. For the launch and for the entry point, buffers are addresses and lengths.

@@ -2,8 +2,7 @@
 //! maths.
 //!
 //! A kernel consists of a row in the table below and a [`Body`]. Many threads run the body at the same time, with the
-//! same arguments and a different [`Grid`], which identifies the thread. The tests run bodies on the CPU in the same
-//! way.
+//! same arguments. A [`Grid`] identifies the thread. The tests run bodies on the CPU in the same way.
 //!
 //! A row lists the following parts, from which the macro generates a [`Kernel`]:
 //!
@@ -114,8 +113,8 @@ kernels! {
         writes count: [AtomicU32; 1],
     } threads: kept.len();
 
-    /// Kernel that lists the indices and words of the cells of IPv6 hosts within the `ages` youngest ages. It lists a
-    /// cell only if its fingerprint has at least `least` counted cells.
+    /// Kernel that lists the indices and words of IPv6 hosts' cells whose age is less than `ages`. It lists a cell only
+    /// if its fingerprint has at least `least` counted cells.
     "list_held": ListHeld(params: CellsParams, ages: u32, least: u32) {
         reads cells: [Recorder64; params.recorders()],
         reads keys: [u64; owners::entries(&params)],
@@ -164,7 +163,7 @@ kernels! {
         writes found: [AtomicU32; 1],
     } blocks: bases.len();
 
-    /// Kernel that counts `positions` positions of linear estimators, starting at position `first`, in `bins`.
+    /// Kernel that counts, in `bins`, the `positions` positions of linear estimators from position `first` on.
     ///
     /// The list `numbers`, with `count` entries, contains indices into `hosts`. The kernel counts the listed hosts from
     /// entry `skip` on, until `bins` is full. Each host takes [`Grouping::bin_words`] words.
@@ -179,7 +178,7 @@ kernels! {
         && numbers.len() <= hosts.len();
 
     /// Kernel that lists the hosts of `numbers` whose glimpses over `span` do not dismiss them. `numbers` has `count`
-    /// entries. The glimpses are in `bins`, in [groups for a bound](Grouping::for_bound).
+    /// entries. The glimpses are in `bins`, grouped by [`Grouping::for_bound`].
     "glimpse": Glimpse(params: TaggedParams, span: Span) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -188,8 +187,8 @@ kernels! {
         writes left_count: [AtomicU32; 1],
     } threads: bins.len() / Grouping::for_bound(span).bin_words();
 
-    /// Kernel that combines `bins` by [age](Grouping::of_ages) into `groups` [for a bound](Grouping::for_bound), for
-    /// the hosts of `numbers` from entry `skip` on.
+    /// Kernel that converts `bins`, which are grouped by [`Grouping::of_ages`], to `groups` by [`Grouping::for_bound`].
+    /// The bins are those of the hosts of `numbers` from entry `skip` on.
     "regroup": Regroup(span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -199,7 +198,7 @@ kernels! {
     } threads: groups.len();
 
     /// Kernel that lists which hosts of `numbers`, from entry `skip` on, may reach the threshold. `bins` contains their
-    /// fine regions in [groups for a bound](Grouping::for_bound). The list identifies hosts by their index in `bins`.
+    /// fine regions, grouped by [`Grouping::for_bound`]. The list identifies hosts by their index in `bins`.
     "reach": Reach(params: TaggedParams, span: Span, skip: u32) {
         reads numbers: [u32],
         reads count: [u32; 1],
@@ -222,7 +221,7 @@ kernels! {
         writes tallies: [AtomicU32; recorded.len() * Grouping::of_ages(span).bin_words()],
     } blocks: recorded.len();
 
-    /// Kernel that adds up the weights of the first `positions` positions of the union estimators of `hosts`.
+    /// Kernel that adds up, for each of `hosts`, the weight of the first `positions` positions of its union estimator.
     "union_weight": Union(params: RowsParams, span: Span, positions: u32) {
         reads hosts: [HostId],
         reads linear: [Recorder16; params.recorders()],

@@ -26,7 +26,7 @@ pub fn add(entries: &[AtomicU32], count: &AtomicU32, word: u32) {
     }
 }
 
-/// Returns the filled part of `entries`, the buffer of a list with this `count`.
+/// Returns the filled part of `entries`, the buffer of a list of which `count` entries were taken.
 #[inline(always)]
 #[must_use]
 pub fn filled<T>(entries: &[T], count: u32) -> &[T] {

@@ -1,5 +1,5 @@
-//! The kernels that count candidates in steps. Glimpses dismiss most hosts, fine regions dismiss more, and the
-//! remaining hosts are recorded.
+//! The kernels that narrow down the candidates in steps. Glimpses dismiss most hosts, fine regions dismiss more, and
+//! the remaining hosts are recorded.
 //!
 //! All hosts are in one array. Each kernel writes a list of host indices, with its count, and the next kernel reads the
 //! list. If a count exceeds the length of its list, the next kernel does nothing.
@@ -12,8 +12,8 @@ use srlg_core::counter::tagged::{Grouping, bound, glimpse};
 use srlg_core::finder::cells::SLOTS;
 use srlg_core::{ReadRecorder, Recorder};
 
-/// Returns the number of entries to process from entry `skip` on, at most `room`. The list has this `count` and room
-/// for `len` entries. Returns 0 if the list was too short.
+/// Returns the number of entries to process from entry `skip` on, at most `room`. The list has `count` entries and room
+/// for `len`. Returns 0 if the list was too short.
 #[inline(always)]
 pub(crate) fn waiting(len: usize, count: u32, skip: u32, room: usize) -> usize {
     if count as usize > len {

@@ -1,4 +1,4 @@
-//! A concurrent table of the number of cells of each owner.
+//! A concurrent table of owners and their cell counts.
 //!
 //! An entry contains a key and a count. A free entry has the key 0. An owner takes the first free entry, starting at
 //! the entry that its key selects. The order of the threads decides which of two owners comes first, but not their

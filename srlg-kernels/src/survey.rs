@@ -1,4 +1,4 @@
-//! The kernels that count both arrays at the end of a slice.
+//! The kernels that count recorders and hot estimators at the end of a slice.
 
 use core::sync::atomic::Ordering::Relaxed;
 

@@ -1,4 +1,4 @@
-//! The kernels that tally hosts.
+//! The kernels that count the positions of hosts.
 
 use core::ops::Range;
 use core::sync::atomic::Ordering::Relaxed;

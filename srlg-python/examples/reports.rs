@@ -24,7 +24,7 @@ fn pair(number: u64) -> IpPair {
     IpPair { inside: 0x0a00_0000 + host as u32, opposite: 0xc000_0000 + peer as u32 }
 }
 
-/// Returns the same pair with addresses in 2001:db8::/32.
+/// Returns pair `number` with addresses in 2001:db8::/32.
 fn pair_v6(number: u64) -> Ip6Pair {
     let IpPair { inside, opposite } = pair(number);
     let [inside, opposite] = [inside, opposite].map(|bits| [0x2001_0db8, 0, 0, bits]);

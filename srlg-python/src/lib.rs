@@ -26,7 +26,7 @@ mod table;
 
 use pyo3::prelude::pymodule;
 
-/// Hosts in contact with many distinct others within a sliding window, in fixed memory.
+/// Detection of hosts in contact with many distinct other hosts, within a sliding window and in fixed memory.
 #[pymodule(gil_used = false, name = "srlg")]
 mod module {
     #[pymodule_export]

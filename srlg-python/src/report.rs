@@ -143,7 +143,8 @@ impl SuperPoint {
 #[pyclass(frozen, eq, get_all, module = "srlg")]
 #[derive(PartialEq)]
 pub(crate) struct Health {
-    /// The number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
+    /// The number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with
+    /// the load.
     load: f64,
     /// Whether 95 % intervals cover the true value in 88 to 97 % of cases.
     errors_hold: bool,
@@ -162,7 +163,8 @@ pub(crate) struct Health {
     found_from: f64,
     /// The minimum number of peers at which 99 % of IPv6 hosts are found.
     found_from_v6: Option<f64>,
-    /// The overload if there were too many pairs for the finder: "crowded", "raised" or "saturated". None otherwise.
+    /// The kind of overload if there were too many pairs for the finder: "crowded", "raised" or "saturated". None
+    /// otherwise.
     overload: Option<String>,
 }
 

@@ -38,11 +38,11 @@ const BLOCK: usize = 1 << 12;
 /// report on.
 ///
 /// The hosts in the networks `inside` are counted; by default, all hosts are counted. A slice has the length `slice`,
-/// such as "500ms", "1s" or "5m". Slice n starts n lengths after the Unix epoch. Long periods without rows produce no
-/// reports.
+/// such as "500ms", "1s" or "5m". Slice n starts n slice lengths after the Unix epoch. Long periods without rows
+/// produce no reports.
 ///
-/// `detector` receives the pairs. It may be queried between two reports, but only the scan may close its slices.
-/// `progress` shows a progress bar, which needs tqdm. By default, the bar is shown in notebooks with tqdm.
+/// `detector` receives the pairs. The detector may be queried between two reports, but only the scan may close its
+/// slices. `progress` shows a progress bar, which needs tqdm. By default, the bar is shown in notebooks with tqdm.
 #[pyfunction]
 #[pyo3(signature = (data, *, time, source, destination, inside=None, slice="1s", detector=None, progress=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
@@ -115,7 +115,7 @@ struct State {
     /// The table, or None after its end.
     table: Option<Table>,
     block: Rows,
-    /// The next row of the block to feed.
+    /// Index of the next row to feed, within the block.
     next: usize,
     view: View,
     slicer: Slicer,

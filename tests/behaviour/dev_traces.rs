@@ -15,15 +15,15 @@ use srlg::{Config, Device, IpPair, SlidingDetector};
 use srlg_traffic::oracle::ExactWindow;
 use srlg_traffic::trace::{Trace, dev_traces};
 
-/// The length of a slice and the configuration of a detector, without its threshold.
+/// Slice length, and detector configuration without the threshold.
 struct Cut {
     seconds: u64,
     config: Config,
 }
 
 impl Cut {
-    /// Returns a cut with slices of `minutes` minutes. The arrays are small because days of traffic need thousands of
-    /// closes.
+    /// Returns a small configuration with slices of `minutes` minutes. The arrays are small because days of traffic
+    /// need thousands of closes.
     fn minutes(minutes: u64, window: u32) -> Self {
         let scheme = Scheme::Tagged { cell_bits: 14, lines: 1 << 15, tags: 64 };
         Self { seconds: 60 * minutes, config: Config { window, scheme, ..Config::default() } }

@@ -21,8 +21,8 @@ fn plan() -> Plan {
     plan
 }
 
-/// Returns an estimate for contacts that all occur in one slice of a window of 300. Every word then has age 0 and one
-/// of only 109 tags.
+/// Returns an estimate for contacts that all occur in one slice of a window of 300 slices. Every word then has age 0
+/// and one of only 109 tags.
 fn trial_of_ties(seed: u64, peers: u32) -> Estimate {
     let config = Config { seed, window: 300, ..plan().config };
     let detector = SlidingDetector::new(config, Device::Cpu).unwrap();

@@ -37,7 +37,7 @@ pub(crate) fn with_cells(cell_bits: u32) -> Scheme {
     }
 }
 
-/// Returns the pairs of `host` with `peers`, given by number.
+/// Returns the pairs of `host` with each peer whose number is in `peers`.
 pub(crate) fn contacts(host: Ipv4Addr, peers: Range<u32>) -> Vec<IpPair> {
     peers.map(|peer| IpPair::new(host, (0xc000_0000 + peer).into())).collect()
 }

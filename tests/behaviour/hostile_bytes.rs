@@ -23,7 +23,7 @@ fn filled(is_tagged: bool, contacts: u32) -> SlidingDetector {
 #[derive(Clone, Debug)]
 enum Damage {
     Set(prop::sample::Index, u8),
-    /// Overwrites a number of this many bytes, at an offset that contains numbers.
+    /// Overwrites an integer. The fields are its offset, its new value and its length in bytes.
     Number(usize, u64, usize),
     Cut(prop::sample::Index),
     Repeat(prop::sample::Index),

@@ -17,7 +17,7 @@ const TRIALS: u64 = 8;
 /// Peer counts, each with the number of such hosts in a trial.
 const HOSTS: [(u32, u32); 3] = [(100, 50), (400, 50), (2_000, 10)];
 
-/// Times of the contacts of a host.
+/// Times of a host's contacts.
 #[derive(Clone, Copy, Debug)]
 enum Contacts {
     Even,
@@ -157,7 +157,7 @@ fn add(sums: &mut [IntervalCounts; HOSTS.len()], counts: [IntervalCounts; HOSTS.
     }
 }
 
-/// Returns four standard deviations of a share `p` of `all`.
+/// Returns four standard deviations of a share whose expected value is `p` among `all` intervals.
 fn noise(p: f64, all: f64) -> f64 {
     4.0 * (p * (1.0 - p) / all).sqrt()
 }

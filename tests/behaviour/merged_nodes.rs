@@ -1,5 +1,4 @@
-//! Tests that nodes merged in any order equal one node that saw everything, bit for bit. The hosts are of both
-//! families.
+//! Tests that nodes merged in any order equal one node that saw everything, bit for bit. There are IPv4 and IPv6 hosts.
 
 use std::cell::RefCell;
 

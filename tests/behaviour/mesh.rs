@@ -39,8 +39,8 @@ fn slices() -> impl Strategy<Value = Vec<Vec<Contact>>> {
 /// deltas of the mesh late and in parts.
 type All = [SlidingDetector; 3 + NODES];
 
-/// Adds `contacts` to the running slice and closes it. `delays` are the delays of the parts of deltas on their way to
-/// the relay.
+/// Adds `contacts` to the running slice and closes it. `delays` yields the delay of each delta part on its way to the
+/// relay.
 fn see(
     all: &mut All,
     contacts: &[Contact],

@@ -34,7 +34,7 @@ fn cells(health: &Health) -> (u32, f64) {
     }
 }
 
-/// Returns the hot weight, and the maximum over all rows of the share of hot columns.
+/// Returns the hot weight, and the largest share of hot columns in any row.
 fn hot(health: &Health) -> (u32, f64) {
     match &health.finder.fill {
         FinderFill::Rsra { hot_weight, hot_shares, .. } => {
@@ -184,8 +184,8 @@ fn cells_that_everybody_touches_are_reported_and_do_not_hang() {
     assert!(start.elapsed().as_secs() < 60);
 }
 
-/// Returns pairs of the scanner, and of hosts with three contacts each, which are chosen for the seed. Each of these
-/// hosts makes its columns hot. The fullest row has `columns` hot columns.
+/// Returns pairs of the scanner, and of hosts with three contacts each. These hosts are chosen for the seed so that
+/// each one makes its columns hot. The fullest row has `columns` hot columns.
 fn crowd(config: Config, columns: usize) -> Vec<IpPair> {
     let params = config.validate().unwrap();
     let rsra = params.finder().rsra().unwrap();

@@ -12,7 +12,7 @@ use srlg_traffic::synthetic::distinct_pairs;
 use crate::fixture::{self, detector, with_cells};
 use crate::small;
 
-/// The slice of the last contact of each host with each peer.
+/// The slice of the last contact between each host and each peer.
 type Truth = HashMap<(IpAddr, IpAddr), u64>;
 
 fn ingest(detector: &SlidingDetector, pairs: &[IpPair], late: u32, truth: &mut Truth) {

@@ -15,7 +15,7 @@ use crate::traffic::{limited, small, small_odd, small_paper};
 
 on_every_device!(anything_in_any_order);
 
-/// Hosts: neighbours, extremes, and hosts that differ only in high bits.
+/// Hosts with adjacent addresses, with extreme addresses, and with addresses that differ only in high bits.
 const HOSTS: [u32; 8] = [0, 1, u32::MAX, 0x0a00_0001, 0x0b00_0001, 0xc0a8_0101, 0x8000_0000, 7];
 
 /// The way in which pairs are ingested into the detector under test. The reference ingests them one by one.
@@ -27,8 +27,8 @@ enum Way {
     Delta,
 }
 
-/// Contacts of hosts, given by their index in [`HOSTS`], with peers. The flag selects pairs of any two hosts, some of
-/// which are IPv6.
+/// Contacts, each with the index of its host in [`HOSTS`] and the number of its peer. If the flag is set, some hosts
+/// are IPv6.
 type Contacts = (Vec<(usize, u32)>, bool);
 
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ fn contacts() -> impl Strategy<Value = Contacts> {
     (prop::collection::vec((0..HOSTS.len(), 0u32..300), 0..260), any::<bool>())
 }
 
-/// Returns the host with this index. Every other host is IPv6.
+/// Returns the host with this index. It is an IPv6 host if the index is odd.
 fn any_host(place: usize) -> IpAddr {
     match place % 2 {
         0 => ip(HOSTS[place]),

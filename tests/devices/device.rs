@@ -31,8 +31,8 @@ pub(crate) fn on_gpu(test: impl Fn(Device)) {
     }
 }
 
-/// Returns the reason why there is no GPU to test, if there is none. Panics on any other error of a GPU so that the
-/// error is not mistaken for a missing GPU.
+/// Returns the error that explains why there is no usable GPU, or `None` if there is one. Panics if a GPU fails in any
+/// other way, so that the failure is not mistaken for a missing GPU.
 fn absence() -> Option<Error> {
     match SlidingDetector::new(Config::default(), GPU) {
         Ok(_) => None,

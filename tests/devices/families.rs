@@ -15,7 +15,7 @@ on_every_device!(
     no_pair_of_ipv6_in_the_paper_s_scheme,
 );
 
-/// A function that ingests the pairs of a slice into a detector, with this delay in slices.
+/// A function that ingests the pairs of a slice into a detector, a given number of slices late.
 type Feed = fn(&SlidingDetector, &FamilyPairs, u32);
 
 /// Ingests one pair at a time from one thread, IPv6 pairs first. All other ways are compared with this one.

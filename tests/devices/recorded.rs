@@ -15,8 +15,8 @@ on_every_device!(every_trace_in_eight_slices);
 
 /// Number of slices per trace. All slices have the same length.
 const SLICES: u64 = 8;
-/// Maximum number of records that are read from the start of a trace. It is limited because a call for every pair is
-/// slow.
+/// Maximum number of records that are read from the start of a trace. The number is limited because one call per pair
+/// is slow.
 const MOST_RECORDS: usize = 100_000;
 
 fn traces() -> Vec<PathBuf> {

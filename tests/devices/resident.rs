@@ -19,7 +19,7 @@ pub(crate) fn short(detector: &SlidingDetector, pairs: &[IpPair]) {
     }
 }
 
-/// Ingests `pairs` of any two hosts from the memory of the GPU.
+/// Ingests `pairs` of IPv4 or IPv6 hosts from the memory of the GPU.
 pub(crate) fn long(detector: &SlidingDetector, pairs: &[Ip6Pair]) {
     let stream = CudaContext::new(0).unwrap().new_stream().unwrap();
     let words = |pair: &Ip6Pair| [pair.inside, pair.opposite].concat().try_into().unwrap();
@@ -38,7 +38,7 @@ fn from_the_device(detector: &SlidingDetector, slice: &Slice) {
     late(detector, slice);
 }
 
-/// Ingests the same pairs as pairs of any two hosts.
+/// Ingests the same pairs as [`from_the_device`], but in the form of [`Ip6Pair`]s unless they are late.
 fn from_the_device_at_length(detector: &SlidingDetector, slice: &Slice) {
     let mapped = |host| [0, 0, 0xffff, host];
     let pair =

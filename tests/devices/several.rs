@@ -1,5 +1,5 @@
 //! Tests of several detectors in one process, which divide the traffic. After a merge, they must equal one detector
-//! that saw everything. They are used in turn from one thread, or each from a separate thread.
+//! that saw everything. They are used in turn from one thread, or in parallel from separate threads.
 //!
 //! If there is a second GPU, the second detector is on it. A call in the context of the wrong GPU would then fail.
 

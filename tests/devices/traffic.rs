@@ -13,7 +13,7 @@ pub(crate) struct Slice {
     pub(crate) late: Vec<(u32, Vec<IpPair>)>,
 }
 
-/// One packet in this number is late.
+/// One packet in `LATE_SHARE` is late.
 const LATE_SHARE: usize = 16;
 /// Maximum delay of a packet, in slices.
 const MOST_LATE: u32 = 4;

@@ -27,7 +27,8 @@ pub struct Flow {
     pub times_ms: [u32; 2],
 }
 
-/// Returns the flows of `packets` in the order of their first packets, as an exporter with unlimited memory would.
+/// Returns the flows of `packets` in the order of their first packets, as an exporter with unlimited memory would
+/// export them.
 #[must_use]
 pub fn flows(packets: &[Packet]) -> Vec<Flow> {
     let mut known = BTreeMap::new();
@@ -69,7 +70,7 @@ pub fn biflows(flows: &[Flow]) -> Vec<(Flow, Option<Flow>)> {
     biflows
 }
 
-/// Time of the export, in seconds after the first packet. All packets are earlier.
+/// Time of the export, in seconds after the first packet. The export comes after all packets.
 pub const EXPORT_S: u32 = 10;
 /// Uptime of the exporter at the first packet, in milliseconds.
 const UPTIME_MS: u32 = 100_000;

@@ -97,7 +97,7 @@ impl ExactWindow {
         self.now += slices.saturating_sub(self.buckets.len() as u64);
     }
 
-    /// Removes the pairs whose last touch was in `slice`. Other pairs of its bucket move to later buckets.
+    /// Removes the pairs whose last touch was in `slice`. Other pairs in the same bucket move to later buckets.
     fn expire(&mut self, slice: u64) {
         let bucket = self.bucket(slice);
         for pair in std::mem::take(&mut self.buckets[bucket]) {

@@ -37,8 +37,8 @@ impl Score {
     /// Scores a report against the exact answer for the same window.
     ///
     /// `truth` has the true cardinalities of all super points, and may also have the cardinalities of other hosts.
-    /// `reported` has the estimates. Both list a host at most once, in any order. A host is a super point if its true
-    /// cardinality is at least `threshold`.
+    /// `reported` has the estimates. Each list contains a host at most once, in any order. A host is a super point if
+    /// its true cardinality is at least `threshold`.
     #[must_use]
     pub fn of(truth: &[(Address, u32)], reported: &[(Address, f64)], threshold: u32) -> Self {
         let mut missing: FxHashMap<Address, u32> =

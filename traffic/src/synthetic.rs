@@ -45,8 +45,9 @@ pub struct Backbone {
     pub slices: u32,
     /// Number of slices per model period of 300 s, at least 1. If it is 300, a slice is one second.
     pub period: u32,
-    /// Number of distinct background pairs in `period` consecutive slices. If these slices are a model period, the
-    /// number is accurate to 2 %. In other cases, it is accurate to about 6 %, because bursts may be cut.
+    /// Number of distinct background pairs in `period` consecutive slices. If these slices are exactly one model
+    /// period, the number is accurate to within 2 %. If they belong to two periods, it is accurate to within about 6 %,
+    /// because bursts may be cut.
     pub pairs: u32,
     /// Mean number of packets per pair. Model A has 46.
     pub packets_per_pair: u32,
@@ -70,9 +71,8 @@ impl Default for Backbone {
 
 /// A host with known cardinality, which the background does not use.
 ///
-/// In every `min(period, slices)` slices, it contacts each of its peers once, and each peer always at the same
-/// position. In any window of that length, and in the whole stream, its cardinality is exactly
-/// [`PlantedHost::cardinality`].
+/// It contacts each of its peers once in every `min(period, slices)` slices, always at the same position. In any window
+/// of that length, and in the whole stream, its cardinality is exactly [`PlantedHost::cardinality`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlantedHost {
     /// Address of the host, for example an [`inside_host`]. Such a host is never the peer of another host.

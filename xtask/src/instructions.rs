@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     ensure!(
         has_avx2(),
-        "this processor has no AVX2, which the bounds require: use another machine"
+        "cannot count instructions: this processor does not have AVX2; use another machine"
     );
     callgrind::find()?;
     let program = program::build(root, "instructions")?;
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, root: &Path) -> Result<()> {
     }
 }
 
-/// Returns the cost of a round of `work` per unit. It is the difference between a run with two rounds and a run with
+/// Returns the cost per unit of a round of `work`. It is the difference between a run with two rounds and a run with
 /// one.
 fn count(program: &Path, work: &'static Work) -> Result<Count> {
     let run = |rounds| callgrind::count(program, work.name, rounds);

@@ -45,7 +45,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 fn tracked(root: &Path) -> Result<Vec<PathBuf>> {
     let output = Command::new("git").args(["ls-files", "*.md"]).current_dir(root).output();
     let output = output.context("cannot run git")?;
-    ensure!(output.status.success(), "git ls-files failed: run this command in a checkout");
+    ensure!(
+        output.status.success(),
+        "cannot list the Markdown files: git ls-files failed; run this command in a checkout"
+    );
     Ok(String::from_utf8(output.stdout)?.lines().map(PathBuf::from).collect())
 }
 

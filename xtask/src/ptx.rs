@@ -27,9 +27,9 @@ const COMMITTED: &str = "srlg-host/ptx/srlg.ptx";
 /// Path of the kernels that `--check` builds, relative to the root of the workspace.
 const REBUILT: &str = "target/ptx/srlg.ptx";
 
-const STALE: &str = "the PTX is older than its sources: run cargo xtask ptx";
+const STALE: &str = "the PTX is older than its sources; run cargo xtask ptx";
 
-const TOUCHED: &str = "the PTX was edited: run cargo xtask ptx";
+const TOUCHED: &str = "the PTX was edited; run cargo xtask ptx";
 
 /// Options of the chore.
 #[derive(clap::Args)]
@@ -67,8 +67,8 @@ fn check(root: &Path) -> Result<()> {
     let rebuilt = build(root, REBUILT)?;
     if rebuilt.compiler == committed.compiler {
         let same = read(root, COMMITTED)? == read(root, REBUILT)?;
-        ensure!(same, "{COMMITTED} differs from a new build: run cargo xtask ptx");
-        println!("{COMMITTED}: the new build is the same");
+        ensure!(same, "{COMMITTED} differs from a new build; run cargo xtask ptx");
+        println!("{COMMITTED}: the new build is identical");
         return inspect(root, COMMITTED);
     }
     println!(
@@ -89,7 +89,7 @@ fn up_to_date(root: &Path) -> Result<Stamp> {
 fn verified(text: &str, sources: &str) -> Result<Stamp> {
     let stamped = StampedPtx::read(text);
     let StampedPtx { stamp, untouched } = stamped
-        .with_context(|| format!("{COMMITTED} has no complete stamp: run cargo xtask ptx"))?;
+        .with_context(|| format!("{COMMITTED} has no complete stamp; run cargo xtask ptx"))?;
     ensure!(untouched, TOUCHED);
     ensure!(stamp.sources == sources, STALE);
     Ok(stamp)

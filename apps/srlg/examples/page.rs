@@ -201,7 +201,7 @@ fn now_ms() -> Result<u64> {
     Ok(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis() as u64)
 }
 
-/// Adds incident number `at` of `count` incidents that ended in the last `days`.
+/// Adds incident number `at` of `count` incidents that ended in the last `days` days.
 fn add_incident(store: &Store, at: u64, count: u64, days: u64, now_ms: u64) -> Result<()> {
     let start_ms = now_ms - days * 86_400_000 * (count - at) / count;
     let of = (at % 4) as u8;

@@ -77,9 +77,9 @@ pub struct ViewConfig {
     pub name: String,
     /// Definition of the hosts, the peers and the contacts that count.
     pub view: ViewOptions,
-    /// Number of distinct pairs in the longest window, for which the detector is sized, if configured.
+    /// Configured number of distinct pairs in the longest window. The detector is sized for this number.
     pub pairs: Option<u64>,
-    /// Maximum memory of the detector, in bytes, if configured.
+    /// Configured memory limit of the detector, in bytes.
     pub memory: Option<usize>,
     /// Sizes of the detector, with seed 0.
     pub sizes: srlg_host::Config,
@@ -152,7 +152,11 @@ impl Config {
             Ok(next) => {
                 let left = self.take_over(next);
                 left.iter().for_each(|line| warn!("{line}"));
-                let in_part = if left.is_empty() { "" } else { ", except for the changes above" };
+                let in_part = if left.is_empty() {
+                    ""
+                } else {
+                    ", but some changes need a restart or failed"
+                };
                 info!("configuration reloaded{in_part}");
                 Some(left.is_empty())
             }
@@ -205,7 +209,7 @@ impl Config {
             let fits = check(
                 wanted.window <= sizes.window && wanted.threshold >= sizes.threshold,
                 &format!(
-                    "view {}: rules beyond the size of its detector (windows up to {}, ends of alerts at {:.0} or more)",
+                    "view {}: rules that need a larger detector (this one supports windows up to {}, and ends of alerts at {:.0} or more)",
                     view.name,
                     humantime::format_duration(self.general.slice * sizes.window),
                     f64::from(sizes.threshold) / BELOW_DOWN

@@ -55,7 +55,7 @@ enum Task {
     Check(Box<check::Args>),
     /// Show which rules of a configuration apply to a host, and why
     Explain(explain::Args),
-    /// Suggest thresholds from the counts in a state folder
+    /// Suggest thresholds from the peer counts in a state folder
     Suggest(suggest::Args),
     /// List the alerts in a state folder, even while it is in use
     Alerts(history::Args),

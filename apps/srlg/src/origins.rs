@@ -199,7 +199,7 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the field that a record must have, and a suitable kind of database.
+    /// Returns the field that a record must have, and a description of a suitable database.
     const fn need(self) -> (&'static str, &'static str) {
         match self {
             Self::As => ("autonomous_system_number", "a database of ASes, such as GeoLite2-ASN"),

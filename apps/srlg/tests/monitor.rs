@@ -29,7 +29,7 @@ fn view(name: &str, role: &str) -> String {
     format!("[[view]]\nname = '{name}'\nrole = '{role}'\npairs = 10_000\nmemory = 1_000_000\n")
 }
 
-/// Returns a configuration of `views`, with a state in `folder`.
+/// Returns a configuration with these `views` and with its state in `folder`.
 fn config(folder: &Path, views: &[&str]) -> Config {
     let views: String = views.iter().map(|name| view(name, "destination")).collect();
     Config::parse(&format!(
@@ -137,7 +137,7 @@ impl SteppedMonitor {
         self.monitor.set_forward(step, (self.start_ms + now_ms) * 1_000_000);
     }
 
-    /// Returns the notifications, each with the second in which it was sent.
+    /// Returns the status and the reason of each notification, and the second in which it was sent.
     fn changes(&self) -> Vec<(Status, Why, u64)> {
         let second = |notice: &Notice| (notice.now_ms - self.start_ms) / 1_000;
         self.told.iter().map(|notice| (notice.status, notice.why, second(notice))).collect()

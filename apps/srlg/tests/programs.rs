@@ -1,4 +1,4 @@
-//! The program's commands, each run as a process.
+//! Tests that run the program's commands as processes.
 
 #[path = "program/nats.rs"]
 mod nats;

@@ -223,7 +223,7 @@ fn legend_of_lines(svg: &mut Svg, y: f64) {
     svg.text(62.0, y + 44.0, meaning);
 }
 
-/// Left, right, upper and lower ends of the survival curve, in pixels.
+/// Left, right, top and bottom edges of the survival curve, in pixels.
 const ENDS: [f64; 4] = [44.0, 410.0, 20.0, 300.0];
 
 /// Draws the survival curve, beside a table of the steps that compute it.

@@ -1,7 +1,7 @@
 //! The arrays of a small detector after some traffic, and the values that they show about one host.
 //!
-//! The places and tags of the host are not computed separately. They are read from an empty array after a touch by one
-//! pair.
+//! The places and tags of the host are not computed separately. They are read from an array that was empty before one
+//! pair touched it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};

@@ -46,7 +46,7 @@ pub(crate) struct CompactTable {
 #[derive(Clone, Copy)]
 struct Layout {
     buckets: u64,
-    /// Number of values per bucket: the smallest with which the buckets cover all 64-bit values.
+    /// Number of values per bucket: the smallest that lets the buckets cover all 64-bit values.
     numbers: u64,
     /// Number of bits of a time.
     time_bits: u32,

@@ -29,7 +29,7 @@ const GROUPS_OF_HOST: u32 = 32;
 /// Number of cells in a bucket, as in the paper.
 const CELLS: usize = 8;
 
-/// Share of the memory for buckets, as in the paper: 7/20.
+/// Share of the memory that buckets use, as in the paper: 7/20.
 const BUCKET_SHARE: (usize, usize) = (7, 20);
 
 /// Registers of a group. The first register is in the lowest bits.

@@ -231,7 +231,8 @@ impl SpreadSketch {
 }
 
 /// Number of bitmaps, each of which receives half as many hashes as the previous one. For a maximum count C and b bits,
-/// the paper uses `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for 350,000.
+/// the paper uses `2 + ceil(log2(C / (2.6744 b)))` bitmaps. 13 bitmaps of 64 bits suffice for a maximum count of
+/// 350,000.
 const COMPONENTS: usize = 13;
 
 /// Number of bits of a component. According to the paper, errors of 10 % need 0.6367 / 0.1^2 bits.

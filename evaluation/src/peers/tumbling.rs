@@ -122,8 +122,8 @@ impl DistinctCounter for HyperLogLogPlus<Address, BuildHasherDefault<DefaultHash
         self.count()
     }
 
-    /// Returns a lower bound, derived from how the crate stores addresses, because the crate does not report its
-    /// memory.
+    /// Returns a lower bound on the heap memory, derived from how the crate stores addresses, because the crate does
+    /// not report its memory.
     ///
     /// New addresses are collected in a hash set, whose table remains allocated. The 33rd address moves them all to a
     /// sparse list. The list stores the differences of sorted 26-bit codes, with 7 bits per byte. A difference takes 3

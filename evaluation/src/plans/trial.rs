@@ -1,11 +1,12 @@
 //! The measurement of one plan, with planted hosts in consecutive windows of one detector.
 //!
-//! The first window has only background traffic, with the number of pairs that the plan is made for. In later windows,
-//! the number of pairs that have left the window therefore equals the number inside it. Windows with new planted hosts
-//! follow. Only the last slice of each of them is closed, so that no earlier report has kept a host as a candidate.
+//! The first window has only background traffic, with as many pairs as the plan is made for. In later windows, the
+//! number of pairs that have left the window therefore equals the number inside it. Windows with new planted hosts
+//! follow. In each of these windows, only the last slice is closed, so that until then, no report has kept a host as a
+//! candidate.
 //!
-//! A window has its load of distinct pairs, apart from a few random pairs that coincide. The pairs are spread evenly
-//! over its slices. They belong to many small hosts, and to hosts with known numbers of peers.
+//! The number of distinct pairs in a window equals the load, apart from a few random pairs that coincide. The pairs are
+//! spread evenly over its slices. They belong to many small hosts, and to hosts with known numbers of peers.
 
 use std::collections::HashSet;
 
@@ -130,10 +131,10 @@ impl Outcome {
         (self.squares / f64::from(self.hosts)).sqrt()
     }
 
-    /// Returns the standard deviation of the root mean square, relative to the root mean square. The mean of squares
-    /// has the standard deviation of the squares divided by the root of their number. The relative deviation of the
-    /// root is half of that. For normal errors, whose kurtosis is 3, it is 1/sqrt(2n). Small errors are whole numbers
-    /// of hosts, and the kurtosis of a Poisson number is 3 plus the reciprocal of its variance.
+    /// Returns the standard deviation of the root mean square, relative to the root mean square. The standard deviation
+    /// of the mean of the squares is that of one square divided by the square root of their number. The relative
+    /// deviation of the root is half of that. For normal errors, whose kurtosis is 3, it is 1/sqrt(2n). Small errors
+    /// are whole numbers of hosts, and the kurtosis of a Poisson number is 3 plus the reciprocal of its variance.
     pub(super) fn noise(&self) -> f64 {
         let hosts = f64::from(self.hosts);
         let measured = self.fourths * hosts / (self.squares * self.squares);

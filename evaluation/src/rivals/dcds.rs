@@ -30,7 +30,7 @@ impl Config {
     /// threshold of 1024, and counts up to 33 times the threshold. There are at least 3 arrays, and enough to accept at
     /// most one in 2^24 invalid combinations. A host that fills its vectors combines with all other super points, so a
     /// search with 300 super points tries about 10^7 combinations. The moduli are the largest coprime numbers that fit.
-    /// At a threshold of 1024, less than 1 % of 16 MiB or more remains unused.
+    /// At a threshold of 1024 and with at least 16 MiB, less than 1 % of the memory remains unused.
     ///
     /// # Panics
     /// Panics if the memory is so small that even 8 arrays accept too many invalid combinations.

@@ -6,8 +6,8 @@
 //! of zero bits V_m in the array and V_s in the vector, the maximum likelihood estimate is `vector_bits * (ln V_m - ln
 //! V_s)`. A host's pairs set bits only in its vector.
 //!
-//! If the first bits of a host have far too many zeros, the host is dismissed without reading the others. The algorithm
-//! as published reads all of them, which takes about ten times as long for the same report.
+//! If the first bits of a host have far too many zeros, the host is dismissed and its other bits are not read. The
+//! algorithm as published reads all of them, which takes about ten times as long for the same report.
 //!
 //! The system estimates hosts but does not find them, so it is given an exact set of the hosts in the slice.
 //! [`System::memory_bytes`] does not include this set.

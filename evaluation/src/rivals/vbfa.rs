@@ -32,9 +32,9 @@ impl Config {
     /// Returns the sizes for `bytes` of memory. They do not depend on the `threshold`.
     ///
     /// Runs have 13 bits, 5 of which overlap. With one bit less, more invalid combinations are accepted when there are
-    /// many super points. With one bit more, vectors would be half as long. The rest of the memory is used for the
-    /// vectors. The difference from `bytes` is less than one word per vector, or 320 KiB in all. [`Vbfa::new`] rejects
-    /// sizes with less than a word per vector.
+    /// many super points. With one bit more, vectors would be half as long. The memory is divided among the vectors, in
+    /// whole words. Less than one word per vector, or 320 KiB in all, remains unused. [`Vbfa::new`] rejects sizes with
+    /// less than a word per vector.
     pub(crate) fn with_memory(bytes: usize, threshold: u32, seed: u64) -> Self {
         let sizes = RunBits(13);
         let words = bytes / size_of::<u64>() / ((RUNS + 1) << sizes.0);

@@ -2,13 +2,13 @@
 //!
 //! **The detector** ingests its slices from one or more threads.
 //!
-//! **A peer** that threads cannot share has one instance per thread, each with separate hosts, as on a machine with
-//! several cores. Pairs are split by inside host before the measurement, although a user has to split them at run time.
-//! With the traffic `distinct` and `flood`, a round starts with empty maps. Their tables keep their size from the
-//! previous round, so the time does not include growth. With the traffic `packets`, the maps already contain the window
-//! of the link, and the first round adds its pairs. Later rounds find all of their pairs, whereas a running system
-//! would find 97 of 100. Peers ingest the pairs of all slices as one slice. This does not affect ingest, because a
-//! slice ends with a close, which is not measured here.
+//! **A peer** that threads cannot share has one instance per thread, and each instance has separate hosts, as on a
+//! machine with several cores. Pairs are split by inside host before the measurement, although a user has to split them
+//! at run time. With the traffic `distinct` and `flood`, a round starts with empty maps. Their tables keep their size
+//! from the previous round, so the time does not include growth. With the traffic `packets`, the maps already contain
+//! one window of link traffic, and the first round adds its own pairs. Later rounds find all of their pairs, whereas a
+//! running system would find 97 of 100. Peers ingest the pairs of all slices as one slice. This does not affect ingest,
+//! because a slice ends with a close, which is not measured here.
 //!
 //! **The machine** accesses as much memory as the recorders use, on pages of the same size. A pair requires at least
 //! one touch of a random recorder. The CPU stores 16-bit words, or the smaller of two words, at random places, with

@@ -1,19 +1,20 @@
-//! Measurement of the rate at which pairs are ingested into the running slice. The entrants are srlg, common
-//! alternatives and the limits of the machine, in turn.
+//! Measurement of the rate at which pairs are ingested into the running slice. The entrants run in turn: srlg, common
+//! alternatives and the limits of the machine.
 //!
 //! Pairs in ordinary memory are passed in batches, as an application collects them. The detector starts a new slice
-//! with each slice of traffic, which is not part of the measured time. On a GPU, only srlg is measured. Pairs in pinned
+//! with each slice of traffic. This is not part of the measured time. On a GPU, only srlg is measured. Pairs in pinned
 //! memory and on the GPU itself are measured separately.
 //!
 //! A [`Traffic`] has a name, and slices with the pairs of one round. Equal settings generate the same pairs.
 //!
 //! - `distinct`: all pairs are distinct and in one slice. Each pair touches random recorders that are untouched in this
 //!   slice.
-//! - `packets`: consecutive seconds of a busy link, with one slice each. The traffic is model A with its mean of 46
+//! - `packets`: consecutive seconds of a busy link. Each second is a slice. The traffic is model A with its mean of 46
 //!   packets per pair in five minutes. A second has [`SECOND`] packets on average, so the window of 300 s has 6.5
 //!   million distinct pairs. A few flows have most of the packets. Most slices have 0.6 to 0.8 million packets and
 //!   37,000 pairs.
-//! - `flood`: the same seconds, in which four of five packets go to one victim, each from a different spoofed source.
+//! - `flood`: the same seconds, but four of five packets go to one victim. Each of these packets has a different
+//!   spoofed source.
 
 use std::iter;
 
@@ -34,7 +35,7 @@ use crate::sample::Sample;
 
 /// Number of pairs in a pinned buffer. The number of buffers depends on the traffic.
 const PAIRS_PER_BUFFER: usize = 1 << 22;
-/// Thread counts with which ingest is measured.
+/// Thread counts at which ingest is measured.
 const THREADS: [u32; 2] = [1, 2];
 
 pub(super) fn measure(setting: &Setting<'_>, metrics: &mut Vec<Metric>) -> Result<()> {

@@ -7,7 +7,7 @@ use srlg_core::EstimateRange;
 
 use super::{Id, LINE, Region, TaggedModel};
 
-/// Counts of the positions of a host's linear estimator. Item m of each list counts positions with age m.
+/// Position counts of a host's linear estimator. Item m of each list counts positions with age m.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaggedTally {
     /// Number of positions at each age.
@@ -93,7 +93,7 @@ impl TaggedModel {
     /// Returns whether a glimpse keeps `host` as a candidate.
     ///
     /// A glimpse is the tally of the first eighth of the fine region. The host is dismissed if the estimate from this
-    /// tally is four standard deviations below the value that θ peers would produce. The test allows for any
+    /// tally is more than four standard deviations below the value that θ peers would produce. The test allows for any
     /// distribution of ages. The calculation is the same as in the fast code: it uses integers, in units of 2^-16.
     #[must_use]
     pub fn may_reach(&self, host: IpAddr) -> bool {

@@ -235,7 +235,7 @@ impl TaggedModel {
         age.saturating_mul(1 << (64 - self.age_bits))
     }
 
-    /// Returns the hash of a name that is xored with the cell number of its host.
+    /// Returns the hash of a name. The cell number of the host is xored with it.
     fn shift(&self, name: u32) -> u32 {
         self.hash(name, PLACE_KEY) >> (32 - self.cell_bits)
     }

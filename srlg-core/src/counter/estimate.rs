@@ -1,5 +1,5 @@
-//! The conversion of integer tallies to cardinalities, in floating point. All functions come from `libm`, so every
-//! machine computes the same bits.
+//! The conversion of integer tallies to cardinalities, in floating point. Functions such as logarithms come from
+//! `libm`, so every machine computes the same bits.
 
 /// An estimated number of distinct peers.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -37,16 +37,16 @@ pub enum EstimateRange {
 }
 
 impl Estimate {
-    /// Returns the cardinality minus `sigmas` standard errors, at least 0. With 1.96, the true value is below the
-    /// result in 2.5 % of cases. If `range` is [`EstimateRange::Beyond`], the result is the cardinality itself, which
-    /// is a lower bound.
+    /// Returns the cardinality minus `sigmas` standard errors, or 0 if the difference is negative. If `sigmas` is 1.96,
+    /// the true value is below the result in 2.5 % of cases. If `range` is [`EstimateRange::Beyond`], the result is the
+    /// cardinality itself, which is a lower bound.
     #[must_use]
     pub fn lower(&self, sigmas: f64) -> f64 {
         self.range.lower(self.cardinality, self.std_error, sigmas)
     }
 
-    /// Returns the cardinality plus `sigmas` standard errors. With 1.96, the true value is above the result in 2.5 % of
-    /// cases. If `range` is [`EstimateRange::Beyond`], the result is infinite.
+    /// Returns the cardinality plus `sigmas` standard errors. If `sigmas` is 1.96, the true value is above the result
+    /// in 2.5 % of cases. If `range` is [`EstimateRange::Beyond`], the result is infinite.
     #[must_use]
     pub fn upper(&self, sigmas: f64) -> f64 {
         self.range.upper(self.cardinality, self.std_error, sigmas)

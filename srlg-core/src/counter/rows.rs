@@ -71,7 +71,7 @@ impl TouchBatch for NoTouches {
     }
 }
 
-/// The number of positions within a span in the union of one host.
+/// The number of positions in the union of one host that are within a span.
 #[derive(Clone, Copy, Debug)]
 pub struct Weight {
     span: Span,

@@ -7,8 +7,8 @@
 //! construction. Its columns in rows 2 and above must also be hot.
 //!
 //! A super point touches the same recorders in every row. Its union estimator USRE, the bitwise AND of the masks of its
-//! columns in all rows, therefore has at least `hot_weight` ones. Two masks with fewer common ones rule out all tuples
-//! that start with their columns. This test is exact.
+//! columns in all rows, therefore has at least `hot_weight` ones. Two masks with fewer than `hot_weight` common ones
+//! rule out all tuples that start with their columns. This test is exact.
 
 use super::params::RsraParams;
 use crate::hash::by_family;
@@ -17,7 +17,7 @@ use crate::pair::{ADDRESS_BITS, Address};
 /// The inverse of `T1`: a map from each column to the high address bits whose `T1` is that column.
 ///
 /// The map consists of three flat arrays, so that it can be stored on a device. The values `highs[starts[c]..starts[c +
-/// 1]]` have `T1 = c`. Bit `c` of `present` is set if such values exist. At q = 17, they exist for 22 % of the columns.
+/// 1]]` have `T1 = c`. Bit `c` of `present` is set if any high bits have `T1 = c`. At q = 17, 22 % of the bits are set.
 /// The bit map `present` fits into a small cache.
 #[derive(Clone, Copy, Debug)]
 pub struct HighTable<'a> {
@@ -104,8 +104,9 @@ impl<'a> HighTable<'a> {
 }
 
 /// Returns whether the [`RsraParams::hot_limit`] of `params` permits a search, given the `hot` column counts of rows 0
-/// and 1. Neither count may exceed the limit. In addition, the number of addresses with these pairs of columns must not
-/// exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses have the same pair.
+/// and 1. Neither count may exceed the limit. In addition, the number of addresses whose columns in both rows are hot
+/// must not exceed the square of the limit. If a row has few columns, `2^(32 - 2q)` addresses have the same two
+/// columns.
 #[must_use]
 pub fn is_searchable(params: &RsraParams, hot: [u32; 2]) -> bool {
     let limit = u64::from(params.hot_limit);

@@ -89,7 +89,7 @@ impl Load {
         plans().find(|plan| plan.std_error <= least * GOOD_ENOUGH)
     }
 
-    /// Returns the minimum number of lines with which a counter obeys the rules.
+    /// Returns the minimum number of lines at which a counter obeys the rules.
     pub(super) fn least_lines(&self) -> Option<u32> {
         let most = lines_of(usize::MAX);
         let least = self.widths(most).filter_map(|width| {
@@ -152,8 +152,8 @@ impl Load {
         })
     }
 
-    /// Returns the maximum standard error, as a multiple of θ, with which the estimate of a host with `hosts` peers
-    /// stays on the same side of θ.
+    /// Returns the maximum standard error, as a multiple of θ, at which the estimate of a host with `hosts` peers stays
+    /// on the same side of θ.
     fn most_error(&self, hosts: u32) -> f64 {
         let threshold = f64::from(self.base.threshold);
         libm::fabs(f64::from(hosts) - threshold) / threshold / DEVIATIONS

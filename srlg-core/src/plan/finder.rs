@@ -9,14 +9,14 @@ use crate::finder::cells::{CellsParams, SLOTS};
 use crate::validate::MOST_CANDIDATES;
 
 /// Maximum share of the hosts with θ peers that the finder may miss if the number of free cells is [`DEVIATIONS`]
-/// standard deviations below its expectation. Reports contain `Overload::Crowded` above [`NOT_FOUND`], which a detector
-/// with the planned load must not reach.
+/// standard deviations below its expectation. If the share exceeds [`NOT_FOUND`], reports contain `Overload::Crowded`,
+/// which must not happen with the planned load.
 const ACCEPTED_OF_THRESHOLD: f64 = 0.8 * NOT_FOUND;
 
 /// Number of standard deviations by which the number of free cells may be below its expectation.
 const DEVIATIONS: f64 = 3.0;
 
-/// Number of cells for every θ pairs of a window. With this number, a host with θ peers is missed in about 1 of 10,000
+/// Number of cells for every θ pairs in a window. With this number, a host with θ peers is missed in about 1 of 10,000
 /// cases.
 const CELLS_PER_THRESHOLD: u64 = 14;
 

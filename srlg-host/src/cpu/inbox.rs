@@ -38,7 +38,7 @@ impl<S: CpuScheme> Inboxes<S> {
         Self { inboxes: ThreadLocal::new(), generation: 0 }
     }
 
-    /// Ingests `pairs`, whose contacts were `ages` ago, through the calling thread's inbox.
+    /// Ingests `pairs`, whose contacts have these `ages`, through the calling thread's inbox.
     pub(super) fn ingest<P: InboxPair>(&self, arrays: &Arrays<S>, pairs: &[P], ages: Ages) {
         let inbox = self.inboxes.get().unwrap_or_else(|| self.first());
         // Long calls are split, so that a thread that drains the inbox does not wait for a whole call.
@@ -60,7 +60,7 @@ impl<S: CpuScheme> Inboxes<S> {
         self.inboxes.iter().for_each(|inbox| lock(inbox).drain(arrays));
     }
 
-    /// Makes every inbox forget recently seen pairs, because another slice opens.
+    /// Makes every inbox forget recently seen pairs, because the next slice opens.
     pub(super) fn forget(&mut self) {
         self.generation += 1;
     }
@@ -80,7 +80,7 @@ struct Inbox<S: CpuScheme> {
 
 pub(super) struct Lanes {
     v4: Lane<IpPair>,
-    /// Lane of IPv6 pairs, created for the first such pair.
+    /// Lane of IPv6 pairs. It is created for the first IPv6 pair.
     v6: Option<Box<Lane<Ip6Pair>>>,
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Target<'a, S: CpuScheme> {
 }
 
 impl<S: CpuScheme> Target<'_, S> {
-    /// Touches the recorders of the first `count` pairs, whose contacts were `ages` ago. Touching the other pairs is
+    /// Touches the recorders of the first `count` pairs, whose contacts have these `ages`. Touching the other pairs is
     /// harmless.
     #[inline(always)]
     fn touch<P: LanePair>(&mut self, pairs: &[P; BATCH], count: usize, ages: Ages) {
@@ -53,7 +53,7 @@ pub(super) enum Rest {
 
 // There are two functions, because a loop that serves both kinds of writers is slower.
 for_wider_vectors! {
-    /// Ingests `pairs`, whose contacts were `ages` ago, through `lane`, as one of several writers.
+    /// Ingests `pairs`, whose contacts have these `ages`, through `lane`, as one of several writers.
     pub(super) fn ingest<P: LanePair, S: CpuScheme>(
         lane: &mut Lane<P>,
         target: Target<'_, S>,
@@ -127,8 +127,8 @@ impl<P: LanePair> Lane<P> {
         }
     }
 
-    /// Appends the `pairs` that may be unknown. There are at most [`BATCH`] `pairs`, and fewer than `BATCH` pairs are
-    /// waiting before the call.
+    /// Appends those of `pairs` that may not have been ingested yet. There are at most [`BATCH`] `pairs`, and fewer
+    /// than `BATCH` pairs are waiting before the call.
     #[inline(always)]
     fn note(&mut self, pairs: &[P]) {
         let room = &mut self.waiting[self.count..];

@@ -15,10 +15,10 @@ type Frozen<'a, C> =
 
 /// Calls `each` with the number and the tallies of every host in `hosts` that no glimpse dismisses.
 ///
-/// A glimpse examines `glimpse` positions. With 0 positions, no host is dismissed.
+/// A glimpse examines `glimpse` positions. If `glimpse` is 0, no host is dismissed.
 ///
-/// A host that its glimpse does not dismiss is completed after the glimpse of the following host. This order allows the
-/// lines for the next look to be prefetched during each look.
+/// If a glimpse does not dismiss a host, the rest of that host is counted after the glimpse of the following host.
+/// While the positions of one [`Look`] are counted, the lines of the next one can therefore be prefetched.
 pub(super) fn tally<C: Counter>(
     params: &Params,
     array: Frozen<'_, C>,

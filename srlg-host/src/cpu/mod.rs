@@ -51,7 +51,7 @@ pub(crate) fn backend(params: Params) -> Result<Box<dyn Backend>, Error> {
 /// Number of candidates that a thread takes at a time.
 const HOSTS_PER_PIECE: usize = 32;
 
-/// Returns an error if less memory is available than requested.
+/// Returns an error if less than `bytes` bytes of memory are available.
 ///
 /// The mapping itself would succeed, but the kernel would kill the process once the process used all of the memory.
 fn check_memory(bytes: usize) -> Result<(), Error> {

@@ -70,7 +70,7 @@ mappable!(Recorder16, Mapping16, Slice16);
 mappable!(Recorder32, Mapping32, Slice32);
 mappable!(Recorder64, Mapping64, Slice64);
 
-/// A fixed number of recorders, all untouched at first.
+/// A fixed number of recorders, which are all untouched at first.
 pub(crate) struct Pages<R: Mappable>(R::Mapping);
 
 impl<R: Mappable> Pages<R> {

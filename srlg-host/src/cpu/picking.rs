@@ -27,7 +27,7 @@ const PLACES: Words = {
     places
 };
 
-/// Picks with `vpcompressw`, one vector per line.
+/// Picks the words of one line at a time with `vpcompressw`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
 #[inline]
 pub(super) fn avx512(group: &[Words; GROUP], wanted: Selection, found: &mut InWindow) {

@@ -159,7 +159,7 @@ impl<P: LanePair> RecentPairs<P> {
         recent
     }
 
-    /// Forgets all pairs, because another slice has opened.
+    /// Forgets all pairs, because the next slice has opened.
     pub(super) fn forget(&mut self) {
         // An empty slot contains a pair that belongs to another slot.
         self.slots.fill(P::Note::default());

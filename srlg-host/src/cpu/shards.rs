@@ -83,7 +83,8 @@ impl<C: Counter> Buckets<C> {
 
     /// Returns the turn of the only writer, if this inbox is the only one and its touches need a turn.
     ///
-    /// Touches without a value need no turn, because any number of threads can apply them at the same time.
+    /// Touches of a type of size zero do not need a turn, because any number of threads can apply them at the same
+    /// time.
     pub(super) fn sole_turn<'a>(&self, shards: &'a Shards) -> Option<SoleTurn<'a>> {
         if size_of::<C::Touch>() == 0 {
             return None;

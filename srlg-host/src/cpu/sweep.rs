@@ -1,6 +1,6 @@
 //! Passes over all recorders, at memory bandwidth.
 //!
-//! Passes process chunks on any number of threads. Like the code that looks at hosts, passes are also compiled for
+//! Passes process chunks on any number of threads. Like the code that examines hosts, passes are also compiled for
 //! wider vectors.
 
 use multiversion::target::match_target;

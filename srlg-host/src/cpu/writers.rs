@@ -53,7 +53,7 @@ impl Writers {
         (!self.are_several.load(Relaxed)).then_some(SoleTurn { _first: first })
     }
 
-    /// Forgets all writers, because another slice opens.
+    /// Forgets all writers, because the next slice opens.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

@@ -25,12 +25,12 @@ use crate::report::{Health, SamplePeer, SliceReport, StageTimes, SuperPoint};
 
 /// A slice that is being closed. Its window can be queried until [`end`](Self::end) moves it.
 ///
-/// After a close, the running slice is empty and counts as a slice of the window. A query of k slices then covers about
-/// one slice less than the report. During a close, the query and the report cover the same window. If a `Closing` is
-/// dropped before [`end`](Self::end) is called, no slice is closed.
+/// After a close, the running slice is empty but belongs to the window. A query of k slices then covers the traffic of
+/// only about k − 1 slices. During a close, the query and the report cover the same window. If a `Closing` is dropped
+/// before [`end`](Self::end) is called, no slice is closed.
 ///
 /// Until the `Closing` is dropped or ended, feeds buffer pairs for the next slice, and a feed whose buffer is full
-/// waits. A thread that owns both must not pass the feed more pairs than its capacity.
+/// waits. A thread that owns a `Closing` and a feed must not pass the feed more pairs than its capacity.
 ///
 /// ```
 /// # use srlg_host as srlg;
@@ -169,7 +169,8 @@ impl<'a> Closing<'a> {
         Ok(points)
     }
 
-    /// Returns the estimated number of distinct peers of `host` in the last `window` slices, including the closing one.
+    /// Returns the estimated number of distinct peers of `host` in the last `window` slices, including the one that is
+    /// being closed.
     ///
     /// The host need not be a super point. `window` must be between 1 and the detector's own window.
     ///

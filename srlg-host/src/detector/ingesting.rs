@@ -84,8 +84,8 @@ impl SlidingDetector {
     /// full, [`Feed::ingest`] blocks.
     ///
     /// A close waits while a feed ingests at most 4096 new pairs and the same number of buffered pairs. It does not
-    /// wait for a larger call to end. Later calls of the feed ingest its buffered pairs. The next close ingests any
-    /// pairs that remain (see [`StageTimes::hand_in`](crate::report::StageTimes)).
+    /// wait until a call with more pairs ends. Later calls to the feed ingest its buffered pairs. The next close
+    /// ingests any pairs that remain (see [`StageTimes::hand_in`](crate::report::StageTimes)).
     ///
     /// ```
     /// # use srlg_host as srlg;

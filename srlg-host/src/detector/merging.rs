@@ -43,12 +43,12 @@ impl SlidingDetector {
     /// Merges `snapshot`, the state of another detector.
     ///
     /// The recorders then equal, bit for bit, the recorders of a detector that ingested the pairs of both. A snapshot
-    /// of an earlier slice is aged to the running slice. The super points of the snapshot's last report become
-    /// candidates for the next report.
+    /// from a slice before the running one is aged to the running slice. The super points of the snapshot's last report
+    /// become candidates for the next report.
     ///
     /// # Errors
     /// Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if the detectors do not match. Returns
-    /// [`Error::FromFuture`] if the snapshot is from a later slice, or an error if a GPU fails.
+    /// [`Error::FromFuture`] if the snapshot is from a slice after the running one, or an error if a GPU fails.
     pub fn merge_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         snapshot.fingerprints.check(StateKind::Snapshot, Some(snapshot.sizes), &self.params)?;
         let steps = self.steps_since(StateKind::Snapshot, snapshot.slice())?;
@@ -57,16 +57,16 @@ impl SlidingDetector {
         Ok(())
     }
 
-    /// Copies the recorders touched in the last `slices`, including the running slice. This is a small part of a
+    /// Copies the recorders touched in the last `slices` slices, including the running slice. This is a small part of a
     /// snapshot.
     ///
-    /// With one delta of one slice for every slice, another detector can follow this one (see [`Delta`]). A delta
-    /// includes the deltas that were merged in these slices. To send only this detector's own touches, take its delta
-    /// before merging other deltas and before the close.
+    /// To keep another detector up to date, take a delta of one slice in every slice (see [`Delta`]). A delta includes
+    /// the deltas that were merged in these slices. To send only this detector's own touches, take its delta before
+    /// merging other deltas and before the close.
     ///
-    /// Late pairs ([`ingest_late`](Self::ingest_late)) touch earlier slices. If pairs may be n slices late, take deltas
-    /// of n + 1 slices. If threads and [feeds](Self::feed) ingest between this call and the close, take deltas of one
-    /// more slice. The next delta then contains the pairs that they ingested in between.
+    /// Late pairs ([`ingest_late`](Self::ingest_late)) touch slices before the running one. If pairs may be n slices
+    /// late, take deltas of n + 1 slices. If threads and [feeds](Self::feed) ingest between this call and the close,
+    /// take deltas of one more slice. The next delta then contains the pairs that they ingested in between.
     ///
     /// # Errors
     /// Returns [`Error::QueryWindow`] if `slices` is out of range, or an error if a GPU fails.
@@ -85,7 +85,8 @@ impl SlidingDetector {
 
     /// Merges `delta`, the recent touches of another detector.
     ///
-    /// A delta of an earlier slice is aged to the running slice. Touches that have left the window have no effect.
+    /// A delta from a slice before the running one is aged to the running slice. Touches that have left the window have
+    /// no effect.
     ///
     /// # Errors
     /// Returns the errors of [`merge_snapshot`](Self::merge_snapshot). Also returns [`Error::OlderThanWindow`] if the
@@ -102,7 +103,7 @@ impl SlidingDetector {
         sections.try_for_each(|(array, (section, step))| backend.apply(array, &section, step))
     }
 
-    /// Returns the growth of the words of each array since `slice`, the slice of the `stored` state.
+    /// Returns how much the words of each array have grown since `slice`, the slice of the `stored` state.
     fn steps_since(&self, stored: StateKind, slice: u64) -> Result<[u64; ARRAYS], Error> {
         if slice > self.slice() {
             return Err(Error::FromFuture { stored, ours: self.slice(), theirs: slice });

@@ -67,9 +67,9 @@ pub(crate) struct Shortlist {
 
 /// Selects the hosts with at least c_min cells, or those with the most cells if there are more hosts than the limit.
 ///
-/// `counts` covers all cells in the window. `v4` yields the IPv4 hosts with at least c_min cells, each with its number
-/// of cells. `held` contains cells of IPv6 hosts, including all cells that may belong to candidates. The call reorders
-/// `held`.
+/// `counts` covers all cells in the window. `v4` yields the IPv4 hosts with at least c_min cells, and the number of
+/// cells of each host. `held` contains cells of IPv6 hosts, including all cells that may belong to candidates. The call
+/// reorders `held`.
 pub(crate) fn candidates(
     params: &CellsParams,
     counts: CellCounts<'_>,
@@ -101,7 +101,7 @@ pub(super) fn sort_v4(owners: &mut Vec<Owner>) {
     owners.sort_unstable();
 }
 
-/// Returns the owners that occur at least `c_min` times in the sorted `owners`, each with its number of occurrences.
+/// Returns the owners that occur at least `c_min` times in the sorted `owners`, and how often each of them occurs.
 pub(super) fn holders(owners: &[Owner], c_min: u32) -> impl Iterator<Item = (Owner, u32)> {
     let runs = owners.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32));
     runs.filter(move |&(_, cells)| cells >= c_min)
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use srlg_core::Config;
 
-    /// Returns holders with the given numbers of cells, each with a different owner.
+    /// Returns a holder for each number in `cells`. All holders have different owners.
     fn found(cells: &[u32]) -> Vec<Holder> {
         let params = Config::default().validate().unwrap();
         let cells_params = params.finder().cells().unwrap();

@@ -12,7 +12,8 @@ use super::{CpuFinder, CpuSearch, FinderHealth};
 use crate::share::share_chunks;
 use crate::vectors::for_wider_vectors;
 
-/// Minimum number of cells per thread. Starting a thread takes a quarter of the time of both passes over these cells.
+/// Minimum number of cells per thread. Starting a thread takes a quarter of the time of both passes over this many
+/// cells.
 const CELLS_PER_THREAD: usize = 1 << 16;
 
 /// A search, with the counts and lists of each part of the cells.
@@ -36,7 +37,7 @@ struct Counts {
 struct Lists {
     /// Owners of cells that may belong to candidates.
     owners: Vec<Owner>,
-    /// The cells of these owners that IPv6 hosts hold.
+    /// Cells that are held by IPv6 hosts and may belong to candidates.
     held: Vec<HeldCell>,
 }
 

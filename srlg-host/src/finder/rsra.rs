@@ -61,7 +61,7 @@ pub(crate) fn search<T: Default>(
 /// Returns the params of the RSRA of a detector.
 ///
 /// # Panics
-/// Panics if the detector has another finder.
+/// Panics if the finder of the detector is not an RSRA.
 pub(super) fn rsra(params: &Params) -> &RsraParams {
     params.finder().rsra().expect("the params belong to this finder")
 }
@@ -104,7 +104,7 @@ pub(crate) fn hosts(addresses: Vec<Address>) -> Vec<IpAddr> {
     addresses.into_iter().map(|address| Ipv4Addr::from_bits(address).into()).collect()
 }
 
-/// Returns the filled arrays of a [`HighTable`](regain::HighTable) for any device.
+/// Returns the arrays of a filled [`HighTable`](regain::HighTable).
 pub(crate) fn high_table(rsra: &RsraParams) -> [Vec<u32>; 3] {
     let mut table = regain::high_table_lens(rsra).map(|len| vec![0; len]);
     regain::fill_high_table(rsra, table.each_mut().map(|values| &mut values[..]));

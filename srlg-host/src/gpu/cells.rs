@@ -208,7 +208,7 @@ pub(super) fn count_bytes(params: &Params) -> usize {
 pub(super) struct HostList {
     /// The listed hosts, in the order of the list.
     pub(super) hosts: Vec<IpAddr>,
-    /// The IPv4 hosts with enough cells, each with its number of cells.
+    /// The IPv4 hosts with enough cells, and the number of cells of each host.
     holders: Vec<(Owner, u32)>,
 }
 

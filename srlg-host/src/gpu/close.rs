@@ -4,11 +4,12 @@
 //!
 //! In the default scheme, a close usually needs two *trips*: copies that the host waits for. The first trip copies the
 //! cell counts by age, from which the host computes c_min. The second trip copies the candidates, and the records of
-//! those that may be super points. The host does not know in advance how many there are, so it copies slightly more
-//! than in the last close.
+//! those that may be super points. The host does not know the numbers of candidates and records in advance, so it
+//! copies slightly more of them than in the last close.
 //!
-//! Further trips are needed in four cases: there are more entries than were copied, the device had no room for some
-//! hosts, a host has so many peers that all its regions are needed, or the host must first recover IPv6 addresses.
+//! Further trips are needed if there are more entries than were copied, or if the device had no room for some hosts.
+//! They are also needed if a host has so many peers that all its regions are needed, or if the CPU must first recover
+//! IPv6 addresses.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -46,8 +47,7 @@ pub(super) trait Close<G: Gpu>: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Margin for the number of listed hosts or records to copy, added to the number in the last close and a sixteenth of
-/// it.
+/// Number of listed hosts or records that are copied in addition to 17/16 of the number in the last close.
 const MORE: usize = if cfg!(test) { 2 } else { 32 };
 
 pub(super) struct TaggedClose<G: Gpu> {
@@ -58,7 +58,7 @@ pub(super) struct TaggedClose<G: Gpu> {
     pending: Option<PendingRecords>,
 }
 
-/// The records in the first copy.
+/// The records that a search copies first.
 struct PendingRecords {
     turn: Turn,
     /// The listed hosts, in the order of the list.

@@ -128,7 +128,7 @@ pub(crate) trait Memory: Send + Sync + Sized {
     }
 }
 
-/// Host memory. Access waits for copies to and from it.
+/// Host memory. Reads and writes wait until the copies to and from it are complete.
 pub(crate) trait HostMemory: Send + Sync + 'static {
     fn bytes(&self) -> usize;
 

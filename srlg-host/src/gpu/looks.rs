@@ -53,7 +53,7 @@ pub(super) struct LookMemory<G: Gpu> {
 }
 
 impl<G: Gpu> LookMemory<G> {
-    /// Allocates the memory for looks and starts writing its constant parts through the pinned memory `by`.
+    /// Allocates the memory for all steps and starts writing its constant parts through the pinned memory `by`.
     pub(super) fn new(ctx: GpuCtx<'_, G>, by: &mut G::HostMemory) -> Result<Self, Error> {
         let (gpu, params) = (ctx.gpu, *TaggedCounter::params(ctx.params.counter()));
         let longest = Span::whole(params.echo_delay(), 1);
@@ -274,7 +274,7 @@ impl<G: Gpu> HostLook<'_, G> {
         PART.min(self.list.numbers.bytes / size_of::<u32>())
     }
 
-    /// Returns the location of the bins of a part by age.
+    /// Returns the location of a part's bins by age.
     fn bins(&self) -> Part<'_, G::Memory> {
         self.memory.bins.part(0..self.room() * bin_bytes(Grouping::of_ages(self.span)))
     }

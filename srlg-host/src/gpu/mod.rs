@@ -112,7 +112,7 @@ struct GpuBackend<G: Gpu> {
     uploads: Uploads<G>,
     work: Mutex<Work<G>>,
     arrays: Arrays<G>,
-    /// The queue of all questions.
+    /// The queue of questions: all work except scans.
     queue: G::Queue,
     /// A mark after the last ageing, for which scans must wait.
     aged: G::Mark,
@@ -123,7 +123,7 @@ struct GpuBackend<G: Gpu> {
     gpu: G,
 }
 
-/// The memory for closes and for all other questions.
+/// The memory for closes, queries, snapshots and deltas.
 struct Work<G: Gpu> {
     close: Box<dyn Close<G>>,
     questions: Questions<G>,
@@ -151,7 +151,7 @@ impl<G: Gpu> GpuBackend<G> {
         Ok(backend)
     }
 
-    /// Makes later scans wait for all current work in the queue of questions.
+    /// Makes later scans wait for all work that is now in `queue`.
     fn hold_scans(&self) -> Result<(), Error> {
         self.gpu.record(&self.queue, &self.aged)?;
         self.uploads.wait(&self.gpu, &self.aged)
@@ -173,7 +173,7 @@ impl<G: Gpu> GpuBackend<G> {
         GpuCtx { gpu, queue, params, arrays }
     }
 
-    /// Locks the memory for questions. Later questions run after all earlier scans.
+    /// Locks and returns the memory. Later work in `queue` runs after all earlier scans.
     fn work(&self) -> Result<MutexGuard<'_, Work<G>>, Error> {
         let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         self.uploads.join(self.ctx())?;

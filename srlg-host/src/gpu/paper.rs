@@ -1,4 +1,4 @@
-//! [`PaperClose`]: a close in the paper's scheme, with three trips if the limits permit the search.
+//! [`PaperClose`]: a close in the paper's scheme, which needs three trips if the search stays within its limits.
 //!
 //! The host has the addresses of all candidates before it requests their tallies. The computations of masks, hot
 //! columns and recovered hosts are started together. Their counts and the first hosts are copied together.
@@ -21,13 +21,13 @@ use crate::backend::{Candidates, HostTallies, TallyVisitor, united};
 use crate::error::Error;
 use crate::finder::rsra::{HotCounts, high_table, hosts, search};
 
-/// Number of hosts that are copied with the counts. Without overload, a window has fewer candidates.
+/// Number of hosts that are copied with the counts. Without overload, a window has fewer candidates than this.
 const EAGER_HOSTS: usize = if cfg!(test) { 12 } else { 4096 };
 
 pub(super) struct PaperClose<G: Gpu> {
     params: RsraParams,
     layout: CountsLayout,
-    /// Counts and hosts, in the order of the layout.
+    /// Counts and hosts, arranged as in `layout`.
     counts: G::Memory,
     counts_copy: G::HostMemory,
     masks: G::Memory,

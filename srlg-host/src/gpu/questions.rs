@@ -26,7 +26,7 @@ const BYTES_PER_TRIP: usize = if cfg!(test) { 30_720 } else { 1 << 20 };
 /// Size of the memory for answers on the device, in bytes. The recorders of a delta of about 250,000 pairs fit into it.
 const RESULT_BYTES: usize = if cfg!(test) { 4 * BYTES_PER_TRIP } else { 6 << 20 };
 
-/// Memory for the hosts of a question and for its answers.
+/// Memory for the hosts of a query and for its answers.
 pub(super) struct Questions<G: Gpu> {
     /// Tallies, or other data that is copied between host and device.
     pub(super) results: G::Memory,
@@ -47,7 +47,7 @@ impl<G: Gpu> Questions<G> {
         })
     }
 
-    /// Calls `each` with the number and the tallies of each host in `hosts`.
+    /// Calls `each` with the index and the tallies of each host in `hosts`.
     pub(super) fn all_regions(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -91,8 +91,8 @@ impl<G: Gpu> Questions<G> {
         Ok(())
     }
 
-    /// Calls `each` with the number and the tally of `positions` for each host in `hosts`. The tallies must fit into
-    /// one trip.
+    /// Calls `each` with the index and the tally of `positions` for each host in `hosts`. The tallies must fit into one
+    /// trip.
     fn tally(
         &mut self,
         ctx: GpuCtx<'_, G>,
@@ -143,7 +143,7 @@ impl<G: Gpu> Questions<G> {
     }
 }
 
-/// The hosts of a question, up to [`LIST_ROOM`], as a [`List`] that contains all of them.
+/// The hosts of a query, up to [`LIST_ROOM`], as a [`List`] that contains all of them.
 pub(super) struct HostBuffer<G: Gpu> {
     pub(super) memory: G::Memory,
     pub(super) copy: G::HostMemory,
@@ -179,7 +179,7 @@ impl<G: Gpu> HostBuffer<G> {
     }
 }
 
-/// Returns the locations of the parts of a list of `hosts` hosts: the count, the host IDs and the entries.
+/// Returns the location of each part of a list with `hosts` hosts: the count, the host IDs and the entries.
 ///
 /// The count is followed by 4 bytes of padding.
 fn list_parts(hosts: usize) -> [Range<usize>; 3] {
@@ -187,12 +187,12 @@ fn list_parts(hosts: usize) -> [Range<usize>; 3] {
     [0..size_of::<u64>(), size_of::<u64>()..ids, ids..ids + hosts * size_of::<u32>()]
 }
 
-/// Returns the size of the sums of [`start_count`], in bytes.
+/// Returns the size of the sums that [`start_count`] writes, in bytes.
 pub(super) fn sums_bytes(params: &Params) -> usize {
     params.counter_sizes().rows as usize * SUMS * size_of::<u32>()
 }
 
-/// Returns the weight of each row of the counter, computed from the sums of a kernel.
+/// Returns the weight of each row of the counter, computed from the sums in `bytes`.
 pub(super) fn row_weights(bytes: &[u8]) -> Vec<u32> {
     values(bytes).chunks_exact(SUMS).map(|sums| sums.iter().sum()).collect()
 }

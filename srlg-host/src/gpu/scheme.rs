@@ -51,7 +51,7 @@ macro_rules! for_array {
 }
 pub(super) use for_array;
 
-/// Starts updating the recorders of `pairs`, whose contacts were `ages` ago.
+/// Starts updating the recorders of `pairs`, whose contacts have these `ages`.
 pub(super) fn start_touches<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     family: Family,
@@ -100,7 +100,7 @@ pub(super) fn answer_bytes(counter: &CounterPart, span: Span) -> usize {
     }
 }
 
-/// Starts counting `positions` of the linear estimators of the hosts of `list` over `span`.
+/// Starts counting, for each host of `list`, the `positions` of its linear estimator over `span`.
 ///
 /// The results are written to `answers`, which must be all 0.
 pub(super) fn start_tallies<G: Gpu>(
@@ -126,7 +126,7 @@ pub(super) fn start_tallies<G: Gpu>(
     }
 }
 
-/// Starts counting `positions` of the linear estimators of the tagged counter for hosts of `list`.
+/// Starts counting, for each host of `list`, the `positions` of its linear estimator in the tagged counter.
 ///
 /// The results are written to `bins`, which must be all 0 and are grouped by `grouping`. The length of `bins` limits
 /// the number of hosts.

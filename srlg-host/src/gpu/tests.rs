@@ -1,4 +1,4 @@
-//! Tests that the GPU backend on a simulated device equals the CPU backend, bit for bit. Also tests failing devices.
+//! Tests that the GPU backend on a simulated device equals the CPU backend, bit for bit, and tests of failing devices.
 
 mod batches;
 mod equality;
@@ -44,7 +44,7 @@ fn cpu(config: Config) -> SlidingDetector {
     SlidingDetector::new(config, Device::Cpu).unwrap()
 }
 
-/// Returns contacts of `hosts` hosts, each with `peers` peers.
+/// Returns contacts of `hosts` hosts that have `peers` peers each.
 fn contacts(hosts: u32, peers: u32) -> Vec<IpPair> {
     let pair = |contact: u32| IpPair {
         inside: (contact % hosts).wrapping_mul(0x0101_3501),

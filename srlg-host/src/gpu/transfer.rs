@@ -132,12 +132,12 @@ impl<G: Gpu> Questions<G> {
     }
 }
 
-/// Returns the maximum number of entries of a list of recorders `R` in `memory`.
+/// Returns the maximum number of recorders `R` that a list in `memory` can contain.
 fn most_entries<R>(memory: &impl Memory) -> usize {
     memory.bytes() / (size_of::<R>() + size_of::<u32>()) - 1
 }
 
-/// Returns the words and the places of a list of `entries` recorders `R` in `memory`.
+/// Returns the locations in `memory` of the words and the places of a list of `entries` recorders `R`.
 fn list_in<R, M: Memory>(memory: &M, entries: usize) -> [Part<'_, M>; 2] {
     let words = entries * size_of::<R>();
     let places = words.next_multiple_of(size_of::<u32>());

@@ -1,9 +1,9 @@
 //! [`Uploads`]: buffers of pairs that are copied to a device.
 //!
 //! An upload buffer consists of pinned memory that threads fill, memory of the device, and a queue. It is copied and
-//! scanned while threads fill other buffers. A few pairs stay in a buffer until it is full or a query needs them. No
-//! memory is allocated after the start. A thread waits only for an earlier copy from the same buffer, which was started
-//! several buffers ago.
+//! scanned while threads fill other buffers. A few pairs stay in a buffer until it is full or a query needs them. All
+//! memory is allocated when the detector is created. A thread waits only for an earlier copy from the same buffer,
+//! which was started several buffers ago.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ const CAPACITY: usize = if cfg!(test) { 416 } else { 8 << 20 };
 /// Maximum size of the pairs in one scan, in bytes. The size is limited, because a scan counts pairs in 32 bits.
 const BYTES_PER_SCAN: usize = 1 << 30;
 
-/// Starts a scan of `pairs`, whose contacts were `ages` ago.
+/// Starts a scan of `pairs`, whose contacts have these `ages`.
 pub(super) fn scan<G: Gpu>(
     ctx: GpuCtx<'_, G>,
     family: Family,
@@ -50,9 +50,9 @@ pub(super) struct UploadBuffer<G: Gpu> {
     family: Family,
     ages: Ages,
     pairs: G::Memory,
-    /// A mark after the last joined scan.
+    /// A mark after the last scan that a `join` has made a queue wait for.
     done: G::Mark,
-    /// Whether all scans have been joined.
+    /// Whether `done` comes after all scans.
     is_joined: bool,
     pub(super) queue: G::Queue,
 }
@@ -75,7 +75,7 @@ impl<G: Gpu> Uploads<G> {
         Ok(Self { buffers, next: AtomicUsize::new(0) })
     }
 
-    /// Copies `pairs`, whose contacts were `ages` ago, into buffers.
+    /// Copies `pairs`, whose contacts have these `ages`, into buffers.
     pub(super) fn scan(
         &self,
         ctx: GpuCtx<'_, G>,

@@ -17,15 +17,15 @@
 //! ```
 //!
 //! A close has these steps:
-//! 1. The closer ingests the waiting and the buffered pairs of all feeds, while feeds continue. It writes the number of
-//!    the next slice to each `buffer`.
+//! 1. The closer ingests the waiting and the buffered pairs of all feeds, while the feeds continue to ingest. It writes
+//!    the number of the next slice to each `buffer`.
 //! 2. The closer sets `wanted` in all slots. A feed checks `wanted` before it locks `share`, and appends to `buffer`
-//!    while `wanted` is set. Thus the closer waits only for the current call of a feed. This call ingests at most
+//!    while `wanted` is set. Thus the closer waits only for the current call to a feed. This call ingests at most
 //!    [`PAIRS_PER_FEED_CALL`] new pairs and the same number from the buffer.
 //! 3. The closer takes back shares until only its own is left. `Arc::get_mut` then returns the backend.
 //! 4. After its work, the closer lends the shares again. It does not touch `buffer`.
 //!
-//! Buffered pairs are ingested by later calls of the feed, up to [`PAIRS_PER_FEED_CALL`] per call, and when the feed is
+//! Buffered pairs are ingested by later calls to the feed, up to [`PAIRS_PER_FEED_CALL`] per call, and when the feed is
 //! dropped. Step 1 ingests the buffered pairs of idle feeds. A thread that reads the recorders between closes also
 //! ingests them ([`settled`](lent::LentBackend::settled)).
 //!
@@ -41,8 +41,8 @@
 //!   the share of a waiting feed only after the feed has had its turn. The closer waits only for current calls.
 //! - `buffer` is locked by the thread that appends to it or ingests from it. A feed whose slot is open skips pairs that
 //!   another thread is ingesting.
-//! - `wanted` is a hint. A feed that reads an outdated value finds `Closed`, or buffers pairs that it could have
-//!   ingested. Such pairs are ingested like all other buffered pairs.
+//! - `wanted` is a hint. A feed that reads an outdated value of `wanted` finds `Closed`, or buffers pairs that it could
+//!   have ingested. Such pairs are ingested like all other buffered pairs.
 
 mod buffer;
 mod few;
@@ -69,7 +69,8 @@ use slot::{FeedSlot, FeedState, Share};
 /// A close may have to wait for these pairs, which takes a few tenths of a millisecond.
 const PAIRS_PER_FEED_CALL: usize = 1 << 12;
 
-/// Maximum number of pairs in a call whose pairs may wait. In longer calls, locking takes a small part of the time.
+/// Maximum number of pairs in a short call, whose pairs may wait. In a longer call, locking takes only a small part of
+/// the time.
 const PAIRS_OF_SHORT_CALLS: usize = 16;
 
 /// A handle through which one thread ingests pairs while the detector exists.
@@ -88,7 +89,7 @@ pub struct Feed {
 struct Known {
     /// Whether the buffer may contain pairs.
     may_keep: bool,
-    /// The end of the room for pairs of short calls.
+    /// Number of the first pair of short calls for which there is no room.
     few_end: FewEnd,
 }
 
@@ -104,7 +105,7 @@ impl Feed {
         Self { slot, running, known }
     }
 
-    /// Returns the memory, in bytes, of a feed that buffers up to `capacity` pairs of each type.
+    /// Returns the memory, in bytes, that is needed by a feed that buffers up to `capacity` pairs of each type.
     ///
     /// The system provides physical memory only for the part that is used.
     #[must_use]
@@ -143,7 +144,7 @@ impl Feed {
     /// [`Late`](Arrival::Late) pairs are recorded as in
     /// [`SlidingDetector::ingest_late`](crate::SlidingDetector::ingest_late). While a slice is being closed, its pairs
     /// are one slice late, and pairs of the following slice are [`Running`](Arrival::Running). Both are buffered as in
-    /// [`ingest`](Self::ingest), and the call blocks under the same condition.
+    /// [`ingest`](Self::ingest), and the call blocks if the buffer is full.
     ///
     /// If a close happens during a call with many pairs, the returned position is the position of the last pair. Once
     /// pairs have become [`TooLate`](Arrival::TooLate), the remaining pairs are not ingested.
@@ -262,7 +263,7 @@ impl Feed {
         }
     }
 
-    /// Ingests or buffers `pairs` of `time`. Waits if the buffer is full.
+    /// Ingests or buffers `pairs`, whose contacts have this `time`. Waits if the buffer is full.
     fn put<P: Pair>(&mut self, time: Time, pairs: &[P]) -> Result<Arrival, Error> {
         let Self { slot, running, known } = self;
         if let Some(share) = slot.enter() {
@@ -301,8 +302,8 @@ impl Feed {
     }
 }
 
-/// Ingests the waiting pairs of short calls and some pairs from the buffer of `slot`. Also ingests `pairs` of `time` if
-/// they are in the window.
+/// Ingests the waiting pairs of short calls and some pairs from the buffer of `slot`. Also ingests `pairs` if their
+/// `time` is in the window.
 fn scan<P: Pair>(
     slot: &FeedSlot,
     running: &RunningSlice,

@@ -25,7 +25,7 @@ pub struct PinnedPairs<P = IpPair> {
 pub(crate) struct PinnedMemory {
     memory: Box<dyn PairMemory>,
     family: Family,
-    /// Number of bytes of pairs, at the start of the memory.
+    /// Number of bytes, from the start of the memory, that contain pairs.
     bytes: usize,
 }
 

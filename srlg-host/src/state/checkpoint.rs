@@ -2,9 +2,9 @@
 //!
 //! The last complete snapshot survives a crash of the process or the machine.
 //!
-//! A checkpoint is written under another name, synced and renamed, so a file with the name of a checkpoint is complete.
-//! The newest two checkpoints are kept, in case the disk later damages one. Checkpoint numbers ascend and are never
-//! reused. Files with other names are not touched.
+//! A checkpoint is written under a temporary name, synced and renamed, so a file with the name of a checkpoint is
+//! complete. The newest two checkpoints are kept, in case the disk later damages one. Checkpoint numbers ascend and are
+//! never reused. Files with other names are not touched.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -123,9 +123,9 @@ impl Checkpoints {
     /// Newer checkpoints that are damaged are renamed and listed in [`LatestCheckpoint::damaged`].
     ///
     /// # Errors
-    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint with other sizes, another seed
-    /// or another version is not damaged. For such a checkpoint, the call returns [`Error::OtherSizes`],
-    /// [`Error::OtherSeed`], [`Error::Version`] or [`Error::FormerVersion`].
+    /// Returns [`Error::Checkpoint`] if a file cannot be read or renamed. A checkpoint with different sizes, a
+    /// different seed or an unsupported version is not considered damaged. For such a checkpoint, the call returns
+    /// [`Error::OtherSizes`], [`Error::OtherSeed`], [`Error::Version`] or [`Error::FormerVersion`].
     pub fn latest(&mut self, params: &Params) -> Result<LatestCheckpoint, Error> {
         let (mut snapshot, mut damaged) = (None, Vec::new());
         for (_, path) in self.newest_first()? {

@@ -13,9 +13,9 @@ use crate::error::{Error, FormatError, wrong};
 
 /// The recorders touched in the last slices of a detector, and their words.
 ///
-/// A detector may merge the deltas of all slices of another detector, each delta in its slice or later. Its recorders
-/// are then the same as after merging snapshots. A detector that joins late reports the same estimates after two full
-/// windows, each in whole epochs. Until then, older touches that it has not merged may hide echoes.
+/// A detector may merge the deltas of all slices of another detector, in their own slices or later. Its recorders are
+/// then the same as after merging snapshots. A detector that joins late reports the same estimates after two full
+/// windows of whole epochs. Until then, older touches that it has not merged may hide echoes.
 ///
 /// Super points of reports are not part of a delta. A detector keeps only the super points of its own reports.
 ///
@@ -118,8 +118,8 @@ impl Delta {
     ///
     /// # Errors
     /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
-    /// they have another format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not match
-    /// `params`.
+    /// they have an unsupported format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not
+    /// match `params`.
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Delta, params)?;
         let shapes = params.arrays();

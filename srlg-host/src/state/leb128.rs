@@ -1,6 +1,6 @@
 //! Gaps between ascending numbers, minus 1, encoded as LEB128.
 //!
-//! Each byte contains seven bits, lowest bits first. The top bit is set if more bytes follow.
+//! Each byte contains seven bits, in little-endian order. The top bit is set if more bytes follow.
 
 use crate::vectors::for_wider_vectors;
 

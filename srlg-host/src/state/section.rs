@@ -1,8 +1,8 @@
 //! [`Section`]: some recorders of one array, as part of a body.
 //!
 //! The positions of recorders are written as gaps or as a bitmap, whichever is shorter. The words of the recorders
-//! follow in planes of bytes, lowest bytes first, because bytes of equal place value compress best together. A reader
-//! checks that positions ascend and are within the array.
+//! follow in planes of bytes, in little-endian order, because bytes of equal place value compress best together. A
+//! reader checks that positions ascend and are within the array.
 
 use srlg_core::{ArrayShape, ReadRecorder, RecentRange, Width, Word};
 use zerocopy::little_endian::{U16, U32};

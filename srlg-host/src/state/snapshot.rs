@@ -99,8 +99,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// Returns [`Error::Format`] if the bytes are damaged. Returns [`Error::Version`] or [`Error::FormerVersion`] if
-    /// they have another format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not match
-    /// `params`.
+    /// they have an unsupported format version. Returns [`Error::OtherSizes`] or [`Error::OtherSeed`] if they do not
+    /// match `params`.
     pub fn from_bytes(bytes: &[u8], params: &Params) -> Result<Self, Error> {
         let opened = open(bytes, StateKind::Snapshot, params)?;
         let shapes = params.arrays();

@@ -22,21 +22,22 @@ pub enum Placement {
     },
     /// The timestamp is in the running slice.
     Running,
-    /// The timestamp is in an earlier slice, within the tolerance.
+    /// The timestamp is in a slice before the running one, within the tolerance.
     Late {
         /// Number of slices before the running one, at least 1.
         slices: u32,
     },
-    /// Time has moved on to `slice`, which is now running. The caller must first close all earlier slices.
+    /// Time has moved on to `slice`, which is now running. The caller must first close all slices before it.
     ///
-    /// Without a grace period, the timestamp is in this slice. With a grace period, the caller must place it again.
+    /// Without a grace period, the timestamp is in this slice. With a grace period, the caller must place the timestamp
+    /// again.
     Ahead {
         /// Number of the slice that is now running.
         slice: u64,
     },
-    /// The timestamp is in a later slice, and the grace period of the running slice has not ended.
+    /// The timestamp is in a slice after the running one, whose grace period has not ended.
     ///
-    /// The caller should keep the record and place it again when another slice is running. A clock without a grace
+    /// The caller should keep the record and place it again when the running slice has changed. A clock without a grace
     /// period never returns this.
     Early {
         /// Number of the slice of the timestamp.
@@ -124,7 +125,7 @@ impl SliceClock {
 
     /// Keeps every slice running for a `grace` period after its end, so that late records still reach it.
     ///
-    /// The grace period may be longer than a slice. During this period, records of later slices are
+    /// The grace period may be longer than a slice. During this period, records of the following slices are
     /// [`Placement::Early`], and the caller must keep them. Reports are delayed by the grace period. Without a grace
     /// period, the first record of the next slice closes the running slice immediately, and late records appear only in
     /// later reports.
@@ -147,8 +148,8 @@ impl SliceClock {
 
     /// Advances the clock to `now_ns`, in nanoseconds since the epoch, without a record.
     ///
-    /// Returns the number of the slice that is now running, if it has changed. The caller must then close all earlier
-    /// slices. The time is accepted without any check. Before the first timestamp, the call has no effect.
+    /// Returns the number of the slice that is now running, if it has changed. The caller must then close all slices
+    /// before it. The time is accepted without any check. Before the first timestamp, the call has no effect.
     pub fn pass(&mut self, now_ns: u64) -> Option<u64> {
         let (_, end) = self.running?;
         let newest = now_ns.saturating_sub(self.grace);

@@ -1,8 +1,8 @@
 //! [`Slicer`]: distribution of pairs to slices by their time.
 //!
 //! A slicer consists of a [`SliceClock`] and a batch for each slice with waiting pairs. It passes pairs to a
-//! [`SliceSink`]. Before the sink closes a slice, it receives all pairs that have been placed in that slice.
-//! Early pairs are the first pairs of their slice.
+//! [`SliceSink`]. Before the sink closes a slice, it receives all pairs that have been placed in that slice. Pairs that
+//! arrive early are the first pairs that the sink receives in their slice.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ pub trait SliceSink {
     /// Returns any error. The slicer passes it to its caller.
     fn ingest(&mut self, pairs: &PairBatch, slices_late: u32) -> Result<(), Self::Error>;
 
-    /// Closes the running slice and all later slices before `slice`, which is then running.
+    /// Closes the running slice and all slices between it and `slice`, which is then running.
     ///
     /// # Errors
     /// Returns any error. The slicer passes it to its caller.
@@ -90,9 +90,9 @@ pub struct Slicer {
     /// Number of the running slice, or 0 before the first timestamp.
     slice: u64,
     running: PairBatch,
-    /// Pairs of earlier and later slices.
+    /// Pairs of slices before and after the running one.
     others: BTreeMap<u64, PairBatch>,
-    /// Number of waiting pairs of earlier slices.
+    /// Number of waiting pairs of slices before the running one.
     late: usize,
 }
 
@@ -180,7 +180,7 @@ impl Slicer {
 
     /// Starts the slice at `now_ns`, in nanoseconds since the epoch, if no slice is running.
     ///
-    /// Pairs before this slice are then late, even if they are the first pairs.
+    /// Pairs before this slice are then late, even if they are the first pairs to arrive.
     ///
     /// # Errors
     /// Returns the error if `sink` fails.
@@ -232,7 +232,7 @@ impl Slicer {
         self.advance_to(last.max(self.slice), sink)
     }
 
-    /// Closes all slices before `slice`, each after its waiting pairs have been ingested.
+    /// Closes all slices before `slice`. The waiting pairs of a slice are ingested before it closes.
     fn advance_to<S: SliceSink>(&mut self, slice: u64, sink: &mut S) -> Result<(), S::Error> {
         self.flush(sink)?;
         while let Some(entry) = self.others.first_entry().filter(|entry| *entry.key() <= slice) {

@@ -29,14 +29,14 @@ pub enum CaptureError {
     },
     /// Datagrams were requested from a contact list or a log.
     #[error(
-        "a contact list or log contains no flow exports: use a pcap or pcapng capture, or an IPFIX file"
+        "a contact list or log contains no flow exports; use a pcap or pcapng capture, or an IPFIX file"
     )]
     NoPackets,
     /// Contacts were requested from an IPFIX file.
-    #[error("an IPFIX file contains flow exports, not packets: decode its messages as exports")]
+    #[error("an IPFIX file contains flow exports, not packets; decode its messages as exports")]
     Exports,
     /// A gzip stream is damaged before the first bytes of its content.
-    #[error("cannot decompress the gzip stream ({cause}): fetch the file again")]
+    #[error("cannot decompress the gzip stream: {cause}; fetch the file again")]
     Gzip {
         /// Error of the inflater.
         cause: String,

@@ -6,8 +6,8 @@ use flate2::read::MultiGzDecoder;
 
 use crate::capture::stream::ByteSource;
 
-/// Number of bytes requested from the inflater at a time. When the inflater finds damage, its pending output is lost.
-/// This output is at most this amount plus the inflater's window of 32 KiB.
+/// Number of bytes requested from the inflater at a time. When the inflater finds damage, it loses at most this number
+/// of bytes and its window of 32 KiB.
 const INFLATE_STEP: usize = 16 * 1024;
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];

@@ -87,7 +87,7 @@ const MAPPED: u8 = 96;
 pub enum BadNetwork {
     /// `text` is not an address, or its prefix length is invalid.
     #[error(
-        "cannot parse network {text:?}: use an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
+        "cannot parse network {text:?}; use an address, or a network such as 10.0.0.0/8 or 2001:db8::/32"
     )]
     Unreadable {
         /// The text.
@@ -95,7 +95,7 @@ pub enum BadNetwork {
     },
     /// `text` is an IPv4-mapped network that also contains other IPv6 addresses.
     #[error(
-        "network {text:?} is IPv4-mapped and shorter than /96: use the IPv4 network, such as 10.0.0.0/8"
+        "network {text:?} is IPv4-mapped and shorter than /96; use the IPv4 network, such as 10.0.0.0/8"
     )]
     Mapped {
         /// The text.
@@ -121,7 +121,7 @@ pub fn parse_network(text: &str) -> Result<IpNet, BadNetwork> {
     }
 }
 
-/// Deserializes a list of networks, each parsed by [`parse_network`].
+/// Deserializes a list of networks and parses each with [`parse_network`].
 ///
 /// # Errors
 /// Returns an error of `deserializer` if a network cannot be parsed.

@@ -215,7 +215,7 @@ impl From<Name> for String {
 /// A text that is not a [`Name`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot parse host {text:?}: use an address, a network, a port such as tcp/443, or an address and a port"
+    "cannot parse host {text:?}; use an address, a network, a port such as tcp/443, or an address and a port"
 )]
 pub struct BadName {
     /// The text.

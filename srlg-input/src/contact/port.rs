@@ -34,7 +34,7 @@ pub struct Port {
 
 /// A text that is not a port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("cannot parse port {text:?}: use a protocol and a number, such as tcp/443")]
+#[error("cannot parse port {text:?}; use a protocol and a number, such as tcp/443")]
 pub struct BadPort {
     /// The text.
     pub text: String,

@@ -103,7 +103,7 @@ impl<A: Number> Ranges<A> {
         }
     }
 
-    /// Starts a range. If the previous range would be empty, replaces it.
+    /// Starts a range. The new range replaces the previous one if that would be empty.
     fn begin(&mut self, start: A, label: u32) {
         if self.starts.last() == Some(&start) {
             self.labels.pop();

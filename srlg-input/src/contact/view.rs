@@ -10,8 +10,8 @@ use crate::contact::{Contact, Host};
 /// Options of a [`View`]. By default, each IPv4 or IPv6 address is a host, and all its contacts count.
 ///
 /// With the feature `clap`, these are command-line options that need the group `contacts` of
-/// [`InputOptions`](crate::InputOptions). With the feature `serde`, they are read from and written as a map with the
-/// same names as keys.
+/// [`InputOptions`](crate::InputOptions). With the feature `serde`, they are read and written as a map whose keys are
+/// the names of the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(
@@ -106,8 +106,8 @@ impl Default for Prefixes {
     }
 }
 
-/// Returns whether `key` has its default value. A default is not serialised, so that earlier versions can read a view
-/// without ports.
+/// Returns whether `key` has its default value. A default is not serialised, so that earlier versions of srlg can read
+/// a view without ports.
 #[cfg(feature = "serde")]
 fn is_default<T: Default + PartialEq>(key: &T) -> bool {
     *key == T::default()
@@ -402,7 +402,7 @@ impl View {
     }
 }
 
-/// Returns a parser of choices by name, which `--help` lists.
+/// Returns a parser of choices by name. `--help` lists the names.
 #[cfg(feature = "clap")]
 fn choices<T>(all: &'static [(&'static str, T)]) -> impl clap::builder::TypedValueParser<Value = T>
 where

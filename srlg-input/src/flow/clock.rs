@@ -107,8 +107,8 @@ impl Clock {
 /// forged datagram arrives once, or a few times if the network duplicates it. An exporter whose clock has stepped sends
 /// eight datagrams within seconds.
 const AGREEING: u32 = 8;
-/// Minimum time between the first and the last of these datagrams. It is longer than a burst of forged datagrams, so
-/// that an exporter that sends every few seconds interrupts the burst.
+/// Minimum time between the first and the last of the [`AGREEING`] datagrams. It is longer than a burst of forged
+/// datagrams, so that an exporter that sends every few seconds interrupts the burst.
 const AGREEING_SPAN: u64 = 5 * SECOND;
 
 /// The skew of an exporter's clock: the smallest difference between receipt and export in the current and the previous
@@ -123,7 +123,7 @@ const AGREEING_SPAN: u64 = 5 * SECOND;
 pub(crate) struct Skew {
     since_ns: u64,
     least: [Option<i64>; 2],
-    /// Reference difference. A difference more than [`SMALL`] below it must be confirmed.
+    /// Reference difference. A difference that is smaller by more than [`SMALL`] must be confirmed.
     base: i64,
     /// Whether a sequence of datagrams confirmed `base`.
     is_confirmed: bool,

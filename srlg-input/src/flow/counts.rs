@@ -11,7 +11,7 @@ reasons! {
         /// A datagram has an unknown version.
         Version = "version",
         /// A datagram is too short or contains an invalid length. The rest of the datagram is not read. After an
-        /// invalid field length, only the rest of the set is not read.
+        /// invalid field length, only the rest of the set is skipped.
         Malformed = "malformed",
         /// A template is rejected, because it has too many fields, or because its records are too long or have length
         /// 0.
@@ -57,7 +57,7 @@ pub struct FlowCounts {
     pub datagrams: u64,
     /// Number of flow records, options records and samples.
     pub records: u64,
-    /// Number of contacts. A record may yield one for each direction.
+    /// Number of contacts. A record may yield a contact for each direction.
     pub contacts: u64,
     reasons: [u64; Reason::ALL.len()],
 }

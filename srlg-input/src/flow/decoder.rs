@@ -26,7 +26,7 @@ use crate::flow::templates;
 /// Maximum memory for the samples of a 64 kB datagram while they are decoded, in bytes.
 const DATAGRAM_BYTES: usize = 8 << 20;
 
-/// A decoder of the exports of any number of exporters.
+/// A decoder of exports from any number of exporters.
 #[derive(Debug)]
 pub struct Decoder {
     pub(crate) options: DecoderOptions,

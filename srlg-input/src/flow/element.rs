@@ -1,5 +1,5 @@
-//! The information elements that the decoder uses, by their numbers in IANA's IPFIX registry (RFC 7012). NetFlow v9 has
-//! the same numbers.
+//! The information elements that the decoder uses, by their numbers in IANA's IPFIX registry (RFC 7012). NetFlow v9
+//! uses the same numbers.
 
 use crate::flow::clock::{RecordTime, SECOND};
 
@@ -206,8 +206,7 @@ impl Number {
 const NTP_EPOCH: u64 = 2_208_988_800;
 
 impl Unit {
-    /// Returns the time for a value of `units` in this unit. Returns `None` for zero, except with
-    /// [`Delta`](Self::Delta).
+    /// Converts `units`, a value in this unit, to a time. Returns `None` for zero, except with [`Delta`](Self::Delta).
     #[inline]
     pub(crate) fn time(self, units: u64) -> Option<RecordTime> {
         match self {

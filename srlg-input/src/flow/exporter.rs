@@ -11,7 +11,7 @@ use crate::flow::options::DecoderOptions;
 use crate::flow::sampling::Samplers;
 use crate::flow::sequence::{Count, Losses, Sequence};
 
-/// Maximum number of templates with undecodable sets that are listed.
+/// Maximum number of listed templates whose data sets yielded no record.
 const MOST_UNDECODABLE: usize = 16;
 
 /// The identity of an exporter: its address, and its port if exporters are distinguished by port.
@@ -51,11 +51,11 @@ impl Backlog {
 /// Counters and state of one exporter.
 #[derive(Debug)]
 pub struct Exporter {
-    /// Time of its last datagram.
+    /// Time of the exporter's last datagram.
     pub(crate) last_seen_ns: u64,
-    /// Time of its last datagram that could be decoded.
+    /// Time of the exporter's last datagram that could be decoded.
     pub(crate) last_read_ns: u64,
-    /// Time of its last record.
+    /// Time of the exporter's last record.
     pub(crate) last_record_ns: u64,
     pub(crate) counts: FlowCounts,
     pub(crate) skew: Skew,
@@ -85,7 +85,7 @@ impl Exporter {
         }
     }
 
-    /// Returns the maximum size in bytes, in addition to the struct itself.
+    /// Returns the maximum memory of an exporter in bytes, excluding the struct itself.
     pub(crate) const fn most_bytes(options: &DecoderOptions) -> usize {
         Samplers::most_bytes(options.samplers) + MOST_UNDECODABLE * size_of::<Undecodable>()
     }
@@ -178,19 +178,19 @@ impl Exporter {
 pub struct ExporterStatus {
     /// Address of the exporter, with port 0.
     pub address: SocketAddr,
-    /// Time at which its last datagram arrived, in nanoseconds since the Unix epoch.
+    /// Time at which the exporter's last datagram arrived, in nanoseconds since the Unix epoch.
     pub last_seen_ns: u64,
-    /// Time at which its last decodable datagram arrived, in nanoseconds since the Unix epoch.
+    /// Time at which the exporter's last decodable datagram arrived, in nanoseconds since the Unix epoch.
     pub last_read_ns: u64,
-    /// Time at which its last datagram with a record arrived, in nanoseconds since the Unix epoch.
+    /// Time at which the exporter's last datagram with a record arrived, in nanoseconds since the Unix epoch.
     pub last_record_ns: u64,
-    /// Counters of its datagrams.
+    /// Counters of the exporter's datagrams.
     pub counts: FlowCounts,
-    /// Losses of its exports.
+    /// Losses of the exporter's datagrams, flows or records.
     pub losses: Losses,
-    /// Nanoseconds by which its clock is behind the local clock.
+    /// Nanoseconds by which the exporter's clock is behind the local clock.
     pub skew_ns: i64,
-    /// Number of its templates.
+    /// Number of the exporter's templates.
     pub templates: usize,
     /// Data sets that wait for their templates, if there are any.
     pub backlog: Option<Backlog>,

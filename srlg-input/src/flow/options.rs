@@ -21,7 +21,7 @@ pub struct DecoderOptions {
     /// Whether exporters are distinguished by port. The default is `false`, because an exporter that changes its port
     /// would lose its templates. Set this option if several exporters share an address.
     pub by_port: bool,
-    /// Maximum number of exporters, and of sources.
+    /// Maximum number of exporters. The same limit applies to the number of sources.
     ///
     /// If there are too many exporters, the least recent exporter without records is dropped first. An exporter may
     /// have a quarter of the sources, or 16 if that is more. If it exceeds this number, or its share of a full table,

@@ -38,8 +38,9 @@ pub(crate) struct Record<'a> {
 const _: () = assert!(Number::COUNT < u32::BITS as usize);
 
 impl<'a> Record<'a> {
-    /// Stores the `element` in the first `length` bytes. Returns `None` if there are fewer bytes. If an element occurs
-    /// several times, the last value is used, or the largest one for [some elements](Number::is_largest).
+    /// Stores the value of `element` from the first `length` bytes. Returns `None` if there are fewer bytes. If an
+    /// element occurs several times, the last value is used, or the largest one for
+    /// [some elements](Number::is_largest).
     #[inline(always)]
     pub(crate) fn set(&mut self, element: Element, bytes: &'a [u8], length: usize) -> Option<()> {
         match element {

@@ -61,7 +61,7 @@ impl Count {
         Self { all: self.all + other.all, flows: self.flows + other.flows }
     }
 
-    /// Returns whether a sequence grew by this count.
+    /// Returns whether `growth` is this count, with or without options records.
     fn is(self, growth: u32) -> bool {
         growth == self.all || growth == self.flows
     }
@@ -111,7 +111,7 @@ impl Sequence {
 mod tests {
     use super::{Count, Losses, Sequence};
 
-    /// Returns the losses after datagrams of `count` units with these sequence numbers.
+    /// Returns the losses after datagrams of `count` units with the sequence numbers `numbers`.
     fn losses(count: u32, numbers: &[u32]) -> Losses {
         let mut sequence = Sequence::default();
         numbers.iter().for_each(|number| sequence.take(*number, Count::of(count), None));

@@ -19,7 +19,7 @@ pub(crate) fn agent(datagram: &SflowDatagram) -> IpAddr {
     }
 }
 
-/// Passes on the contacts of `datagram`, which was received at `time_ns`, because the datagram itself does not state a
+/// Passes on the contacts of `datagram`. They get its time of receipt, `time_ns`, because the datagram does not state a
 /// time.
 pub(crate) fn read<F: FnMut(Contact)>(
     datagram: &SflowDatagram,

@@ -266,14 +266,14 @@ struct Set {
 /// Sets that arrived before their template, limited in number per template and in total bytes.
 #[derive(Debug, Default)]
 struct WaitingSets {
-    /// Sets by age, where a higher number means a later arrival.
+    /// Sets by `age`, a number that increases with each arrival.
     sets: BTreeMap<u64, Set>,
     templates: BTreeMap<u16, MissingTemplate>,
     next_age: u64,
     bytes: usize,
 }
 
-/// A template that sets wait for.
+/// A missing template for which sets wait.
 #[derive(Debug)]
 struct MissingTemplate {
     /// Time of receipt of the first set, which may already have been dropped.

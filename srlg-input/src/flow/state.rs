@@ -25,11 +25,11 @@ const MAGIC: &[u8; 8] = b"SRLGFLW\x01";
 #[non_exhaustive]
 pub enum BadState {
     /// The magic bytes are missing.
-    #[error("not the state of a flow decoder, or another version: start without it")]
+    #[error("not the state of a flow decoder, or an unsupported version; start without it")]
     Magic,
     /// The bytes are truncated or modified.
     #[error(
-        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {told:#010x}): start without it"
+        "the state of the flow decoder is damaged (CRC-32 {found:#010x}, expected {told:#010x}); start without it"
     )]
     Checksum {
         /// Checksum of the bytes.
@@ -39,7 +39,7 @@ pub enum BadState {
     },
     /// The checksum is correct, but the content is invalid.
     #[error(
-        "the state of the flow decoder contains an impossible length or number: start without it"
+        "the state of the flow decoder contains an impossible length or number; start without it"
     )]
     Content,
 }

@@ -32,7 +32,7 @@ pub(super) struct Cluster {
     client: Mutex<Option<Arc<Client>>>,
 }
 
-/// An error of a request to a broker.
+/// An error from a request to a broker.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ClusterError {
     #[error("{}", cause_of(.0))]

@@ -11,7 +11,7 @@ pub(super) enum Origin {
     Position(Position),
     /// The earliest messages, because this topic replaces the topic in the stored position.
     Successor,
-    /// One end of the topic, because the stored position belongs to another topic, which is named here.
+    /// The earliest or the next message, because the stored position belongs to a different topic, which is named here.
     Other(String, Start),
     New(Start),
 }
@@ -81,7 +81,7 @@ pub(super) fn former(
         former.ok().map(Format::Protobuf).filter(|former| former.topic(configured) == *topic);
     if former.is_none() {
         news.warn(format!(
-            "cannot read the messages of the topic {topic} after the stored position: {name} has replaced it, and the state lacks its schema"
+            "cannot read the rest of the topic {topic}, which {name} has replaced: the stored position lacks the former schema"
         ));
     }
     former

@@ -11,7 +11,7 @@ use crate::messages::delay;
 /// Time for which a broker waits for a message, in milliseconds.
 const WAIT_MS: i32 = 500;
 
-/// Number of consecutive empty responses after which an offset is skipped, although messages follow. Such an offset
+/// Number of consecutive empty responses after which an offset is skipped if later messages exist. Such an offset
 /// belongs to a transaction marker.
 const EMPTY_ANSWERS: u32 = 3;
 
@@ -55,7 +55,7 @@ pub(super) struct Fetched {
 pub(super) enum Gap {
     /// Number of messages that Kafka deleted before they were read.
     Expired(u64),
-    /// The partition ends before the position, because the topic was recreated.
+    /// The partition ends before the read position, because the topic was recreated.
     Renewed,
 }
 

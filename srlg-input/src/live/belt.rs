@@ -1,6 +1,6 @@
 //! The queue between the reader threads and the caller.
 //!
-//! Invariant: nothing is dropped here. A reader thread waits while [`MOST`] contacts are on the belt. Meanwhile, the
+//! Invariant: the belt drops nothing. A reader thread waits while [`MOST`] contacts are on the belt. Meanwhile, the
 //! kernel drops input and counts the drops.
 
 use std::mem;
@@ -33,7 +33,7 @@ pub(crate) struct Belt {
 #[derive(Default)]
 pub(crate) struct Load {
     pub(crate) contacts: Vec<Contact>,
-    /// Position after the messages of the contacts.
+    /// Position after the messages that contain the contacts.
     pub(crate) position: Position,
     pub(crate) log: Vec<LogLine>,
     pub(crate) failures: Vec<InputError>,
@@ -104,7 +104,7 @@ impl Belt {
         self.emptied.notify_all();
     }
 
-    /// Takes everything from the belt, after waiting for at most one tick. The memory of `spent` is reused on the belt.
+    /// Takes everything from the belt, after waiting for at most one tick. The belt reuses the memory of `spent`.
     pub(crate) fn take(&self, mut spent: Vec<Contact>) -> Load {
         spent.clear();
         let mut load = self.lock();
@@ -128,7 +128,7 @@ impl Belt {
 }
 
 impl Load {
-    /// Returns whether the caller need not take anything before the end of the tick.
+    /// Returns whether the caller can wait until the end of the tick.
     fn is_little(&self) -> bool {
         let Self { contacts, log, failures, readers, .. } = self;
         contacts.len() < ENOUGH && log.is_empty() && failures.is_empty() && *readers > 0
@@ -144,8 +144,8 @@ mod tests {
     use super::*;
     use crate::contact::Host;
 
-    /// Takes from a belt with one reader, while `load` runs a quarter of a tick later. Returns the result and the
-    /// elapsed time.
+    /// Takes from a belt with one reader, and runs `load` after a quarter of a tick. Returns the result and the elapsed
+    /// time.
     fn take(load: impl FnOnce(&Belt)) -> (Load, Duration) {
         let belt = Belt::default();
         belt.begin();

@@ -96,14 +96,15 @@ impl Capture {
         })
     }
 
-    /// Sets which hosts of tunnelled packets are counted: the outer or the inner ones. If tunnels are nested, inner
-    /// headers need a larger [`snap_length`](CaptureOptions::snap_length) than the default.
+    /// Sets which hosts of tunnelled packets are counted: the outer hosts, the inner hosts, or both. If tunnels are
+    /// nested, inner headers need a larger [`snap_length`](CaptureOptions::snap_length) than the default.
     #[must_use]
     pub fn with_tunnels(self, tunnels: Tunnels) -> Self {
         Self { tunnels, ..self }
     }
 
-    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is delivered to one of them.
+    /// Opens one capture on `interface` for each capture thread in `options`. Each packet is delivered to one of the
+    /// captures.
     ///
     /// ```no_run
     /// use srlg_input::live::{Capture, CaptureOptions};
@@ -116,8 +117,8 @@ impl Capture {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`open`](Self::open). Also returns an error if the system cannot share packets among that
-    /// many captures, or if a given CPU does not exist.
+    /// Returns the errors of [`open`](Self::open). Also returns an error if the system cannot share packets among the
+    /// requested number of captures, or if a given CPU does not exist.
     pub fn open_all(interface: &str, options: &CaptureOptions) -> Result<Vec<Self>, LiveError> {
         let CaptureOptions { capture_threads: threads, capture_cpus: cpus, .. } = options;
         opening::size("capture_threads", *threads, CaptureOptions::THREADS)?;
@@ -149,7 +150,7 @@ impl Capture {
     /// Returns the contacts of up to 512 waiting packets. The slice is empty if no packet arrived within 20 ms.
     ///
     /// The contact of a packet is returned within about 40 ms of its arrival, unless the caller is late. Packets that
-    /// are not contacts are counted and skipped. Packets that the host itself sends are captured too.
+    /// are not contacts are counted and skipped. Packets that this machine sends are captured too.
     ///
     /// # Errors
     /// Returns [`LiveError::Gone`] if the interface was deleted, [`LiveError::Down`] about a second after it was set

@@ -1,4 +1,4 @@
-//! Receivers of all waiting datagrams of a socket.
+//! A receiver of the datagrams that are waiting at a socket.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -33,7 +33,7 @@ mod many {
     /// Maximum number of datagrams that one system call receives. A call costs as much as copying several datagrams.
     const MOST: usize = 64;
 
-    /// Memory for datagrams. The system allocates only the part that is used.
+    /// Memory for datagrams. The system allocates only the part of it that is used.
     pub(in super::super) struct Receiver {
         bytes: Vec<u8>,
         headers: MultiHeaders<SockaddrStorage>,

@@ -62,7 +62,7 @@ impl DropWarning {
         let more = drops.checked_sub(self.drops).filter(|more| *more > 0 && is_due)?;
         *self = Self { drops, at: Some(Instant::now()) };
         Some(LogLine::warning(format!(
-            "{more} packets dropped because the program was too slow: increase --capture-buffer \
+            "{more} packets dropped because the program was too slow; increase --capture-buffer \
              or --capture-threads, or select packets with --filter"
         )))
     }

@@ -22,7 +22,7 @@ sockopt_impl!(
     u32
 );
 
-/// The number of a group of sockets.
+/// The number of a fanout group.
 #[derive(Clone, Copy)]
 pub(super) struct Group(u16);
 

@@ -48,14 +48,14 @@ pub enum LiveError {
         reason: String,
     },
     /// The interface exists, but is down.
-    #[error("interface {interface} is down: run `ip link set dev {interface} up`, then retry")]
+    #[error("interface {interface} is down; run `ip link set dev {interface} up`, then retry")]
     Down {
         /// Name of the interface.
         interface: String,
     },
     /// The interface was deleted during the capture.
     #[error(
-        "interface {interface} disappeared during the capture: retry when {interface} is back, or use another interface"
+        "interface {interface} disappeared during the capture; retry when {interface} is back, or use another interface"
     )]
     Gone {
         /// Name of the interface.
@@ -99,7 +99,7 @@ pub enum LiveError {
         threads: u32,
     },
     /// libpcap rejects the filter.
-    #[error("cannot use filter {filter:?} ({reason}): see man 7 pcap-filter for valid expressions")]
+    #[error("cannot use filter {filter:?}: {reason}; see man 7 pcap-filter for valid expressions")]
     Filter {
         /// The filter expression.
         filter: String,
@@ -107,7 +107,7 @@ pub enum LiveError {
         reason: String,
     },
     /// libpcap or the system failed for another reason.
-    #[error("capture on {interface} failed ({reason}): open {interface} again")]
+    #[error("capture on {interface} failed: {reason}; open {interface} again")]
     Failed {
         /// Name of the interface.
         interface: String,
@@ -129,13 +129,13 @@ fn listed(names: &[String]) -> String {
 /// may silently fall back to microseconds, so microseconds are requested where nanoseconds are not certain.
 const PRECISION: Precision =
     if cfg!(target_os = "linux") { Precision::Nano } else { Precision::Micro };
-/// Nanoseconds per unit of the fractional seconds of timestamps.
+/// Nanoseconds per unit of a timestamp's fractional part.
 pub(crate) const TICK_NS: u64 = if cfg!(target_os = "linux") { 1 } else { 1_000 };
 /// Time for which the kernel keeps a packet in a block that is not full, in milliseconds. A shorter time would reduce
 /// the delay, but more blocks would contain only a few packets.
 const BLOCK_MS: i32 = 20;
-/// Name of all Linux interfaces together. In promiscuous mode, libpcap opens this interface with a warning, which the
-/// crate `pcap` treats as an error.
+/// Name that stands for all interfaces on Linux. In promiscuous mode, libpcap opens this interface with a warning,
+/// which the crate `pcap` treats as an error.
 const ANY: &str = "any";
 
 /// Opens `interface` and returns its handle and the link type of its frames, numbered as in capture files.

@@ -31,7 +31,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 struct Warned {
     refused: u64,
     dropped: u64,
-    /// Exporters and sources that were dropped.
+    /// Number of dropped exporters and sources.
     gone: u64,
 }
 
@@ -135,8 +135,8 @@ impl Sockets {
         [self.save(), news].concat()
     }
 
-    /// Resets the clock skews, because the local clock was set and the exporters' clocks seem to have moved the other
-    /// way.
+    /// Resets the skews of all exporters' clocks after the local clock was set, because each skew has changed by that
+    /// step.
     pub(crate) fn clock_was_set(&self) {
         self.decoders().for_each(|mut decoder| decoder.forget_skews());
     }
@@ -156,7 +156,7 @@ impl Sockets {
         if dropped > before.dropped {
             let more = dropped - before.dropped;
             news.push(LogLine::warning(format!(
-                "the kernel dropped {more} datagrams with exports because the program was too slow: \
+                "the kernel dropped {more} datagrams with exports because the program was too slow; \
                  raise --receive-buffer, or --receivers if there are several exporters"
             )));
         }
@@ -254,12 +254,12 @@ fn short_buffer(socket: &Socket, address: SocketAddr, asked: u32) -> Option<LogL
     let got = socket.recv_buffer_size().ok()? / 2;
     (got < asked as usize).then(|| {
         LogLine::warning(format!(
-            "the receive buffer of {address} has {got} bytes instead of {asked}: raise net.core.rmem_max with sysctl"
+            "the receive buffer of {address} has {got} bytes instead of {asked}; raise net.core.rmem_max with sysctl"
         ))
     })
 }
 
-/// Size of the length field of a part, in bytes.
+/// Size of the length field before each decoder's state in a template file, in bytes.
 const LENGTH: usize = size_of::<u32>();
 
 /// Cause of the error when an existing file is not replaced.
@@ -347,7 +347,7 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// Returns the parts of a file, or `None` if the file is truncated.
+/// Returns the states of decoders in a template file, or `None` if the file is truncated.
 fn parts(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
     let mut parts = Vec::new();
     while !bytes.is_empty() {

@@ -43,7 +43,7 @@ pub(super) struct Flow {
     pub(super) initiated: Option<bool>,
 }
 
-/// An error for a message or line that has a different format or contains invalid addresses.
+/// An error for a message or line that does not have the expected format or contains invalid addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 

@@ -77,7 +77,10 @@ impl<'a> News<'a> {
             && let Some(since) = self.failing_since.take()
         {
             let seconds = since.elapsed().as_secs();
-            self.info(format!("{} can be read again after {seconds} s", self.status.source));
+            self.info(format!(
+                "{} can be read again after an outage of {seconds} s",
+                self.status.source
+            ));
         }
     }
 

@@ -100,7 +100,7 @@ pub enum SchemaError {
     )]
     NoMessage,
     /// Several messages have the two addresses of a flow.
-    #[error("several messages of the schema have source and destination addresses ({}): keep one of them", .0.join(", "))]
+    #[error("several messages of the schema have source and destination addresses ({}); keep one of them", .0.join(", "))]
     Ambiguous(Vec<String>),
     /// A field has a type that cannot hold its value.
     #[error("the field {field} of the message {message} has an unsupported type")]

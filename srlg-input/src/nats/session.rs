@@ -33,7 +33,7 @@ pub(super) enum NatsError {
     #[error("stream {0} not found")]
     NoStream(String),
     #[error(
-        "the stream {0} deletes messages after they are read: set its retention policy to limits, or read a copy of it"
+        "the stream {0} deletes messages after they are read; set its retention policy to limits, or read a copy of it"
     )]
     Retention(String),
     #[error("cannot query the stream: {0}")]
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for `work`, unless the input is asked to stop or the connection with these `events` is lost.
+    /// Waits for `work`, unless the input is asked to stop or `events` reports that the connection is lost.
     pub(super) async fn wait<T>(
         &mut self,
         work: impl Future<Output = T>,

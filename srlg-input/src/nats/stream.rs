@@ -72,7 +72,7 @@ struct Extent {
 
 impl Cursor {
     /// Creates the cursor of the stream `name`. If the position `start` belongs to this stream, the cursor starts
-    /// there. If it belongs to another one, a warning is returned too.
+    /// there. If it belongs to a different stream, a warning is returned too.
     pub(super) fn new(
         name: &str,
         start: Option<Position>,
@@ -113,7 +113,7 @@ impl Cursor {
         if opening.is_renewed {
             let source = &session.news.status.source;
             session.news.warn(format!(
-                "{source} is not the stream of the stored position: it was recreated; continuing with its earliest message"
+                "{source} was recreated after the position was stored; continuing with its earliest message"
             ));
         }
         session.deliver(self.position())?;

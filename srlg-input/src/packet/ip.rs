@@ -44,7 +44,7 @@ impl<'a> Headers<'a> {
     /// Returns `N` bytes of the fixed header, starting at `at`.
     #[inline(always)]
     fn bytes<const N: usize>(&self, at: usize) -> [u8; N] {
-        *self.packet[at..].first_chunk().expect("the fixed header is whole")
+        *self.packet[at..].first_chunk().expect("the fixed header is complete")
     }
 
     /// Returns the length of the packet in bytes, including the IP header and bytes that were not captured. Returns

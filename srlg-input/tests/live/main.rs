@@ -29,7 +29,7 @@ fn timeless(contact: Contact) -> Contact {
     contact
 }
 
-/// Returns the contacts that [`Reader`] reads from the same file, without their times.
+/// Returns the contacts that [`Reader`] reads from the file of `traffic`, without their times.
 fn contacts_of_file(traffic: &Traffic) -> Vec<Contact> {
     let mut reader = Reader::new(Cursor::new(traffic.file())).unwrap();
     let mut contacts = Vec::new();

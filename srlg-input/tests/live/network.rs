@@ -55,7 +55,7 @@ impl Network {
         Self::LISTENING
     }
 
-    /// Runs `ip` with these arguments and panics if it fails.
+    /// Runs `ip` with the arguments `words` and panics if it fails.
     pub(crate) fn ip(&self, words: &[&str]) {
         let output = Command::new("ip").args(words).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,5 +1,5 @@
-//! Tests of captures that share the packets of an interface. Each packet arrives in exactly one of them, starting with
-//! the first packet.
+//! Tests of captures that share the packets of an interface. Each packet, from the first one on, arrives in exactly one
+//! capture.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

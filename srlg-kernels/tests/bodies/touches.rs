@@ -9,7 +9,7 @@ use srlg_kernels::{Slices, Touch, Touch6, TouchPaper};
 
 use super::{Contacts, launch, recorders_of, swapped, untouched, words};
 
-/// Returns the pairs of `contacts` that have this `age`, in the form that the kernels read.
+/// Returns the pairs of the `contacts` that are `age` epochs old, in the form that the kernels read.
 fn of_age<P: Copy, A>(contacts: &[(P, u32)], age: u32, aligned: impl Fn(P) -> A) -> Vec<A> {
     contacts.iter().filter(|contact| contact.1 == age).map(|contact| aligned(contact.0)).collect()
 }

@@ -17,7 +17,8 @@ fn paper() -> Config {
     Config { seed: SEED, ..small::paper() }
 }
 
-/// Returns a detector in slice 6. In each slice from 3 on, it ingested `contacts` contacts, some of them a slice late.
+/// Returns a detector in slice 6. In each slice from 3 to 6, it ingested `contacts` contacts, a third of which were one
+/// slice late.
 pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     let mut detector = SlidingDetector::new(config, Device::Cpu).unwrap();
     for slice in 3..=6 {
@@ -31,13 +32,13 @@ pub(super) fn seen(config: Config, contacts: u32) -> SlidingDetector {
     detector
 }
 
-/// Returns the same detector after two slices without contacts, so that no recorder has age 0.
+/// Returns `detector` after two more slices without contacts, so that no recorder has age 0.
 fn aged(mut detector: SlidingDetector) -> SlidingDetector {
     detector.skip_to(8).unwrap();
     detector
 }
 
-/// Returns the same detector after a report. The detector keeps the reported super points.
+/// Returns `detector` after a report. The detector keeps the reported super points.
 fn reported(mut detector: SlidingDetector) -> SlidingDetector {
     detector.close_slice().unwrap();
     detector

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use srlg_core::{Address, IpPair};
 use std::ops::Range;
 
-/// Share of the hosts that stay in every period and have the heavy tail.
+/// Share of the hosts that exist in every period and have the heavy tail.
 const STAYING_SHARE: f64 = 0.006;
 /// Minimum number of peers of a staying host.
 const STAYING_FEWEST: f64 = 48.0;

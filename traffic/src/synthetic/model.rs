@@ -1,8 +1,8 @@
 //! Traffic models with a given load, including model A.
 //!
 //! Every [`Model`] consists of [`Source`]s of flows. In most cases these are model A with a part of the load, and an
-//! additional source. A window of [`PERIOD`] slices has the distinct pairs of the load within 5 %. Equal arguments
-//! produce equal packets on every machine.
+//! additional source. The number of distinct pairs in a window of [`PERIOD`] slices is within 5 % of the load. Equal
+//! arguments produce equal packets on every machine.
 
 mod extras;
 mod metro;

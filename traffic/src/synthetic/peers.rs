@@ -11,7 +11,7 @@ use srlg_core::Address;
 /// Number of popular servers that clients share. These servers are 30 % of the clients' peers (model A).
 const SERVERS: f64 = 100_000.0;
 
-/// Number of popularity ranks of the clients of a busy server.
+/// Number of popularity ranks among the clients of a busy server.
 const CLIENTS: f64 = 10_000_000.0;
 
 /// Number of networks of 2^12 addresses that contain ordinary peers (model A).

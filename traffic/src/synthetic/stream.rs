@@ -1,6 +1,6 @@
 //! A stream of new pairs, for loads that are too large for the memory of [`Slices`](super::Slices).
 //!
-//! Hosts are drawn as in model A: 0.6 % of them have a heavy tail of peers, and the others have few peers. No pair
+//! Hosts are drawn as in model A: 0.6 % of them have heavy-tailed peer counts, and the others have few peers. No pair
 //! repeats within 2^32 pairs. In a window with the load of the stream, hosts have the cardinalities of model A on
 //! average. Only the heavy hosts are in memory, with 8 bytes per 570 pairs of a window.
 

@@ -57,7 +57,7 @@ pub(super) fn copied(one: &str, two: &str) -> Result<u64> {
         let numbers: Vec<u64> = numbers
             .map(|two| two[0].parse())
             .collect::<Result<_, _>>()
-            .context("cannot read the bytes of copies")?;
+            .context("cannot read the number of copied bytes")?;
         let [to, from, _] = numbers[..] else {
             bail!("the report lists copies in an unknown format")
         };

@@ -42,12 +42,12 @@ fn succeeded(output: &Output) -> Result<()> {
     Ok(())
 }
 
-/// Returns the total number of instructions in a profile. Returns an error if the profile counts other events.
+/// Returns the total number of instructions in a profile. Returns an error if the profile counts anything else.
 fn instructions(profile: &str) -> Result<u64> {
     let events = field(profile, "events:")?;
     ensure!(
         events == "Ir",
-        "callgrind counts {events} instead of only Ir: remove its options from the environment"
+        "callgrind counts {events} instead of only Ir; remove its options from the environment"
     );
     field(profile, "summary:")?.parse().context("the summary of callgrind is not a number")
 }

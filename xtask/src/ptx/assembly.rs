@@ -13,7 +13,8 @@ use super::toolchain::BIN;
 /// Architectures that the kernels must run on: Turing, Ampere, Hopper, and two variants of Blackwell.
 pub(super) const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_90", "sm_100", "sm_120"];
 
-/// Maximum number of registers per thread. With more, fewer than half of a multiprocessor's threads could be active.
+/// Maximum number of registers per thread. With more registers, fewer than half of a multiprocessor's threads could be
+/// active.
 const MOST_REGISTERS: u32 = 64;
 
 /// Resource needs of one kernel on one architecture.

@@ -15,9 +15,10 @@ use super::toolchain::Toolchain;
 ///
 /// - A panic is an immediate trap without a message. The kernels therefore contain no calls, texts or formatting.
 /// - sm_70 is the first generation with a memory model. Later generations accept its PTX.
-/// - Loops with a constant number of rounds, such as loops over rows, are unrolled. In a remaining loop, each thread
-///   would copy all arguments to its stack to look up the key of a row. LLVM's default threshold of 300 leaves one loop
-///   over the rows of the paper's counter, and 600 leaves no loop. A threshold of 1000 leaves room for later kernels.
+/// - Loops with a constant number of rounds, such as loops over rows, are unrolled. In a loop that is not
+///   unrolled, each thread would copy all arguments to its stack to look up the key of a row. LLVM's default threshold
+///   of 300 leaves one loop over the rows of the paper's counter, and 600 leaves no loop. A threshold of 1000 leaves
+///   room for later kernels.
 pub(super) const FLAGS: [&str; 4] = [
     "-Zunstable-options",
     "-Cpanic=immediate-abort",

@@ -84,7 +84,7 @@ fn packages(files: &Files) -> Result<BTreeSet<String>> {
         };
         let package = elements(&lock["package"])
             .find(is_meant)
-            .with_context(|| format!("Cargo.lock has no {reference}: run cargo check"))?;
+            .with_context(|| format!("Cargo.lock has no {reference}; run cargo check"))?;
         let identity = ["name", "version", "source", "checksum"].map(|key| text(package, key));
         if found.insert(identity.join(" ")) {
             waiting.extend(dependencies(files, package)?);

@@ -1,7 +1,7 @@
 //! Faults that are visible in the text of a PTX file, without an assembler.
 //!
-//! A kernel must consist of integer code without calls, a stack or floating point. Line numbers are counted from 1, in
-//! the file with its stamp.
+//! A kernel must consist of integer code without calls, a stack or floating point. Line numbers start at 1 and include
+//! the lines of the stamp.
 
 use super::space::is_generic;
 

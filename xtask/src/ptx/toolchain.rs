@@ -36,8 +36,8 @@ impl Toolchain {
             Err(missing) => missing,
         };
         bail!(
-            "cannot find a tool chain for GPU kernels: on Debian, run scripts/gpu-toolchain.sh ({debian}); elsewhere, \
-             run rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker ({rustup})"
+            "cannot find a tool chain for GPU kernels: {debian}, and {rustup}; on Debian, run scripts/gpu-toolchain.sh; \
+             elsewhere, run rustup toolchain install nightly -c rust-src -c llvm-tools -c llvm-bitcode-linker"
         )
     }
 
@@ -102,7 +102,7 @@ fn output(command: &mut Command) -> Result<String> {
 /// Returns the text that follows `name` in the first line of `text` that contains `name`.
 fn field<'a>(text: &'a str, name: &str) -> Result<&'a str> {
     let value = text.lines().find_map(|line| line.split_once(name)).map(|(_, value)| value.trim());
-    value.with_context(|| format!("cannot find a version: no line with \"{name}\""))
+    value.with_context(|| format!("cannot find a version: no line contains \"{name}\""))
 }
 
 #[cfg(test)]

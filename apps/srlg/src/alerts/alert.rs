@@ -139,8 +139,8 @@ pub struct Alert {
     pub until_ms: Option<u64>,
     /// Silent exporters or sites that saw the host, as long as they prevent confirmation of the end.
     pub silent: Vec<SilentSource>,
-    /// Counts within the windows that have passed their threshold; never empty. Active windows come first, then the
-    /// most severe.
+    /// Counts within the windows that have reached their threshold; never empty. Active windows come first, and among
+    /// these the most severe.
     pub windows: Vec<WindowCount>,
 }
 

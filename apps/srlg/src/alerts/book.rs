@@ -25,7 +25,7 @@ use crate::show::open::LiveNotice;
 /// Maximum number of slices without input that are processed one by one.
 const MOST_SILENT: u64 = 4_096;
 
-/// Fraction of the smallest count at which an alert ends. Hosts with at least this fraction of the count are reported.
+/// Minimum count of a reported host, as a fraction of the smallest count at which an alert ends.
 pub(crate) const BELOW_DOWN: f64 = 0.9;
 
 /// A closed slice of a view, counted by one machine or by several probes.
@@ -192,7 +192,7 @@ impl Book {
         Ok(())
     }
 
-    /// Continues at `slice`. The slices before it count as processed.
+    /// Continues at `slice`. All slices before `slice` count as processed.
     pub(crate) fn skip_to(&mut self, slice: u64) {
         self.next = slice;
     }

@@ -259,7 +259,7 @@ impl HostDetails {
         }
     }
 
-    /// Merges `other`. Its lists may be in any order, because they can come from another machine.
+    /// Merges `other`, whose lists may be in any order because they can come from another machine.
     fn merge(&mut self, seed: u64, other: &Self) {
         self.since_ms = self.since_ms.min(other.since_ms);
         other.peers.iter().for_each(|peer| self.add_peer(seed, *peer));
@@ -323,7 +323,7 @@ fn prefix(peer: IpAddr) -> IpNet {
 }
 
 impl PortKey {
-    /// Returns the usual name, such as `tcp/443`, or `None` if neither part is known.
+    /// Returns the usual name of the port, such as `tcp/443`, or `None` if neither part is known.
     fn name(self) -> Option<String> {
         let Self { protocol, port } = self;
         if let (Some(protocol), Some(number)) = (protocol, port)

@@ -13,10 +13,10 @@ pub const LINE: usize = 60;
 pub struct LiveCount {
     /// Number of hosts in the alert.
     pub hosts: u32,
-    /// Counts in the windows that have passed their threshold, in the order of
+    /// Counts in the windows that have reached their threshold, in the order of
     /// [`Alert::windows`](super::Alert::windows).
     pub windows: Vec<WindowCount>,
-    /// Numbers of peers within the first window after each of the last [`LINE`] slices, the oldest first.
+    /// Peer counts within the first window after each of the last [`LINE`] slices, the oldest first.
     pub line: VecDeque<u32>,
     /// Host of the alert, or up to 20 hosts of its network, the largest first.
     pub members: Vec<IpAddr>,

@@ -17,9 +17,9 @@ pub struct Miss {
     pub cardinality: f64,
     /// Threshold of the rule.
     pub threshold: f64,
-    /// Largest number of slices that reached the threshold among `of_slices` consecutive slices.
+    /// Largest number of slices, out of `of_slices` consecutive slices, in which the count reached the threshold.
     pub slices: u32,
-    /// Number of slices, out of `of_slices`, that must reach the threshold to raise an alert.
+    /// Number of slices, out of `of_slices`, in which the count must reach the threshold to raise an alert.
     pub for_slices: u32,
     /// Number of consecutive slices among which `for_slices` are required.
     pub of_slices: u32,
@@ -30,7 +30,7 @@ impl fmt::Display for Miss {
         let Self { host, cardinality, threshold, slices, for_slices, of_slices } = self;
         write!(
             f,
-            "{host}: {cardinality:.0} peers, {slices} slices at the threshold of {threshold}; {for_slices} of {of_slices} are required"
+            "{host}: {cardinality:.0} peers; the threshold of {threshold} was reached in {slices} slices, but {for_slices} of {of_slices} are required"
         )
     }
 }

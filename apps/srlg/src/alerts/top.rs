@@ -1,7 +1,7 @@
 //! Most frequent keys of a stream, counted in fixed memory.
 //!
 //! The method is Space-Saving (Metwally, Agrawal, El Abbadi 2005): a new key replaces the least frequent one and takes
-//! over its count. A count may be too high by the count that it took over.
+//! over its count. The count of a key may be too high, by at most the count that the key took over.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

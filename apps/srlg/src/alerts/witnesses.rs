@@ -100,7 +100,7 @@ pub(crate) struct Suspect {
     pub(crate) host: IpAddr,
     /// Start of the alert. All times are in milliseconds since the Unix epoch.
     pub(crate) start_ms: u64,
-    /// Start of the longest window at the start of the alert.
+    /// Start of the longest window that ends at the start of the alert.
     pub(crate) since_ms: u64,
     /// End of the slice.
     pub(crate) now_ms: u64,

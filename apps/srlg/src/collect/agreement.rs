@@ -21,7 +21,8 @@ use crate::notify::ledger::Ledger;
 const VERSION: &str = "network";
 const LAST_FORMER: &str = "network/last-former";
 
-/// Time from a change to the description until all probes use it. Probes request the description every few seconds.
+/// Time after a change of the description until all probes use the new one. Probes request the description every few
+/// seconds.
 const LEAD: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to agree with the broker.
@@ -30,7 +31,7 @@ const RETRY: Duration = Duration::from_millis(250);
 /// Time between two checks of the description on the broker.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// The error of a collector that finds another version on the broker.
+/// The error of a collector that finds a different version on the broker.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "cannot continue: the broker has network version {found}, and this collector has {own}; stop the other collector, or restart this one to apply its configuration"
@@ -53,7 +54,7 @@ impl Agreement {
     fn read(ledger: &Ledger) -> Result<Option<Self>> {
         let Some(json) = ledger.store().state(VERSION)? else { return Ok(None) };
         let version = NetworkVersion::from_json(&json, "the database")
-            .context("cannot use the last agreement; start the program that wrote it, or set another state folder")?;
+            .context("cannot use the last agreement: this program does not support it; start the program that wrote it, or set another state folder")?;
         let last_former = ledger.store().state(LAST_FORMER)?.as_deref().map(serde_json::from_slice);
         let last_former = last_former.transpose().context(
             "cannot read the last agreement: the database is damaged; set another state folder",
@@ -168,7 +169,8 @@ fn log_change(version: &NetworkVersion, last: Option<&NetworkVersion>) {
     }
 }
 
-/// Restores `version` whenever the broker has lost it. Fails if the broker has another version.
+/// Restores `version` whenever the broker has lost it. Fails if the broker has a different version that is not older
+/// than `version`.
 pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
     let mut trouble = Trouble::default();
     loop {
@@ -181,7 +183,9 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
                 }
                 Ok(Some(found)) => return Err(Superseded { found, own: version.id }.into()),
                 Err(error) if error.is::<NetworkError>() => {
-                    return Err(error.context("a later collector has changed the network"));
+                    return Err(error.context(
+                        "a newer version of the collector has changed the network description",
+                    ));
                 }
                 Err(error) => {
                     if let Some(error) = trouble.change_to(&error) {
@@ -194,7 +198,8 @@ pub(super) async fn keep(link: Link, version: NetworkVersion) -> Result<()> {
     }
 }
 
-/// Ensures that the broker has `version`. If the broker has another version that is not older, returns its identity.
+/// Ensures that the broker has `version`. If the broker has a different version with the same or a higher number,
+/// returns its identity.
 async fn keep_once(
     Link { client, .. }: &Link,
     version: &NetworkVersion,

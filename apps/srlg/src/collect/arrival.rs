@@ -1,7 +1,7 @@
 //! Message decoder, which returns a [`DeltaArrival`] or the reason for a rejection.
 //!
 //! [`read`] trusts only the subject, because the broker restricts each probe to its own subjects. Invariant: an arrival
-//! has the sizes and the seed of this network, and its slice is at most a day ahead.
+//! has the sizes and the seed of this network, and its slice is at most a day ahead of the system clock.
 
 use std::collections::HashMap;
 use std::time::SystemTime;

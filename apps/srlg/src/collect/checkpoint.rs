@@ -1,9 +1,10 @@
 //! Checkpoint of a collector: the snapshots of all views and an attachment, in one file.
 //!
 //! The file is the snapshot of the first view. Its attachment contains JSON and the snapshots of the other views, each
-//! after its length (u64, little endian). Invariant: detectors, rule and stream position belong to the same moment,
-//! because they are saved in one step. The database contains the alerts of that moment or a later one. Therefore a
-//! collector can continue from any checkpoint, and it does not repeat notifications that the database contains.
+//! preceded by its length (u64, little-endian). Invariant: detectors, rule and stream position belong to the same
+//! moment, because they are saved in one step. The database contains the alerts of that moment or a later one.
+//! Therefore a collector can continue from any checkpoint, and it does not repeat notifications that the database
+//! contains.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -92,7 +93,7 @@ pub(super) fn restore(
     let Some(snapshot) = latest(checkpoints, first.params(), "network")? else {
         return Ok(None);
     };
-    let foreign = "the checkpoint was not written by a collector; use another state folder";
+    let foreign = "cannot restore the checkpoint: it was not written by a collector; use another state folder";
     let mut bytes = Bytes::copy_from_slice(snapshot.attachment());
     let attachment = read(&take(&mut bytes).context(foreign)?, snapshot.slice())?;
     let mut snapshots = Vec::new();
@@ -122,7 +123,7 @@ struct Version {
 }
 
 fn read(json: &[u8], slice: u64) -> Result<Attachment> {
-    let foreign = "the checkpoint was not written by a collector; use another state folder";
+    let foreign = "cannot restore the checkpoint: it was not written by a collector; use another state folder";
     let Version { version } = serde_json::from_slice(json).context(foreign)?;
     ensure!(
         version == VERSION,

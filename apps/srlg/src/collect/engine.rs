@@ -3,7 +3,7 @@
 //! The thread receives [`Event`]s, and produces closed slices, checkpoints and durability messages. It decodes, merges,
 //! closes slices and waits for the disk, all of which would block an asynchronous runtime. No other thread uses its
 //! state, so it needs no lock. Time advances only while the thread has read all available messages and waits for more.
-//! Therefore no probe is late because the collector or the broker was slow.
+//! Therefore, a slow collector or broker does not make any probe late.
 //!
 //! Invariant: a checkpoint is taken between two messages, and durability messages cover only the last checkpoint.
 
@@ -148,7 +148,7 @@ impl Engine {
         self.delivery.look_around(&self.desk, self.desk.now_ms().saturating_sub(keep_ms));
     }
 
-    /// Applies the changes of the configuration file that need no restart.
+    /// Applies changes to the configuration file, except for changes that need a restart.
     fn reload(&mut self) {
         self.service.reloading();
         let Plan { config, network, .. } = &mut self.plan;
@@ -373,7 +373,7 @@ impl Engine {
         let cause = cause.name();
         if late.len() + missing.len() > 0 {
             warn!(
-                "slice {slice} closed incomplete ({cause}): probes {late:?} are late, {missing:?} are silent"
+                "slice {slice} was closed incomplete ({cause}): late probes {late:?}, silent probes {missing:?}"
             );
         }
         *self.progress.closed.entry(cause).or_default() += 1;

@@ -1,10 +1,10 @@
 //! Reader of the stream: delivers its messages in order and without gaps, until the engine stops.
 //!
 //! An ordered pull consumer passes messages into a queue as [`Event`]s, with ticks between them. After an error, a new
-//! consumer replaces it. Invariant: before each consumer, [`Place`] checks whether the stream is still the same. If it
-//! is the same, reading continues after the last message. If not, reading starts at the beginning. The client may
-//! replace a consumer without this check. Messages from such a consumer are not used, and this reader creates a new
-//! consumer itself.
+//! consumer replaces it. Invariant: before a consumer is created, [`Place`] checks whether the stream is still the
+//! same. If it is the same, reading continues after the last message. If not, reading starts at the beginning. The
+//! client may replace a consumer without this check. Messages from such a consumer are not used, and this reader
+//! creates a new consumer itself.
 
 mod place;
 
@@ -43,7 +43,7 @@ const RETRY: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) enum Event {
     /// Reading starts with `unread` messages available. If `anew` is set, the stream is read from its beginning, and
-    /// its sequence numbers differ from earlier ones.
+    /// sequence numbers from before are no longer valid.
     Opened {
         created: i64,
         unread: u64,

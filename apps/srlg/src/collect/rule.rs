@@ -9,8 +9,8 @@
 //! - Waiting deltas of later slices fill the reserved memory.
 //!
 //! A delta of the running slice is merged immediately. A delta of a later slice is held until that slice opens, because
-//! a detector cannot merge future slices. A delta of an earlier slice is late, and it is merged into its own slice
-//! while that slice is in the window.
+//! a detector cannot merge future slices. A delta of a slice before the running one is late, and it is merged into its
+//! own slice while that slice is in the window.
 //!
 //! Invariant: all deliveries of open slices follow the message that [`replay_after`](CloseRule::replay_after) returns.
 //! Therefore a collector reaches the same state again if it restores a checkpoint and then reads on from that message.
@@ -259,9 +259,10 @@ pub(super) struct Limits {
     pub(super) quiet: Duration,
     /// Maximum number of slices by which a delta may be ahead of the front.
     pub(super) max_skew: u64,
-    /// Maximum memory of waiting deltas, in bytes. Deltas that are more than a window ahead may use half of it.
+    /// Maximum memory of waiting deltas, in bytes. Deltas that are more than a window ahead of the front may use half
+    /// of this memory.
     pub(super) max_pending: usize,
-    /// Length of the window, in slices. Older deltas are refused.
+    /// Length of the window, in slices. Deltas of older slices are refused.
     pub(super) window: u64,
 }
 
@@ -300,7 +301,7 @@ pub(super) enum Refusal {
     #[error("slice {slice} has left the window; the running slice is {running}")]
     Old { slice: u64, running: u64 },
     #[error(
-        "slice {slice} is {skew} slices ahead of most probes, which are at slice {front}; correct its clock, or use --pace real for a file"
+        "slice {slice} is {skew} slices ahead of most probes, which are at slice {front}; correct the clock of the probe, or use --pace real for a file"
     )]
     Ahead { slice: u64, skew: u64, front: u64 },
     #[error("the delta has {count} parts, more than the maximum of {most}")]

@@ -41,7 +41,7 @@ pub(super) struct Sites {
     oldest: u64,
     slice_ms: u64,
     /// Watch list, or `None` before the first slice has closed. Until then, probes keep the details of hosts on the
-    /// last list.
+    /// last list that they received.
     watchlist: watch::Sender<Option<Watchlist>>,
     state: Mutex<State>,
 }
@@ -60,7 +60,7 @@ struct SiteState {
     slice: Option<u64>,
     /// Exporters, if the site has any.
     exporters: Option<WitnessTable>,
-    /// Reports by view and host, each with its slice.
+    /// Last reports and their slices, by view and host.
     hosts: HashMap<(u8, IpAddr), (u64, HostReport)>,
 }
 
@@ -106,7 +106,7 @@ impl Sites {
         }
     }
 
-    /// Sets the watch list to the hosts of `views` and forgets all other hosts.
+    /// Sets the watch list to the hosts of `views` and forgets the reports about all other hosts.
     pub(super) fn ask(&self, views: Vec<WatchedView>) {
         let watchlist = Some(Watchlist { version: self.version, views });
         self.watchlist.send_if_modified(|last| {
@@ -120,8 +120,8 @@ impl Sites {
         }
     }
 
-    /// Returns the evidence about `hosts` in the view with index `view` when `slice` closes. It consists of the counts
-    /// of the first host within `window` slices and the details of all hosts.
+    /// Returns the evidence about `hosts` in the view with index `view` when `slice` closes. It consists of the first
+    /// host's peer counts at the sites within `window` slices, and the details of all hosts.
     pub(super) fn evidence(&self, view: u8, hosts: &[IpAddr], window: u32, slice: u64) -> Evidence {
         let rates = self.rates(view, hosts, slice);
         let state = self.state();

@@ -1,4 +1,4 @@
-//! The stream on the broker, which is created if it does not exist and recognised later.
+//! The stream on the broker: how it is created, and how a collector recognises it later.
 //!
 //! [`open`] returns the stream, and [`Witness::check`] checks whether it is still the same. Invariant: if the stream
 //! was replaced, or has lost messages that were read, reading never continues from the old position. Continuing there
@@ -49,13 +49,14 @@ pub(super) struct Position {
     pub(super) witness: Option<Witness>,
 }
 
-/// State of a stream, compared with the time when it was last read.
+/// Change of a stream since it was last read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Same,
-    /// The stream was created again.
+    /// The stream was deleted and created again.
     Recreated,
-    /// Messages that were read are missing from its end, or their numbers belong to other messages.
+    /// Messages that were read are missing from the end of the stream, or their sequence numbers belong to other
+    /// messages.
     Truncated,
 }
 

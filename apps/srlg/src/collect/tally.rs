@@ -1,7 +1,7 @@
 //! Counts of messages by outcome, and log lines about rejected messages.
 //!
-//! Invariant: the names of probes come from the configuration, and the reasons from this program. Therefore messages
-//! from unknown senders create no time series and only few log lines.
+//! Invariant: the names of probes come from the configuration, and the reasons come from this program. Therefore
+//! messages from unknown senders create no time series and only few log lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Tally {
         if let Some(others) = self.may_tell(reason) {
             let name = name.unwrap_or_else(|| "an unknown sender".to_owned());
             let more = if others > 0 {
-                format!(" ({others} more since the last line)")
+                format!(" (similar lines suppressed: {others})")
             } else {
                 String::new()
             };

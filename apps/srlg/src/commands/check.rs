@@ -23,7 +23,8 @@ pub struct Args {
     pub source: InputOptions,
 }
 
-/// Returns a summary of the views and the memory of the configuration in `args`. The error lists all problems.
+/// Returns a summary of the configuration in `args`: its views and the memory that they need. The error lists all
+/// problems.
 pub fn check(args: &Args) -> Result<String> {
     let Checked { config, notes } = Config::check(&args.config, &args.source)?;
     let mut text = String::new();
@@ -36,7 +37,7 @@ pub fn check(args: &Args) -> Result<String> {
         let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name.as_str()).collect();
         writeln!(
             text,
-            "view {name}: rules {}; windows {}; least count {}; {:.1} MB",
+            "view {name}: rules {}; windows {}; lowest reported count {}; {:.1} MB",
             names.join(", "),
             windows.join(", "),
             sizes.threshold,
@@ -59,7 +60,7 @@ pub fn check(args: &Args) -> Result<String> {
         let memory = VIEW_BYTES as f64 / 1e6;
         writeln!(text, "each reader thread uses up to {memory:.1} MB per view")?;
     }
-    writeln!(text, "{path} is valid: {:.1} MB", all as f64 / 1e6)?;
+    writeln!(text, "{path} is valid: the detectors need {:.1} MB", all as f64 / 1e6)?;
     Ok(text)
 }
 

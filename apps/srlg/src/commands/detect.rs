@@ -89,7 +89,7 @@ struct Totals {
     future: u64,
     slices: u64,
     overloaded: u64,
-    /// Highest background of all slices.
+    /// Highest background in any slice.
     background: f64,
     /// Combined sampling of all slices.
     sampled: Sampling,

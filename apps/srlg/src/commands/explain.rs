@@ -108,7 +108,7 @@ fn explain_in(config: &ViewConfig, host: IpAddr, slice: Duration, text: &mut Str
     Ok(())
 }
 
-/// Describes the hosts of `view` and their counts. `of` is `inside` or `outside`.
+/// Describes the hosts of `view` and what it counts for each of them. `of` is `inside` or `outside`.
 fn what(view: &ViewOptions, of: &str) -> String {
     let hosts = match (view.host, view.role) {
         (HostKey::Address, _) => format!("{of} hosts"),

@@ -17,7 +17,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub state: PathBuf,
 
-    /// Only alerts that were active within this time
+    /// Only alerts that were active in the last TIME
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
     pub since: Duration,
 

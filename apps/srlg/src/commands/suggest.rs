@@ -1,7 +1,7 @@
-//! `srlg suggest`: suggests thresholds from the counts in a state folder.
+//! `srlg suggest`: suggests thresholds from the peer counts in a state folder.
 //!
-//! For each rule, window and view, the largest counts of all hosts without an alert are evaluated. The suggested
-//! threshold is 50 % above a count that 99.9 % of the hosts never exceeded.
+//! For each rule, window and view, the command evaluates the largest peer count of each host without an alert. The
+//! suggested threshold is 50 % above a count that 99.9 % of these hosts never exceeded.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ use crate::notify::ledger::maxima_key;
 use crate::notify::store::Store;
 use crate::notify::store::history::IncidentFilter;
 
-/// Share of the hosts of a rule whose counts stay at or below the base of a suggestion.
+/// Share of the hosts of a rule whose peer counts stay at or below the base of a suggestion.
 const PERCENTILE: f64 = 0.999;
 
 /// Ratio of a suggested threshold to its base.
@@ -38,7 +38,7 @@ const NAMED: usize = 3;
 /// Options of `srlg suggest`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Configuration file of the running srlg, with its state
+    /// Configuration file of the running srlg; its state folder must be set
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
 }
@@ -66,12 +66,12 @@ pub fn suggest(args: &Args) -> Result<String> {
         }
     }
     if text.is_empty() {
-        bail!("no counts found in the state; let srlg run for a day");
+        bail!("cannot suggest thresholds: no peer counts in the state; let srlg run for a day");
     }
     Ok(text)
 }
 
-/// Hosts and networks with an alert in a view. Counts of these hosts are excluded, because they are not typical.
+/// Hosts and networks with an alert in a view. Their peer counts are excluded, because they are not typical.
 #[derive(Debug, Default)]
 struct Incidents {
     hosts: HashSet<Name>,
@@ -102,7 +102,7 @@ impl Incidents {
     }
 }
 
-/// Largest counts of the hosts of a view within one window.
+/// Largest peer counts of a view's hosts within one window.
 struct Counts<'a> {
     view: &'a ViewConfig,
     /// Length of the window, in slices.
@@ -191,7 +191,7 @@ fn hosts(count: usize) -> String {
     if count == 1 { "1 host".to_owned() } else { format!("{count} hosts") }
 }
 
-/// Returns the first hosts of `counts` with their counts.
+/// Returns the first hosts in `counts` with their peer counts, as text.
 fn largest(view: &ViewConfig, counts: &[(IpAddr, f64)]) -> String {
     let named = counts.iter().take(NAMED);
     let named = named.map(|(host, count)| format!("{} {count:.0}", view.rules.name(*host)));
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns suggestions from `hours` of counts, in which host number N of `hosts` had N + 100 peers.
+    /// Returns the suggestions for `hours` hours of data in which host number N of `hosts` had N + 100 peers.
     fn suggestions(hours: u64, hosts: u32, incidents: &[u32]) -> String {
         let config =
             Config::parse("slice = '60s'\n[[rule]]\nname = 'all'\nthresholds = { 10m = 1000 }");

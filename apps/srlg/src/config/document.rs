@@ -90,7 +90,7 @@ fn kind_of<'i>(keys: &DeTable<'i>) -> DeTable<'i> {
     kind.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Key of a program and its arguments, which may be empty strings.
+/// Key of a program and its arguments. The arguments may be empty strings.
 const COMMAND: &str = "command";
 
 /// Reports empty lists and strings in the `value` of `key`, because omitting the key has the same meaning.

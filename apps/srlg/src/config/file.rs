@@ -210,7 +210,7 @@ pub(super) struct RuleTable {
     #[serde(rename = "of")]
     #[cfg_attr(test, schemars(range(min = 1, max = 32), extend("default" = Terms::default().of_slices)))]
     pub(super) of_slices: Option<u32>,
-    /// Time below `down` after which an alert ends.
+    /// Time that a count must stay below `down` times the threshold before its alert ends.
     #[serde(with = "humantime_serde")]
     #[cfg_attr(test, schemars(with = "Option<String>", extend("x-form" = "time", "default" = time(Terms::default().hold_ms))))]
     pub(super) hold: Option<Duration>,

@@ -31,7 +31,7 @@ const COMMAND: &str = "INSTA_UPDATE=always cargo test -p srlg-cli --lib config::
 /// The whole configuration file.
 #[derive(JsonSchema)]
 #[schemars(title = "Configuration of srlg", deny_unknown_fields)]
-#[expect(dead_code, reason = "the schema is made of the types of the fields")]
+#[expect(dead_code, reason = "the schema is derived from the types of the fields")]
 struct Document {
     #[schemars(flatten)]
     general: General,
@@ -157,10 +157,16 @@ fn numbers_are_read_within_their_range_alone() {
         for Key { name, least, most, .. } in keys {
             let read = |value: u64| samples::of(table).with(&name, value).is_ok();
             if let Some(least) = least {
-                assert!(read(least) && !read(least - 1), "{table}: {name} from {least} on");
+                assert!(
+                    read(least) && !read(least - 1),
+                    "{table}: the minimum of {name} must be {least}"
+                );
             }
             if let Some(most) = most {
-                assert!(read(most) && !read(most + 1), "{table}: {name} up to {most}");
+                assert!(
+                    read(most) && !read(most + 1),
+                    "{table}: the maximum of {name} must be {most}"
+                );
             }
         }
     }

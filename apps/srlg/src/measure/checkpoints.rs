@@ -35,13 +35,13 @@ pub struct ViewCheckpoints {
     writer: Option<Writer>,
     /// Time between two checkpoints of a view.
     checkpoint: Duration,
-    /// Time at which the next view is due, and the index of this view.
+    /// Time at which the next checkpoint is due, and the index of its view.
     save: Every,
     next: usize,
 }
 
 struct Writer {
-    /// Snapshots, each with the index of its view.
+    /// Snapshots with the indices of their views.
     snapshots: Sender<(usize, Snapshot)>,
     is_writing: Arc<AtomicBool>,
     is_failing: Arc<AtomicBool>,
@@ -58,7 +58,7 @@ pub struct Continued {
     pub checkpoints: ViewCheckpoints,
     /// Notifications that end the alerts of removed or changed views.
     pub ended: Vec<Notice>,
-    /// Position of the input up to which the detectors of all views contain all contacts.
+    /// Position in the input. The detectors of all views contain all contacts before it.
     pub position: Option<Position>,
 }
 
@@ -94,8 +94,8 @@ impl Continued {
     }
 }
 
-/// Restores the view with index `at` from its newest checkpoint, if there is one. Returns the position of the input in
-/// the checkpoint.
+/// Restores the view with index `at` from its newest checkpoint, if there is one. Returns the position in the input
+/// that the checkpoint contains.
 fn restore(
     monitor: &mut Monitor,
     at: usize,

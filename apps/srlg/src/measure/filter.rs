@@ -9,7 +9,7 @@ use crate::alerts::rules::Rules;
 /// Number of consecutive contacts without a port after which the input seems to have no ports.
 const PORTLESS: u64 = 1_000;
 
-/// Filter of the contacts of a view, with counts of ignored contacts.
+/// Filter for a view's contacts, which counts the contacts that it ignores.
 #[derive(Clone)]
 pub(crate) struct PairFilter {
     view: View,

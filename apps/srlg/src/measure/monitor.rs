@@ -157,7 +157,7 @@ impl Monitor {
         self.exporters.update(now_ns / 1_000_000, last_datagrams(input));
     }
 
-    /// Restores the times of exporters from a checkpoint.
+    /// Restores the state of the exporters from a checkpoint.
     pub(crate) fn restore_exporters(&mut self, exporters: &TableState) {
         self.exporters.restore(exporters);
     }
@@ -183,7 +183,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Returns the largest hosts of each view that exceeded their threshold in too few slices for an alert.
+    /// Returns, for each view, the hosts with the most peers that exceeded the threshold in too few slices for an
+    /// alert.
     pub fn misses(&self) -> impl Iterator<Item = (&str, Miss)> {
         let books = self.desk.books.iter();
         books.flat_map(|book| book.misses().into_iter().map(|miss| (book.name.as_str(), miss)))

@@ -1,4 +1,4 @@
-//! Positions of an input that wait until the slices of their contacts are stored.
+//! Positions in an input that wait until the contacts before them are stored.
 //!
 //! Invariant: all contacts before a reached position belong to stored slices.
 
@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 
 use srlg_input::Position;
 
-/// Positions of an input, each with the newest slice of the contacts before it.
+/// Positions in an input. Each position has the newest slice of the contacts before it.
 #[derive(Debug, Default)]
 pub(crate) struct Positions {
-    /// Slices and their waiting positions, both ascending.
+    /// Waiting positions and their slices, in ascending order.
     waiting: VecDeque<(u64, Position)>,
     reached: Option<Position>,
 }

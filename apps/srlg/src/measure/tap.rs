@@ -37,7 +37,7 @@ use crate::measure::counts::ContactCounts;
 use crate::measure::filter::{FilterCounts, PairFilter};
 use crate::show::troubles::TroubleKind;
 
-/// Capacity of a feed during a close, in pairs of each address family, for each view and thread.
+/// Capacity of a feed during a close, in pairs per address family. Each thread has one feed per view.
 const FEED_PAIRS: usize = 1 << 16;
 
 /// Memory of one view of a reader thread, in bytes, excluding the pairs that wait for their slice.
@@ -50,7 +50,7 @@ const RUN: usize = 128;
 /// Minimum number of pairs of a slice that are pushed together.
 const PUSH: usize = 256;
 
-/// Maximum number of waiting pairs of each address family that a thread pushes with a block.
+/// Maximum number of waiting pairs per address family that a thread pushes after a block of contacts.
 const PUSHED_LATER: usize = 1 << 12;
 
 /// Taps of all reader threads.
@@ -67,11 +67,11 @@ pub(crate) struct ViewTaps<'a> {
 /// All views of one reader thread.
 struct Tap {
     slice_ns: u64,
-    /// First slice whose contacts count. Contacts of earlier slices are ignored.
+    /// First slice whose contacts count. Contacts before this slice are ignored.
     first_slice: u64,
     views: Vec<ViewTap>,
     counts: TapCounts,
-    /// Reason why each contact of a run does not count; empty if all contacts count.
+    /// Reason why each contact of a run does not count. The list is empty if all contacts count.
     unused: Vec<Option<TroubleKind>>,
 }
 

@@ -1,4 +1,4 @@
-//! A view of contacts, whose pairs are sorted into slices.
+//! Pairs of a view, which are sorted into slices.
 
 use anyhow::{Error, Result};
 use srlg_host::SlidingDetector;

@@ -72,7 +72,7 @@ struct Attachment {
     /// Parts of a contact that form the hosts and the peers of the view.
     #[serde(default)]
     keys: [PeerKey; 2],
-    /// Position of the input up to which the detector contains all contacts.
+    /// Position in the input. The detector contains all contacts before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     position: Option<Position>,
 }
@@ -80,9 +80,9 @@ struct Attachment {
 /// State of an input in a checkpoint.
 #[derive(Debug)]
 pub(crate) struct InputState {
-    /// Times of the exporters.
+    /// State of the exporters.
     pub(crate) exporters: TableState,
-    /// Position of the input.
+    /// Position in the input.
     pub(crate) position: Option<Position>,
 }
 
@@ -127,7 +127,7 @@ impl Watch {
         Ok(ViewTap::new(&track.filter, rules, &slices.detector, &slices.details)?)
     }
 
-    /// Returns the counts of the contacts.
+    /// Returns a mutable reference to the counts of contacts.
     pub(crate) const fn counts(&mut self) -> &mut FilterCounts {
         &mut self.track.filter.counts
     }
@@ -152,7 +152,7 @@ impl Watch {
         self.slices.newest_input_ms
     }
 
-    /// Replaces the `former` rules with `next`.
+    /// Adapts the counts of allow-list hits to the rules `next`, which replace the `former` rules.
     pub(crate) fn reload(&mut self, former: &Rules, next: &Rules) {
         let hits = &mut self.counts().hits;
         *hits = next.hits_after(former, hits);

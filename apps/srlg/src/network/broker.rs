@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::network::setup::CONF_FILE;
 
-/// Possible commands of the program. Debian installs it in a folder that is not on every user's PATH.
+/// Commands that may start the broker. Debian installs it in a folder that is not on every user's PATH.
 const PROGRAMS: [&str; 2] = ["nats-server", "/usr/sbin/nats-server"];
 
 /// Log file of the broker, in its folder.

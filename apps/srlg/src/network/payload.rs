@@ -17,7 +17,7 @@ const HEAD: usize = 5;
 pub struct Payload {
     /// Network version of the deltas.
     pub version: VersionId,
-    /// The deltas, at least one.
+    /// One or more deltas.
     pub deltas: Vec<ViewDelta>,
 }
 

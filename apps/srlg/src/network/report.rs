@@ -52,7 +52,7 @@ pub(crate) struct SiteReport {
     pub(crate) spool: SpoolState,
     /// Exporters of the site; present only in the first report after a slice.
     pub(crate) exporters: Option<TableState>,
-    /// Hosts of the watch list, at most [`HOSTS_PER_REPORT`].
+    /// Up to [`HOSTS_PER_REPORT`] hosts of the watch list.
     #[serde(deserialize_with = "at_most::<HOSTS_PER_REPORT, _, _>")]
     pub(crate) hosts: Vec<HostReport>,
 }

@@ -126,7 +126,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Prunes notifications that are older than `before_ms` and stores the largest counts, if these tasks are due.
+    /// Prunes notifications that are older than `before_ms` and stores the largest peer counts, if these tasks are due.
     pub(crate) fn look_around(&mut self, desk: &Desk, before_ms: u64) {
         if self.forget.is_due() {
             let forgotten = self.ledger.store().forget(before_ms).map(drop);
@@ -218,9 +218,9 @@ mod tests {
         let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
         for text in [
             "WARN srlg_cli::alerts::quiet: cannot prune old notifications: ",
-            "WARN srlg_cli::alerts::quiet: cannot store the largest counts: ",
+            "WARN srlg_cli::alerts::quiet: cannot store the largest peer counts: ",
             "old notifications can be pruned again",
-            "the largest counts can be stored again",
+            "the largest peer counts can be stored again",
         ] {
             assert_eq!(count(text), 1, "{text}: {log}");
         }

@@ -15,7 +15,7 @@ use crate::alerts::{Every, Trouble};
 use crate::notify::notice::Notice;
 use crate::notify::store::Store;
 
-/// Interval at which the largest counts are stored. The counts may take several megabytes.
+/// Interval at which the largest peer counts are stored. They may take several megabytes.
 const MAXIMA: Duration = Duration::from_secs(60);
 
 /// Database key of the silences.
@@ -109,7 +109,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Stores the largest counts if this is due or `is_last` is set. The counts are used only for suggested thresholds.
+    /// Stores the largest peer counts if this is due or `is_last` is set. They are used only to suggest thresholds.
     pub fn keep_maxima(&mut self, desk: &Desk, is_last: bool) {
         if !self.keep_maxima.is_due() && !is_last {
             return;
@@ -121,12 +121,12 @@ impl Ledger {
         });
         let kept = maxima.collect::<Result<Vec<_>>>().and_then(|maxima| self.store.set(&maxima));
         let (failure, recovery) =
-            ("cannot store the largest counts", "the largest counts can be stored again");
+            ("cannot store the largest peer counts", "the largest peer counts can be stored again");
         self.maxima_trouble.log(kept, failure, recovery);
     }
 }
 
-/// Returns the database key of the largest counts of `view` within `window` slices.
+/// Returns the database key of the largest peer counts in `view` within `window` slices.
 #[must_use]
 pub fn maxima_key(view: &str, window: u32) -> String {
     format!("maxima/{view}/{window}")

@@ -92,7 +92,7 @@ pub enum Unit {
     Ports,
     /// Ports of other hosts that the host contacts.
     Services,
-    /// Hosts that contact the host, each combined with the port.
+    /// Pairs of a host and a port that it contacts.
     HostsWithPorts,
 }
 
@@ -172,17 +172,18 @@ pub struct Notice {
     pub start_ms: u64,
     /// Time of the notification, in milliseconds since the Unix epoch.
     pub now_ms: u64,
-    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Present only in ended alerts.
+    /// End of the last slice with enough peers, in milliseconds since the Unix epoch. Present only if the alert has
+    /// ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_ms: Option<u64>,
     /// Time from `start_ms` to `until_ms`, or to `now_ms` while the alert is active, in milliseconds.
     pub duration_ms: u64,
-    /// Counts in the most severe active window, or in the most severe window if no window is active. Among equally
+    /// Peer counts in the most severe active window, or in the most severe window if no window is active. Among equally
     /// severe windows, the shortest one is used.
     #[serde(flatten)]
     pub main: WindowNotice,
-    /// Counts in all windows that have passed their threshold. Active windows come first; within each group, the most
-    /// severe window is first.
+    /// Peer counts in all windows in which the threshold has been reached. Active windows come first, then inactive
+    /// ones. Both groups start with the most severe window.
     pub windows: Vec<WindowNotice>,
     /// Number of peers in the opposite direction within the main window; absent if no view counts that direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,8 +198,8 @@ pub struct Notice {
     /// Sites that had not delivered the slice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_sites: Vec<String>,
-    /// Counts of the host at each site within the main window, the largest first. For a network, they are the counts of
-    /// its largest host.
+    /// Peer counts of the host at each site within the main window, largest first. For a network, they are the peer
+    /// counts of its largest host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sites: Vec<SiteNotice>,
     /// Sites that did not answer the query about the host.
@@ -309,7 +310,7 @@ pub struct SiteNotice {
 }
 
 impl SiteNotice {
-    /// Returns the counts of the sites that saw the host, the largest first; `all` is the count over all sites.
+    /// Returns the peer counts at the sites that saw the host, largest first. `all` is the count over all sites.
     fn of(counts: &[SiteCount], all: f64) -> Vec<Self> {
         let is_seen = |count: &&SiteCount| count.cardinality.is_finite() && count.cardinality > 0.0;
         let seen = counts.iter().filter(is_seen);
@@ -371,13 +372,13 @@ pub struct Evidence {
     pub detail: Option<Detail>,
     /// Total rates of all hosts.
     pub rates: Rates,
-    /// Counts of the first host at each site within the main window, in any order.
+    /// Peer counts of the first host at each site within the main window, in any order.
     pub sites: Vec<SiteCount>,
     /// Sites that did not answer.
     pub sites_without_details: Vec<String>,
 }
 
-/// Count of a host at one site.
+/// Peer count of a host at one site.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteCount {
     /// Name of the site.
@@ -448,7 +449,7 @@ impl Notice {
     /// Returns a notification with all fields, for checking templates.
     pub(crate) fn sample() -> Self {
         serde_json::from_str(include_str!("notice/sample.json"))
-            .expect("the sample is valid, as a test checks")
+            .expect("a test checks that the sample is valid")
     }
 
     /// Returns a notification of each status, and one without the optional fields.

@@ -8,7 +8,7 @@
 //! - Notifications and states of the same moment are stored together or not at all. Therefore, even after a kill, no
 //!   start is sent twice and no end is lost.
 //! - While the disk is full, notifications wait in memory (`waiting`), and sinks read them from there. After a kill,
-//!   those alerts may start again under other IDs, and their ends are not sent.
+//!   the alerts of these notifications may start again under other IDs, and the ends under the old IDs are not sent.
 //! - One process writes and holds a lock; other processes may read.
 
 use std::collections::VecDeque;
@@ -329,8 +329,8 @@ impl Store {
         Ok(waiting.or(stored.map(|(_, notice)| notice)))
     }
 
-    /// Returns the alerts that were active at notification `number` and had been sent. An alert that has been silenced
-    /// since its start has not been sent.
+    /// Returns the alerts that were active at notification `number` and for which a notification was sent. If an alert
+    /// has been silenced since its start, no notification was sent.
     pub fn open_at(&self, number: i64) -> Result<Vec<AlertId>> {
         let sql = "SELECT id FROM (SELECT id FROM alerts WHERE last > ?1 AND first <= ?1
             UNION SELECT id FROM alerts WHERE NOT is_end AND first <= ?1) AS open

@@ -92,7 +92,7 @@ impl Description {
             return None;
         }
         let found = bucket::read(&self.link.client).await;
-        match found.and_then(|it| it.context("the collector has not written it yet")) {
+        match found.and_then(|it| it.context("the collector has not written a description yet")) {
             Ok(entry) => {
                 self.trouble.end();
                 return Some(entry.version);

@@ -275,7 +275,8 @@ impl Measurement {
         &self.slices.exporters
     }
 
-    /// Logs that contacts are dropped. If a clock was set back, a live input may lose all contacts.
+    /// Logs that contacts are dropped. If the clock of an exporter or of this machine is wrong, all contacts of a live
+    /// input may be dropped.
     fn tell_dropped(&mut self, why: &str) {
         if self.log_dropped.is_due() {
             let Totals { too_late: late, future, .. } = self.dropped();
@@ -358,7 +359,7 @@ impl Measurement {
 }
 
 impl ViewSlices {
-    /// Collects details of the hosts on the `watchlist` after a slice has closed and returns their reports.
+    /// After a slice has closed, collects details of the hosts on the `watchlist` and returns reports about them.
     fn look_at(
         &mut self,
         watchlist: Option<&Watchlist>,

@@ -60,7 +60,7 @@ struct State {
 }
 
 impl Outbox {
-    /// Creates the outbox of a network `version`. It has room for `keep` slices or, by default, for the slices of the
+    /// Creates the outbox for network `version`. It has room for `keep` slices or, by default, for the slices of the
     /// window. `live` is true for a live input.
     pub(super) fn new(
         spool: Spool,
@@ -89,7 +89,7 @@ impl Outbox {
         }
     }
 
-    /// Switches to network `version`, whose slices may have other numbers. Waits while the disk is full.
+    /// Switches to network `version`, whose slices may be numbered differently. Waits while the disk is full.
     pub(super) fn begin(&self, version: &NetworkVersion) -> Result<(), Interruption> {
         let id = version.id;
         let what = format_args!("network version {id} waits");
@@ -105,7 +105,8 @@ impl Outbox {
         self.watchlist.borrow().clone().filter(|list| list.version == version)
     }
 
-    /// Repeats `write` until it succeeds and logs once that `what` waits. Also returns whether a retry was necessary.
+    /// Repeats `write` until it succeeds. Logs only the first error, with its effect `what`. Also returns whether a
+    /// retry was necessary.
     fn write(
         &self,
         what: &fmt::Arguments<'_>,
@@ -301,7 +302,7 @@ fn window(version: &NetworkVersion) -> usize {
 
 const UNPOISONED: &str = "no thread panics while it holds the spool";
 
-/// Removes slices that are no longer needed. If a file cannot be removed now, it is removed with a later slice.
+/// Removes slices that are no longer needed. If a file cannot be removed, a later call tries again.
 fn remove(spool: &mut Spool, slice: u64) {
     if let Err(error) = spool.remove_up_to(slice) {
         warn!("{error}");

@@ -24,7 +24,7 @@ pub(super) struct Reporter {
     outbox: Arc<Outbox>,
     watchlists: Subscriber,
     reports: watch::Receiver<Vec<SiteReport>>,
-    /// Last errors of receiving watch lists and of sending reports. Each error is logged once.
+    /// Last errors from receiving watch lists and sending reports. Each error is logged once.
     list_trouble: Trouble,
     trouble: Trouble,
 }

@@ -46,7 +46,7 @@ pub(super) struct Site {
     outbox: Arc<Outbox>,
     versions: watch::Receiver<NetworkVersion>,
     measurement: Measurement,
-    /// Taps of the reader threads of a live input, with the views of the measurement.
+    /// Taps of the reader threads of a live input.
     taps: Taps,
     /// Start of the first slice, in nanoseconds since the Unix epoch, or 0 if the first contact starts it.
     from_ns: u64,
@@ -71,8 +71,8 @@ impl Site {
         Ok(site)
     }
 
-    /// Adds a tap for a reader thread of a live input and returns its sink. The thread does not need
-    /// [`take`](Self::take).
+    /// Adds a tap for a reader thread of a live input and returns its sink. The thread passes
+    /// contacts to the sink instead of calling [`take`](Self::take).
     pub(super) fn tap(&mut self) -> Result<Box<dyn ContactSink>> {
         let slice_ms = self.measurement.slice_ms();
         let first_slice = self.from_ns / 1_000_000 / slice_ms;
@@ -108,8 +108,8 @@ impl Site {
         self.measurement.pass(now_ns, &self.taps)
     }
 
-    /// Restarts after the clock was set forward by `step` to `now_ns`. The skipped slices are not sent. The collector
-    /// treats them as missing, not as empty, so they end no alert.
+    /// Restarts counting after the clock was set forward by `step` to `now_ns`. The skipped slices are not sent. The
+    /// collector treats them as missing, not as empty, so they end no alert.
     pub(super) fn set_forward(&mut self, step: Duration, now_ns: u64) -> Result<()> {
         self.measurement.set_forward(step, now_ns);
         let version = self.versions.borrow().clone();

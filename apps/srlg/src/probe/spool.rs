@@ -5,8 +5,8 @@
 //! versions are no longer useful and are removed.
 //!
 //! Invariants:
-//! - A file with the name of a slice is complete, because it is written under another name and flushed to disk before
-//!   it is renamed.
+//! - A file with the name of a slice is complete, because it is written under a temporary name and flushed to disk
+//!   before it is renamed.
 //! - The newest file is never removed. Its number, the [mark](Spool::mark), shows how far this probe has come, even
 //!   after a kill.
 

@@ -154,8 +154,8 @@ pub struct ViewBoard {
 pub struct AllowBoard {
     /// Reason that is given in the configuration.
     pub why: String,
-    /// Number of ignored contacts. For an entry with hosts, the number of slices in which one of them would have been
-    /// at its threshold.
+    /// Number of ignored contacts. For an entry with hosts, the number of slices in which one of them would have
+    /// reached its threshold.
     pub hits: u64,
 }
 
@@ -175,8 +175,8 @@ pub struct TopHost {
     pub is_lower_bound: bool,
     /// Whether an alert about the host is active.
     pub is_alert: bool,
-    /// Values of `cardinality` in up to [`LINE`] of the last slices, oldest first. A value is 0 if the host was not
-    /// reported.
+    /// Up to [`LINE`] values of `cardinality`, one for each of the last slices, oldest first. A value is 0 if the host
+    /// was not reported.
     pub line: Vec<u32>,
 }
 

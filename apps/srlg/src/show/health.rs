@@ -56,7 +56,7 @@ impl Health {
         problems.extend(failing.map(|sink| format!("sink {} is failing", sink.name)));
         let problem = problems.first().map(|first| match problems.len() - 1 {
             0 => first.clone(),
-            more => format!("{first}, and {more} more"),
+            more => format!("{first} (other problems: {more})"),
         });
         let (level, text) = match (board.is_input_lost, problem) {
             (true, problem) => {
@@ -151,7 +151,7 @@ mod tests {
             (
                 Board { troubles: kernel, waiting_notices: 1, ..board.clone() },
                 Level::Warn,
-                "3 datagrams were dropped, and 2 more".to_owned(),
+                "3 datagrams were dropped (other problems: 2)".to_owned(),
             ),
             (
                 Board { is_input_lost: true, ..board.clone() },

@@ -40,7 +40,7 @@ struct Running {
     first: Counters,
 }
 
-/// Counters of the input at one time. A network has no counter of contacts, because its probes count them.
+/// Counters of the input at one point in time. A network has no counter of contacts, because its probes count them.
 #[derive(Debug)]
 struct Counters {
     now_ms: u64,

@@ -78,7 +78,7 @@ pub struct TroubleBoard {
     pub kind: TroubleKind,
     /// Start of the problem, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// Number of affected data sets, datagrams, contacts or messages since the start.
+    /// Number of affected data sets, datagrams, contacts or messages since `since_ms`.
     pub count: u64,
     /// First few exporters with this problem.
     pub exporters: Vec<IpAddr>,

@@ -78,7 +78,7 @@ pub struct Web {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     orders: Receiver<WaitingOrder>,
-    /// Whether users can act, because there is a token file.
+    /// Whether there is a token file, so that users can act.
     has_tokens: bool,
 }
 

@@ -29,7 +29,8 @@ fn start(folder: &Path, name: &str, input: &str) -> Site {
     Site::start(folder, &format!("{name}.log"), &["run", "--config", &format!("{name}.toml")])
 }
 
-/// Returns the notifications of the only incident of `site` after the slice with the last flows, without times.
+/// Waits until the only incident of `site` has a start and an update. Returns both notifications and the active alert,
+/// without times.
 fn incident(site: &Site) -> Vec<Value> {
     let page: Value = serde_json::from_str(&site.get("/api/v1/incidents")).unwrap();
     let [incident] = &page["incidents"].as_array().unwrap()[..] else { panic!("{page}") };

@@ -69,7 +69,7 @@ impl Site {
         when(|| (self.status()["input"]["contacts"] == count).then_some(()));
     }
 
-    /// Waits until `is_so` accepts the peer count of the flows' host in the last slice. Returns that number.
+    /// Waits until `is_so` accepts the peer count of 10.0.0.7, the host of all flows. Returns that count.
     pub(crate) fn peers(&self, is_so: impl Fn(f64) -> bool) -> f64 {
         when(|| {
             let status = self.status();

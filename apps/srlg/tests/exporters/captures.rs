@@ -54,7 +54,7 @@ fn exports_of_packets_are_the_pairs_and_super_points_of_the_packets() {
     }
 }
 
-/// Returns the files of captures and exports, each with the options to read it.
+/// Returns the files of captures and exports, and the options to read each file.
 fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     let mut files: Vec<(PathBuf, &[&str])> = Vec::new();
     for (folder, options) in [("captures", &[][..]), ("flows", &["--exports"])] {
@@ -67,8 +67,8 @@ fn files(data: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     files
 }
 
-/// `detect` and the replay count within 60 slices of one second. An alert needs three slices at the threshold, and a
-/// replay adds these slices after the end of the file. The count minus its standard error must reach the threshold.
+/// `detect` and the replay count within 60 slices of one second. An alert needs three slices in which the count
+/// minus its standard error reaches the threshold. A replay adds such slices after the end of the file.
 #[test]
 fn a_replay_has_an_alert_for_each_host_that_detect_finds() {
     let Some(data) = data() else { return };
@@ -106,8 +106,8 @@ const FRAMES: f64 = 8_000.0;
 /// A sample of one packet in N sees n hosts. If each host sent one packet, N n estimates the number of hosts. In that
 /// case, n is binomially distributed with `TRUTH` trials, and the standard deviation of N n is √(`TRUTH` (N - 1)).
 /// Hosts that sent more packets increase the expectation, at most to the expectation for `FRAMES` hosts with one packet
-/// each. N times the standard error of the estimate is added. A deviation of five standard errors of the sum occurs
-/// once in two million seeds.
+/// each. The standard deviation of N n and N times the standard error of the estimate are added as squares. A deviation
+/// of five times the root of this sum occurs once in two million seeds.
 #[test]
 fn a_sample_tells_its_rate_and_the_range_that_holds_the_truth() {
     let Some(data) = data() else { return };

@@ -24,8 +24,7 @@ fn softflowd(file: &Path, port: u16, more: &[&str]) {
     softflowd_to("127.0.0.1", file, port, more);
 }
 
-/// Runs softflowd like [`softflowd`], but with `address`, an address of this machine, as source and destination of the
-/// exports.
+/// Like [`softflowd`], but exports are sent from and to `address`, which is an address of this machine.
 fn softflowd_to(address: &str, file: &Path, port: u16, more: &[&str]) {
     let (file, to) = (file.to_str().unwrap(), format!("{address}:{port}"));
     // With a control socket, softflowd would continue after the end of the file.

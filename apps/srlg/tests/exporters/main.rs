@@ -84,7 +84,7 @@ fn output(command: &str, args: &[&str]) -> (String, String) {
 /// Cardinality and standard error, as `detect` prints them.
 type Point = [String; 2];
 
-/// Returns the last super point of each host.
+/// Returns the values in the last report of each super point.
 fn last_points(ndjson: &str) -> BTreeMap<String, Point> {
     let point = |line: &str| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

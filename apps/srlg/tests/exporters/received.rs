@@ -39,7 +39,6 @@ impl Collector {
         collector
     }
 
-    /// Waits until `is` returns true for this collector.
     pub(crate) fn wait_for(&self, is: impl Fn(&Self) -> bool) {
         assert!(becomes(|| is(self)), "{}", self.told());
     }

@@ -112,7 +112,7 @@ fn credentials_of_another_network_end_the_probe_with_one_line() {
     insta::assert_snapshot!(refusal(&net, &["ca.pem", "a.nk"]));
 }
 
-/// A link that has waited for its broker must not talk to another broker either.
+/// Even a link that has waited for its broker must reject a broker with a certificate of another authority.
 #[test]
 fn a_broker_with_a_certificate_of_another_authority_is_not_talked_to() {
     let (Some(mut net), Some(other)) = (Net::start(), Net::start()) else { return };
@@ -152,7 +152,7 @@ fn a_probe_writes_to_its_own_subject_only() {
 }
 
 /// The broker sends an acknowledgement to the reply subject of a message, even if the sender may not publish to that
-/// subject. A message to one of these subjects would purge the stream.
+/// subject. A message to `$JS.API.STREAM.PURGE.SRLG` would purge the stream.
 #[test]
 fn a_probe_cannot_make_the_broker_speak_for_it() {
     let Some(net) = Net::start() else { return };

@@ -20,8 +20,8 @@ const HOUR_S: u32 = 3_600;
 /// Time that exceeds the sum of the window, the hold and the deadline.
 const AFTER: Duration = Duration::from_secs(20);
 
-/// Returns rules with a second, longer window, which is never active. A silence as long as the second window exceeds
-/// the first window and its hold.
+/// Returns rules with a second, longer window, which is never active. The second window is longer than the first window
+/// and its hold together, and so is a silence that lasts as long as the second window.
 fn rules() -> String {
     RULES.replace("{ 5s = 100 }", "{ 5s = 100, 20s = 5000 }")
 }
@@ -30,7 +30,7 @@ fn now_ms(notice: &Value) -> u64 {
     notice["now_ms"].as_u64().unwrap()
 }
 
-/// Starts a collector of `probes` and returns it with its notifications.
+/// Starts a collector for `probes` and returns it with its notifications.
 fn collect(net: &Net, probes: &[&str]) -> (Node, Notices) {
     let state = net.folder().join("state");
     let file = alerts_of(&state);

@@ -33,7 +33,7 @@ pub fn start_probe(net: &Net, probe: usize, slices: Range<u64>, more: &[&str]) -
 /// Log text that a collector writes once it listens for requests and signals.
 const LISTENS: &str = "http://";
 
-/// Returns the alert file of the collector with the state `state`.
+/// Returns the alert file of the collector whose state is in the folder `state`.
 pub fn alerts_of(state: &Path) -> PathBuf {
     state.with_file_name("alerts.ndjson")
 }

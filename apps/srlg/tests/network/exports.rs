@@ -38,7 +38,8 @@ fn exported(slice: u64) -> Vec<Vec<u8>> {
     flows.chunks(30).map(|flows| datagram(slice, flows)).collect()
 }
 
-/// Returns a pcap file of IP packets with the datagrams of an exporter, which are sent at the end of each slice.
+/// Returns a pcap file that contains the datagrams of an exporter as IP packets. The datagrams are sent at the end of
+/// each slice.
 fn capture() -> Vec<u8> {
     let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 101];
     let mut file: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();

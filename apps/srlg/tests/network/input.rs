@@ -34,7 +34,7 @@ pub fn pairs(seed: u64, slice: u64) -> Vec<IpPair> {
     (0..200).map(&mut pair).collect()
 }
 
-/// Writes the pairs of `slices`, each of one second, to a CSV file in `folder` and returns its path.
+/// Writes the pairs of `slices` to a CSV file in `folder` and returns its path. A slice lasts one second.
 pub fn csv(
     folder: &Path,
     name: &str,

@@ -140,7 +140,7 @@ impl Net {
         messages
     }
 
-    /// Returns the subject, the header of the part and the payload of each message.
+    /// Returns the subject, the part header and the payload of each message.
     pub async fn messages(&self) -> Vec<(String, String, Vec<u8>)> {
         let message = |message: StreamMessage| {
             let part = message.headers.get("Srlg-Part").map(ToString::to_string);

@@ -149,7 +149,7 @@ pub fn start_probe(net: &Net, name: &str, more: &[&str], clock: Option<&Clock>) 
     (probe, at)
 }
 
-/// Asserts that a notification names these sites, each with its share of the scanned hosts.
+/// Asserts that a notification names these sites and their shares of the scanned hosts.
 fn assert_sites(notice: &Value, sites: &[usize]) {
     let told = notice["sites"].as_array().unwrap();
     assert_eq!(told.len(), sites.len(), "{told:?}");

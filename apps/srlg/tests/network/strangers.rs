@@ -18,24 +18,24 @@ use crate::node::{Node, PATIENCE};
 
 const SLICES: std::ops::Range<u64> = 7000..7030;
 
-/// Returns the spool of a probe that has lost this number of slices.
+/// Returns the spool state of a probe that has lost `lost` slices.
 fn spool(lost: u64) -> Value {
     json!({ "slices": 5, "unsent": 3, "lost": lost })
 }
 
-/// Returns a report without hosts, from a probe that has lost this number of slices.
+/// Returns a report without hosts from a probe that has lost `lost` slices.
 fn report(version: VersionId, lost: u64) -> Vec<u8> {
     let spool = spool(lost);
     let report = json!({ "version": version, "slice": SLICES.start, "spool": spool, "hosts": [] });
     report.to_string().into_bytes()
 }
 
-/// Returns a report of another version, which contains only its spool.
+/// Returns a report whose network version differs from that of the collector.
 fn report_of_other_version() -> Vec<u8> {
     report(VersionId { tag: VERSION.tag + 1, ..VERSION }, 2)
 }
 
-/// Returns a truncated and an empty report.
+/// Returns a truncated report and a message that is not a report.
 fn garbage_reports() -> [Vec<u8>; 2] {
     let mut cut = report(VERSION, 3);
     cut.truncate(20);

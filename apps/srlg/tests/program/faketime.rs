@@ -16,8 +16,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// Creates a clock with the current time, in a file in `folder`. Returns `None` and prints a message if
-    /// libfaketime is missing.
+    /// Creates a clock that shows the current time and is stored in a file in `folder`. Returns `None` and prints a
+    /// message if libfaketime is missing.
     pub(crate) fn new(folder: &Path) -> Option<Self> {
         let path = format!("/usr/lib/{}-linux-gnu/faketime", std::env::consts::ARCH);
         // This variant supports programs with threads.

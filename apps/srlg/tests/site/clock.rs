@@ -117,7 +117,7 @@ fn an_alert_stays_active_when_the_clock_is_set_an_hour_forward_and_two_minutes_b
     stepped.finish();
 }
 
-/// After the clock is set, flows seem older than they are until the exporter's clock is compared again.
+/// After the clock is set, flows seem older than they are until the exporter's clock is compared with it again.
 #[test]
 fn an_alert_stays_active_when_the_clock_is_set_forward_by_less_than_a_minute() {
     let Some(mut stepped) = Stepped::start() else { return };

@@ -99,7 +99,7 @@ fn next_second() {
 /// Observations of a running program through its API.
 #[derive(Default)]
 struct Observations {
-    /// For each slice end, the delay in milliseconds until the metrics show that the slice has closed.
+    /// Delay from the end of each slice until the metrics show that the slice has closed, in milliseconds.
     late_ms: BTreeMap<u64, u64>,
     /// Longest response time of /healthz.
     health: Duration,

@@ -1,5 +1,5 @@
-//! Two exporters. Only one of them sees a flood, and that one then becomes silent. The alert does not end until that
-//! exporter sends again.
+//! Tests with two exporters. Only one exporter sees a flood, and then it becomes silent. The alert does not end until
+//! this exporter sends again.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -356,7 +356,7 @@ impl Random {
 }
 
 /// Runs plateaus of 120 slices at `distance` standard errors from θ. Returns the number of plateaus that do not have
-/// exactly `starts` starts, each with an end.
+/// exactly `starts` starts and `starts` ends.
 fn flaps(distance: f64, starts: usize, seed: u64) -> usize {
     let mut random = Random(seed);
     (0..10_000)
@@ -384,7 +384,8 @@ fn plateaus_near_the_threshold_do_not_flap() {
     assert!(below < 100 && above < 100);
 }
 
-/// Generates slices. Each has the counts of four hosts in two networks, a condition, and whether the tracker restarts.
+/// Generates slices. Each contains the counts of four hosts in two networks, a condition, and a flag that restarts the
+/// tracker.
 fn slices() -> impl Strategy<Value = Vec<([u16; 4], u8, bool)>> {
     prop::collection::vec((any::<[u16; 4]>(), 0_u8..8, any::<bool>()), 1..150)
 }

@@ -15,8 +15,8 @@ use super::params::RowsParams;
 use crate::counter::estimate::{Estimate, EstimateRange, beyond, linear_cardinality};
 
 /// Estimates the cardinality of a host by algorithm 8 (`alg_SLEA_CardinalityEST`). `union_weight` is the number of
-/// positions of its union estimator in the window. `row_weights[i]` is the number of recorders of row `i` in the
-/// window.
+/// positions of its union estimator that are in the window. `row_weights[i]` is the number of recorders of row `i` that
+/// are in the window.
 ///
 /// The last line of the printed algorithm uses the raw weight, but the text of the paper corrects it. This function
 /// follows the text.

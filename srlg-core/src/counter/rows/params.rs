@@ -29,8 +29,8 @@ pub struct RowsParams {
 }
 
 impl RowsParams {
-    /// Creates the params of `rows` rows of `columns` linear estimators, `stride` recorders apart, if these obey all
-    /// rules.
+    /// Creates the params of `rows` rows, each of `columns` linear estimators whose starts are `stride` recorders
+    /// apart. Returns an error if a rule is broken.
     pub(crate) fn new(
         [rows, columns, stride]: [u32; 3],
         config: &Config,

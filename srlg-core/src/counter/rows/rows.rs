@@ -65,7 +65,7 @@ impl<'a, R: ReadRecorder<Word = u16>> Rows<'a, R> {
 }
 
 impl<R: Recorder<Word = u16>> Rows<'_, R> {
-    /// Touches one recorder of each of `pairs` in every row, for contacts `age` slices ago (algorithm 6,
+    /// For each of `pairs`, touches one recorder in every row, for contacts `age` slices ago (algorithm 6,
     /// `alg_SLEA_scan`). Other threads may touch recorders at the same time.
     #[inline(always)]
     pub fn touch_all(self, pairs: &impl Batch, age: u32) {

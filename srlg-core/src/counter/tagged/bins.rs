@@ -41,8 +41,7 @@ impl Bins {
         self.span
     }
 
-    /// Counts the positions `found` of the host with this `tagger`, in whole steps. The remaining positions stay in
-    /// `found`.
+    /// Counts the positions in `found` in whole steps of `STEP` positions. The remaining positions stay in `found`.
     #[inline(always)]
     pub(super) fn count_whole_steps(
         &mut self,
@@ -55,7 +54,7 @@ impl Bins {
         found.keep_from(whole);
     }
 
-    /// Counts the positions `found`, which are fewer than a step.
+    /// Counts the positions in `found`, which are fewer than `STEP`.
     #[inline(always)]
     pub(super) fn count_rest(
         &mut self,

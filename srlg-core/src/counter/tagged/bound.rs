@@ -1,5 +1,5 @@
-//! An upper bound of the [visible](super::visible) estimate, in integers. With it, a device without floating point can
-//! rule out that a host is a super point.
+//! An upper bound of the [visible](super::visible) estimate, computed in integers. It lets a device without floating
+//! point rule out that a host is a super point.
 //!
 //! The estimate is the sum over ages of `-ln(1 - d/R)`, which is at most `d/(R - d)`. R is the number of positions at
 //! risk, and d = o - c/(T - 1). Here, o positions show a touch of the host, and the false matches expected from c
@@ -125,8 +125,8 @@ pub(super) mod tests {
         }
     }
 
-    /// Returns histograms from tuples of an age and four position counts: own, hidden, excluded, and with that age in
-    /// both places.
+    /// Returns histograms from tuples of an age and four numbers of positions: own, hidden, excluded, and with both
+    /// places of that age.
     pub(in super::super) fn histograms(ages: &[(usize, u32, u32, u32, u32)]) -> Histograms {
         let mut all = Histograms::EMPTY;
         for &(age, own, hidden, excluded, twice) in ages {

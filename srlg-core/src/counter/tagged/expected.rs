@@ -63,7 +63,7 @@ pub fn std_error(params: &TaggedParams, cardinality: u32, distinct_pairs: u64) -
     libm::sqrt((1.0 / information - f64::from(cardinality)).max(0.0))
 }
 
-/// Returns λ, the number of distinct pairs per recorder of the array of `params`.
+/// Returns λ, which is `distinct_pairs` divided by the number of recorders.
 #[must_use]
 pub fn load(params: &TaggedParams, distinct_pairs: u64) -> f64 {
     distinct_pairs as f64 / params.recorders() as f64

@@ -1,4 +1,4 @@
-//! The selection of the positions in the window from a group of lines.
+//! The selection of those positions of a group of lines that are in the window.
 
 use super::decoder::PositionDecoder;
 use super::params::LINE;
@@ -34,7 +34,7 @@ pub struct Selection {
     pub twist: u32,
     /// Difference between the word of an echo and the word of its touch.
     pub delay: u16,
-    /// Exclusive upper end of the words of touches in the window, at least 1.
+    /// Exclusive upper bound for the words of touches in the window. It is at least 1.
     pub limit: u16,
 }
 

@@ -33,8 +33,8 @@ impl Grouping {
         Self { ages: span.ages, shift: 0 }
     }
 
-    /// Creates at most 64 groups of the ages of `span`, for a [bound](super::bound). All groups have the same number of
-    /// ages, except that the last may have fewer.
+    /// Divides the ages of `span` into at most 64 groups, for computing a [bound](super::bound). All groups have the
+    /// same number of ages, except that the last may have fewer.
     #[inline(always)]
     #[must_use]
     pub const fn for_bound(span: Span) -> Self {
@@ -95,8 +95,8 @@ impl Grouping {
         self.bins().div_ceil((u32::BITS / BIN_BITS) as usize)
     }
 
-    /// Computes word number `word` of a host's bins in these groups. `words` contains the bins of the same host in the
-    /// groups `ages` of one age each.
+    /// Computes word number `word` of a host's bins in these groups. `words` contains the bins of the same host for
+    /// `ages`, in which each group is one age.
     ///
     /// # Panics
     /// Panics if `words` is too short for the bins of `ages`.
@@ -148,7 +148,7 @@ impl Kind {
     pub(super) const HIDDEN: u16 = 1;
     /// A touch of the host at this age is visible.
     pub(super) const OWN: u16 = 2;
-    /// Value that is added to `EXCLUDED` or `HIDDEN`, but never to `OWN`, if both places have that age.
+    /// Value that is added to `EXCLUDED` or `HIDDEN`, but never to `OWN`, if both places have the same age.
     pub(super) const TWICE: u16 = 3;
 }
 

@@ -34,7 +34,7 @@ impl TouchLayout {
         }
     }
 
-    /// Returns the position of the host that corresponds to `position`, in the same line.
+    /// Returns the position of this host that a peer with `position` touches. Both positions are in the same line.
     #[inline(always)]
     pub(super) fn own_position(self, position: u32) -> u32 {
         position ^ self.flip

@@ -18,10 +18,10 @@ use crate::view::ArrayView;
 pub type Lines<'a, R> = ArrayView<'a, TaggedParams, R>;
 
 impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
-    /// Adds the positions of `look` to `bins`, for the span of `bins`.
+    /// Adds the positions of `look` to `bins`, over the span of `bins`.
     ///
     /// To prefetch each line, the function calls `ahead` with the index of one of its recorders some time before it
-    /// reads the line. It calls `pick` for each group of lines: [`pick`](super::pick) or an equivalent function.
+    /// reads the line. For each group of lines, it calls `pick`, which is [`super::pick`] or an equivalent function.
     ///
     /// # Panics
     /// Panics if the range of positions does not start and end at a line boundary.
@@ -34,7 +34,10 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
         bins: &mut Bins,
     ) {
         let ends = [look.positions.start, look.positions.end];
-        assert!(ends.map(|end| end % LINE) == [0; 2], "the positions must be whole lines");
+        assert!(
+            ends.map(|end| end % LINE) == [0; 2],
+            "the positions must start and end at a line boundary"
+        );
         let Self { params, recorders } = self;
         by_family!(params, |params| ArrayView { params, recorders }
             .count_positions(look, ahead, pick, bins));
@@ -42,8 +45,8 @@ impl<R: ReadRecorder<Word = u16>> Lines<'_, R> {
 }
 
 impl<R: Recorder<Word = u16>> Lines<'_, R> {
-    /// Touches the recorders of the touch and the echo of each of `pairs`, for contacts `age` epochs ago (algorithm 6,
-    /// `alg_SLEA_scan`, with one row). No other thread may change recorders at the same time.
+    /// For each of `pairs`, touches the recorders of the touch and the echo, for contacts `age` epochs ago (algorithm
+    /// 6, `alg_SLEA_scan`, with one row). No other thread may change recorders at the same time.
     #[inline(always)]
     pub fn touch(self, pairs: &[impl PairIds], age: u32) {
         let aged = self.params.step(age);

@@ -1,6 +1,6 @@
 //! The load of an array of lines, and its effect on the stated errors.
 
-/// Maximum λ, in distinct pairs of a window per recorder, at which the stated errors are valid. For hosts with at least
+/// Maximum λ (distinct pairs in a window per recorder) at which the stated errors are valid. For hosts with at least
 /// 100 peers, the interval of ±1.96 standard errors then covers the true value in 88 to 97 % of cases.
 ///
 /// An old touch is visible with probability e^-λ and counts as e^λ peers. With a larger λ, estimates depend on very few
@@ -11,7 +11,7 @@ pub(crate) const HOLDING_LOAD: f64 = 3.0;
 /// are above it.
 pub(crate) const MOST_LOAD: f64 = 5.0;
 
-/// Returns λ of an array in which this `share` of the recorders was touched in a window: 1 - e^-λ.
+/// Returns λ of an array in which a `share` of the recorders was touched in a window. The share is 1 - e^-λ.
 pub(crate) fn load_of(share: f64) -> f64 {
     -libm::log1p(-share)
 }

@@ -51,7 +51,7 @@ pub struct TaggedParams {
 }
 
 impl TaggedParams {
-    /// Creates the params of `lines` lines whose words have at least `tags` tags, if these obey all rules.
+    /// Creates the params of `lines` lines whose words have at least `tags` tags. Returns an error if a rule is broken.
     pub(crate) fn new(
         lines: u32,
         tags: u32,

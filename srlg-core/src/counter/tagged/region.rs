@@ -32,7 +32,7 @@ pub struct Region {
     pub first: u32,
     /// Number of positions, a multiple of the length of a line.
     pub width: u32,
-    /// Mask of low bits. A hash without any of these bits belongs to the region, unless it belongs to a coarser one.
+    /// Mask of low bits. A hash in which these bits are 0 belongs to the region, unless it belongs to a coarser one.
     mask: u32,
 }
 

@@ -139,11 +139,11 @@ impl AtRisk {
 /// The sum over the ages of a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sum {
-    /// Number of peers, negative if fewer false matches occurred than expected.
+    /// Number of peers. It is negative if fewer false matches occurred than expected.
     pub(super) cardinality: f64,
     /// Variance of `cardinality` under the assumption of a Poisson-distributed number of peers.
     pub(super) variance: f64,
-    /// Whether no position was left at some age.
+    /// Whether no position was left at risk at some age.
     pub(super) is_beyond: bool,
 }
 

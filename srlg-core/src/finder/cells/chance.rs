@@ -50,7 +50,7 @@ impl From<u32> for Requirement {
 pub struct AgeHistogram<'a> {
     params: &'a CellsParams,
     counts: &'a [u32],
-    /// Number of slices in the window of the youngest age, and of the oldest age.
+    /// Number of slices of the youngest age, and of the oldest age, that are in the window.
     ends: [u32; 2],
 }
 
@@ -157,8 +157,8 @@ impl<'a> AgeHistogram<'a> {
     /// cells.
     ///
     /// For θ below 64, every pair is sampled, and [`miss`](Self::miss) is too large. The function then returns the
-    /// probability that enough contacts are visible if each has a separate slot. Contacts that share a slot show fewer
-    /// cells.
+    /// probability that enough contacts are visible if each has a separate slot. If contacts share a slot, the host
+    /// holds fewer cells.
     pub(crate) fn most_holding(self, cardinality: f64, cells: u32) -> f64 {
         match self.params.lsb_threshold {
             0 => 1.0 - below(cardinality as u32, self.visible_contacts(), cells),

@@ -3,9 +3,9 @@
 //! The cell of each slot shows the host's pair that touched it last, unless another host touched it later. A host
 //! therefore has at most η sample peers. A keyed hash samples *pairs* and selects their slots, independently of the
 //! structure of addresses. Of the sampled pairs in a slot, the pair with the most recent contact is shown. If several
-//! pairs had contacts in that epoch, the pair with the smallest hash is shown, in an order that differs from cell to
-//! cell. Pairs whose last contact was in the same epoch are therefore shown with equal probability. Pairs with a more
-//! recent contact are shown with higher probability.
+//! pairs had contacts in that epoch, the pair with the smallest hash is shown. Each cell orders hashes differently.
+//! Pairs whose last contact was in the same epoch are therefore shown with equal probability. Pairs with a more recent
+//! contact are shown with higher probability.
 //!
 //! An IPv6 peer does not fit into a cell. The cell then contains an IPv4 address with which the host could not have
 //! touched this cell, so no peer is shown. IPv6 hosts have no sample peers, because their cells spell their own

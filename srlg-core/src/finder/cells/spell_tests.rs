@@ -52,7 +52,7 @@ impl Full {
         held
     }
 
-    /// Spells all hosts. Returns each spelt host with its number of cells, and the time that this took.
+    /// Spells all hosts. Returns each spelt host with its number of cells, and the time that spelling took.
     fn spelt(&self) -> (HashMap<Limbs, u32>, Duration) {
         let mut cells: Vec<(Owner, u32, u64)> = (0..)
             .zip(&self.words)

@@ -60,8 +60,8 @@ impl CellArray<'_, Recorder64> {
     }
 }
 
-/// Touches the cell of `pair` in the `cells` of `params` for a contact `age` epochs ago, if the pair is sampled. Other
-/// threads may touch cells at the same time.
+/// Touches the cell of `pair` in `cells`, an array with `params`, for a contact `age` epochs ago, if the pair is
+/// sampled. Other threads may touch cells at the same time.
 ///
 /// # Panics
 /// Panics if `cells` has fewer elements than `params` defines.

@@ -32,14 +32,14 @@ impl Owner {
         if self.is_fingerprint() { (mix64(self.0) >> 32) as u32 } else { self.0 as u32 }
     }
 
-    /// Returns the index of this owner, out of `2^bits`. In a table of that size, this is the first entry to try.
+    /// Returns the first entry to try for this owner in a hash table of `2^bits` entries.
     #[inline(always)]
     #[must_use]
     pub const fn entry(self, bits: u32) -> usize {
         self.0 as usize & ((1 << bits) - 1)
     }
 
-    /// Returns a number that identifies this owner, at least 1 and below 2^63.
+    /// Returns a number that identifies this owner. It is at least 1 and below 2^63.
     #[inline(always)]
     #[must_use]
     pub const fn key(self) -> u64 {

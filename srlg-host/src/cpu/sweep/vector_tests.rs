@@ -23,7 +23,7 @@ fn assert_equal_counts<W: Word>(words: &[u64], limit: u64) {
 
 /// Asserts that recorders with `words`, converted to `R`, age by `step` in the same way at all levels.
 ///
-/// This includes the number of words below `limit`.
+/// All levels must also return the same number of words below `limit`.
 fn assert_equal_ageing<R: Recorder>(words: &[u64], step: u64, limit: u64) {
     let words = cut::<R::Word>(words);
     on_all_levels!(age_by as level => {

@@ -28,7 +28,7 @@ const fn v6(host: u128) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(host))
 }
 
-/// A contact: an index into [`HOSTS`] (a larger index is a stranger) and a peer.
+/// A contact: an index into [`HOSTS`] (a larger index means a stranger) and a peer.
 pub(super) type Contact = (usize, u32);
 
 /// Returns the pair of a contact. Every second stranger and every fourth peer has an IPv6 address.

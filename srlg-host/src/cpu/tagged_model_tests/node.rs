@@ -84,7 +84,7 @@ impl Node {
         points.iter().map(|&(host, _)| host).collect()
     }
 
-    /// Returns the candidates of the backend, followed by those that no glimpse dismisses, each in ascending order.
+    /// Returns two sorted lists: the candidates of the backend, and those that no glimpse dismisses.
     pub(super) fn search(&mut self) -> [Vec<IpAddr>; 2] {
         let params = *self.detector.params();
         let span = params.span(self.detector.slice(), params.window());
@@ -127,7 +127,7 @@ impl Node {
         self.reported.extend(reported);
     }
 
-    /// Merges a delta of the last `slices` of `other`, unless it is older than the window.
+    /// Merges a delta of the last `slices` slices of `other`, unless it is older than the window.
     pub(super) fn merge_last(&mut self, other: &mut Self, slices: u32) {
         let delta = other.detector.delta(slices).unwrap();
         self.skip_to(delta.slice().max(self.detector.slice()));
@@ -141,8 +141,8 @@ impl Node {
         }
     }
 
-    /// Returns the model with only the touches of the last `slices`, and the echoes of these slices in lines with such
-    /// a touch. An echo appears one window older than its touch.
+    /// Returns a model that contains only the touches of the last `slices` slices, and the echoes of these slices in
+    /// lines with such touches. An echo appears one window older than its touch.
     fn last(&self, slices: u32) -> TaggedModel {
         let params = self.detector.params();
         let (span, sizes) = (params.span(self.detector.slice(), slices), params.counter_sizes());

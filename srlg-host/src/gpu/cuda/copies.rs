@@ -2,7 +2,7 @@
 //!
 //! A copy continues after the call that started it. Events are therefore recorded after all copies of the memory, and
 //! all readers of the memory wait for these events. A thread that reads the memory holds the lock for reading. A thread
-//! that starts a copy holds it for writing. Thus no copy starts during a read.
+//! that starts a copy holds the lock for writing. Thus no copy starts during a read.
 //!
 //! Copies out of the memory do not wait for each other, because waiting for another stream costs a GPU about ten
 //! microseconds.

@@ -269,8 +269,8 @@ pub(super) fn check_alignment(address: sys::CUdeviceptr, words: usize) -> Result
     }
 }
 
-/// Lends pairs to `scan`. Work that `scan` starts in `queue` runs after all earlier work of the pairs' stream and
-/// before all later work of that stream.
+/// Lends pairs to `scan`. Work that `scan` starts in `queue` runs after all earlier work in the pairs' stream and
+/// before all later work in that stream.
 pub(super) fn lend<T, const WORDS: usize>(
     pairs: &CudaView<'_, [u32; WORDS]>,
     queue: &CudaStream,

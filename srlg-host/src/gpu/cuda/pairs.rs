@@ -13,7 +13,7 @@ use crate::ingest::pairs::Family;
 ///   the detector wait for each other on the device. If cudarc records events, which is its default, the detector also
 ///   waits for earlier writes in other streams.
 /// - Pairs of cust (`DeviceSlice` and `DeviceBuffer` of `IpPair` or `Ip6Pair`) need the feature `cust`. They have no
-///   stream, so the call waits for all work of the device before and after it uses them.
+///   stream, so the call waits for all work on the device before and after it uses them.
 ///
 /// All pairs must be in the primary context of the detector's device, in which cudarc and cust allocate by default.
 /// This trait is sealed and cannot be implemented outside this crate.

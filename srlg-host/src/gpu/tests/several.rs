@@ -1,4 +1,4 @@
-//! Tests of several devices in one process, each with a detector and a part of the traffic.
+//! Tests of several devices in one process. Each device has a detector and receives a part of the traffic.
 //!
 //! The first device merges the deltas of the others, and must equal a detector on the CPU. The failure of a device must
 //! not affect the others.
@@ -12,7 +12,7 @@ use super::{cpu, on, small, small_paper};
 use crate::detector::SlidingDetector;
 use crate::error::Error;
 
-/// Number of new peers of each of four hosts per slice. Each of three devices sees 80 / 3 of them per slice, and 107
+/// Number of new peers per slice, for each of four hosts. Each of three devices sees 80 / 3 of them per slice, and 107
 /// per window.
 const PEERS: u32 = 80;
 
@@ -26,14 +26,14 @@ fn part(slice: u64, number: usize, count: usize) -> Vec<IpPair> {
     (0..4 * PEERS).filter(is_seen).map(pair).collect()
 }
 
-/// Creates simulated devices, each with a separate world and detector.
+/// Creates simulated devices that have separate worlds and detectors.
 fn devices(count: u64, config: Config) -> (Vec<SimulatedGpu>, Vec<SlidingDetector>) {
     let gpus: Vec<_> = (0..count).map(|number| SimulatedGpu::new(30 + number)).collect();
     let detectors = gpus.iter().map(|gpu| on(gpu, config).unwrap()).collect();
     (gpus, detectors)
 }
 
-/// Feeds all detectors at the same time, with two threads each. Returns one result per detector.
+/// Feeds all detectors at the same time and uses two threads for each. Returns one result per detector.
 fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -51,7 +51,7 @@ fn feed(detectors: &[SlidingDetector], slice: u64) -> Vec<Result<(), Error>> {
     })
 }
 
-/// Merges the last `slices` of the other detectors into the first.
+/// Merges the last `slices` slices of the other detectors into the first.
 fn merge(detectors: &mut [SlidingDetector], slices: u32) {
     let (first, others) = detectors.split_first_mut().unwrap();
     for other in others {

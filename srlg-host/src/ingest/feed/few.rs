@@ -1,10 +1,10 @@
-//! [`FewPairs`]: waiting IPv4 pairs from short calls of one feed.
+//! [`FewPairs`]: waiting IPv4 pairs from short calls to one feed.
 //!
 //! The pairs wait until there are enough of them for one call to the backend.
 //!
 //! Only the feed appends pairs, without a lock. A thread that holds the lock of `taken` takes out all pairs and ingests
-//! them in the running slice. This thread is the feed if the room is full, a closer that is about to take the shares
-//! back, or a thread that reads the recorders.
+//! them in the running slice. This thread is the feed if it has no room for more pairs, a closer that is about to take
+//! the shares back, or a thread that reads the recorders.
 //!
 //! A waiting pair does not belong to a slice yet. A close takes out the pairs of all calls that returned before it
 //! started. All other pairs belong to the slice that is running when they are taken out.
@@ -40,7 +40,7 @@ pub(super) struct FewPairs {
 pub(super) struct FewEnd(u64);
 
 impl FewEnd {
-    /// The end while no pair has been taken out: pair number `ROOM` is the first one without room.
+    /// The value while no pair has been taken out: pair number `ROOM` is the first one without room.
     pub(super) const FIRST: Self = Self(ROOM as u64);
 }
 

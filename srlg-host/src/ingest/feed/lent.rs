@@ -72,7 +72,7 @@ impl LentBackend {
 
     /// Returns the backend for exclusive use until the slice `next` is running.
     ///
-    /// Meanwhile, feeds buffer pairs for that slice. If another slice runs instead, the pairs belong to the other
+    /// Meanwhile, feeds buffer pairs for that slice. If a different slice is running then, the pairs belong to that
     /// slice.
     pub(crate) fn exclusive_until(&mut self, next: u64) -> Result<ExclusiveBackend<'_>, Error> {
         let start = Instant::now();

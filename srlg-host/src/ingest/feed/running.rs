@@ -25,7 +25,7 @@ pub(super) enum Time {
 pub enum Arrival {
     /// The running slice. The pairs were ingested.
     Running,
-    /// An earlier slice in the window. The pairs were ingested, and all later reports count them.
+    /// A slice in the window, before the running slice. The pairs were ingested, and all later reports count them.
     Late {
         /// Number of slices before the running one, at least 1.
         slices: u32,
@@ -83,7 +83,7 @@ impl RunningSlice {
         &self.params
     }
 
-    /// Returns the position of pairs of `time` while the slice `running` is running.
+    /// Returns the position of pairs with this `time` while the slice `running` is running.
     pub(super) fn arrival(&self, time: Time, running: u64) -> Arrival {
         match time {
             Time::Running => Arrival::Running,
@@ -91,7 +91,7 @@ impl RunningSlice {
         }
     }
 
-    /// Returns the age of contacts of `time`. The age is 0 for a slice that is not running yet.
+    /// Returns the age of contacts with this `time`. The age is 0 for a slice that is not running yet.
     pub(super) fn ages(&self, time: Time) -> Ages {
         match time {
             Time::Running => Ages::default(),

@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_micros(200);
 pub(super) struct FeedSlot {
     /// Whether the closer wants the share back. This is only a hint, and `share` contains the actual state.
     wanted: AtomicBool,
-    /// Whether the detector was dropped. This is also only a hint.
+    /// Whether the detector was dropped. Like `wanted`, this is only a hint.
     ended: AtomicBool,
     share: Mutex<Share>,
     /// Signalled when a waiting feed has had its turn.

@@ -16,7 +16,7 @@ struct SinkLog {
     running: Option<u64>,
     /// Slice and peer of each pair.
     ingested: Vec<(u64, u32)>,
-    /// Closed slices, each with its peers at the time of the close.
+    /// Closed slices, and the peers that each slice contained when it closed.
     ended: Vec<(u64, Vec<u32>)>,
     batches: usize,
 }

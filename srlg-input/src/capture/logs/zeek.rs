@@ -8,7 +8,7 @@ use super::row::{Conversation, Row, SenderCounts, after, number, protocol, time_
 use crate::capture::csv::parse_host;
 use crate::packet::Skip;
 
-/// The fields of a conversation, each with its possible names.
+/// The fields of a conversation, and the possible names of each field.
 const NAMES: [&[&str]; 13] = [
     &["ts"],
     &["duration"],

@@ -147,7 +147,7 @@ fn every_system_has_its_own_number_for_ipv6_in_either_byte_order() {
     }
 }
 
-/// Returns the hosts of the IPv4 packet after these `changes` to single bytes.
+/// Returns the hosts of [`IPV4`] after `changes` to single bytes.
 fn ipv4_with(changes: &[(usize, u8)]) -> Hosts {
     let mut packet = IPV4;
     changes.iter().for_each(|&(at, byte)| packet[at] = byte);

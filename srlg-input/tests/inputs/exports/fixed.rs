@@ -24,7 +24,7 @@ fn datagram(agent: &str, number: u32, samples: &[Vec<u8>]) -> Vec<u8> {
     [head.concat(), samples.concat()].concat()
 }
 
-/// Returns a flow sample with the sampling rate `rate` and these records.
+/// Returns a flow sample with the sampling rate `rate` and with `records`.
 fn sample(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     sample_from(1, rate, records)
 }
@@ -39,7 +39,7 @@ fn expanded(rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     expanded_from([0, 1], rate, records)
 }
 
-/// Returns an expanded flow sample of packets that arrived on an interface of this format and value.
+/// Returns an expanded flow sample of packets that arrived on the interface with `format` and `value`.
 fn expanded_from([format, value]: [u32; 2], rate: u32, records: &[Vec<u8>]) -> Vec<u8> {
     let head = words(&[1, 0, 1, rate, 1_000, 0, format, value, 0, 2, records.len() as u32]);
     framed(3, &[head, records.concat()].concat())

@@ -45,7 +45,7 @@ fn domains_of_one_exporter_are_bounded_too() {
     assert_eq!(counts.of(Reason::SourceGone), 5_000 - 256, "its own");
 }
 
-/// The sender of these forged exports knows the permitted addresses.
+/// In this test, the sender of forged exports knows the permitted addresses.
 #[test]
 fn forged_exporters_put_out_none_that_sent_records() {
     let (real, flow) = (source(1), set(256, &plain("192.0.2.1", "192.0.2.2", 60, 1)));

@@ -16,7 +16,7 @@ fn rate(contacts: &[Contact]) -> Option<u32> {
     contacts[0].sampling.map(NonZeroU32::get)
 }
 
-/// Returns a v9 flow in `domain` with these fields.
+/// Returns a v9 flow in `domain` with `fields` in addition to [`PLAIN`].
 fn flow(number: u32, domain: u32, fields: &[Field], values: &[u8]) -> Vec<u8> {
     let record = [&plain("192.0.2.1", "192.0.2.2", 60, 1)[..], values].concat();
     v9(number, domain, &[template9(256, &[&PLAIN[..], fields].concat()), set(256, &record)])
@@ -99,7 +99,7 @@ fn a_rate_of_zero_is_unknown() {
     }
 }
 
-/// Returns the losses after these payloads have been decoded.
+/// Returns the losses after `payloads` have been decoded.
 fn losses(payloads: &[Vec<u8>]) -> Losses {
     let mut decoder = decoder();
     payloads.iter().for_each(|it| _ = contacts(&mut decoder, RECEIVED_NS, it));

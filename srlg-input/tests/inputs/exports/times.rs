@@ -11,7 +11,7 @@ use crate::exports::{contacts, counted, decoder, exporter};
 
 const HOSTS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 
-/// Returns the time of an IPFIX record with these fields after [`PLAIN`].
+/// Returns the time of an IPFIX record with `fields` after [`PLAIN`].
 fn time(fields: &[Field], values: &[u64]) -> u64 {
     let mut record = plain(HOSTS[0], HOSTS[1], 60, 1);
     for ((_, length), value) in fields.iter().zip(values) {

@@ -46,7 +46,7 @@ fn contact(time_ns: u64, host: u8) -> Contact {
     contact
 }
 
-/// Returns the same contact as it is read from a contact list, which has fewer details.
+/// Returns the contact of `host` as read from a contact list, which has fewer details than a frame.
 fn listed(time_ns: u64, host: u8) -> Contact {
     Contact::new(time_ns, [10, 0, 0, host].into(), [10, 1, 0, 1].into())
 }

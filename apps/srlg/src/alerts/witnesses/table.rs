@@ -92,7 +92,8 @@ pub(crate) struct WitnessTable {
     lookup: Networks<()>,
     /// Exporters with their own entry among these networks.
     named: BTreeSet<IpAddr>,
-    /// Time after which every exporter is silent. If absent, the limit depends on the pauses of each exporter.
+    /// Time without a datagram after which any exporter is silent. If absent, the limit depends on the pauses of each
+    /// exporter.
     silent_after: Option<Duration>,
     slice_ms: u64,
     started_ms: u64,
@@ -407,9 +408,9 @@ impl WitnessTable {
         is_silent.then_some(times.last_ms)
     }
 
-    /// Returns the witnesses of `suspect`. If the exporters that saw it since its start are `known`, the witnesses are
-    /// these exporters and the exporters that fell silent just before that start. If they are not known, the witnesses
-    /// are all exporters that sent data in its window.
+    /// Returns the witnesses of `suspect`. If the exporters that saw the host since the start of its alert are `known`,
+    /// the witnesses are these exporters and the exporters that fell silent just before these became known. If they are
+    /// not known, the witnesses are all exporters that sent data in the host's window.
     pub(crate) fn witnesses(
         &self,
         known: Option<KnownExporters<'_>>,

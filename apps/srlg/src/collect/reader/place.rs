@@ -38,7 +38,7 @@ pub(in crate::collect) struct Loss {
 pub(super) struct Resumption {
     /// Time at which the stream was created, in nanoseconds since 1970.
     pub(super) created: i64,
-    /// Whether the stream is read from its beginning, so that its sequence numbers differ from earlier ones.
+    /// Whether the stream is read from its beginning, so that sequence numbers from before are no longer valid.
     pub(super) anew: bool,
 }
 

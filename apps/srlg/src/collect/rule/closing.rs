@@ -97,7 +97,7 @@ impl<T> CloseRule<T> {
         CollectorStep::Close { close, merge: self.release(slice + 1) }
     }
 
-    /// Returns the number of slices up to `slice` since the last incomplete slice.
+    /// Returns the number of consecutive complete slices up to and including `slice`.
     fn whole_slices(&self, slice: u64) -> u32 {
         let known_from = self.known_from.iter().copied().max().unwrap_or(0);
         let owed = self.owed.range(..(slice + 1, 0)).next_back();

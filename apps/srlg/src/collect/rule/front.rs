@@ -2,7 +2,7 @@
 //! determine the front.
 //!
 //! The front is the lower median of the probes' last slices, over all probes that are not silent. Invariant: a minority
-//! of these probes cannot move the front beyond the other probes.
+//! of these probes cannot move the front beyond the slices of the other probes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::Moment;
 pub(super) struct Front {
     quiet: Duration,
     heard: Vec<Option<LastWord>>,
-    /// Slices that the front has reached, with the times at which it reached them, both ascending.
+    /// Slices that the front has reached and the times at which it reached them, in ascending order.
     reached: VecDeque<(u64, Moment)>,
 }
 
@@ -35,13 +35,13 @@ impl Front {
         self.heard[probe] = Some(LastWord { slice, at });
     }
 
-    /// Returns the lower median, or `None` if all probes are silent.
+    /// Returns the lower median of the probes' last slices, or `None` if all probes are silent.
     pub(super) fn at(&self, now: Moment) -> Option<u64> {
         let spoke = self.heard.iter().flatten().filter(|heard| heard.at + self.quiet > now);
         lower_median(spoke.map(|heard| heard.slice).collect())
     }
 
-    /// Returns the lower median over all probes that have ever sent a slice.
+    /// Returns the lower median of the last slices of all probes, including silent ones.
     pub(super) fn of_all(&self) -> Option<u64> {
         lower_median(self.heard.iter().flatten().map(|heard| heard.slice).collect())
     }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Refusal;
 use crate::network::subjects::Part;
 
-/// Maximum number of parts of a delta. A delta of all recorders of a default detector, split into the smallest parts,
-/// has a tenth of this number.
+/// Maximum number of parts of a delta. If a delta contains all recorders of a default detector and is split into the
+/// smallest parts, it has a tenth of this number of parts.
 const MOST_PARTS: u32 = 1 << 16;
 
 /// Parts of a slice that a probe has delivered.
@@ -24,7 +24,7 @@ pub(super) struct Slot<T> {
     parts: BTreeMap<usize, Parts>,
     held: Vec<T>,
     bytes: usize,
-    /// First message of the slice.
+    /// Lowest sequence number of the slice's messages.
     pub(super) lowest: u64,
 }
 

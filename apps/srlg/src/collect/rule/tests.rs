@@ -96,7 +96,7 @@ impl Collector {
     }
 }
 
-/// Generates all parts of all deltas of some slices, in any order. Each probe splits its deltas differently.
+/// Generates the parts of all deltas for some slices, in any order. Each probe splits its deltas differently.
 fn deliveries(probes: usize, slices: u64) -> impl Strategy<Value = Vec<DeltaArrival<Token>>> {
     prop::collection::vec(1u32..4, probes * slices as usize)
         .prop_map(move |counts| {
@@ -123,7 +123,7 @@ fn names(probes: usize) -> Vec<String> {
     (0..probes).map(|probe| format!("p{probe}")).collect()
 }
 
-/// Returns a rule for `probes` probes whose running slice is 0.
+/// Returns a rule for `probes` probes. Its running slice is 0.
 fn begun(probes: usize) -> CloseRule<Token> {
     let mut rule = CloseRule::new(probes, LIMITS);
     rule.running = Some(0);

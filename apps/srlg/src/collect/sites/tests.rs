@@ -24,7 +24,7 @@ fn sites() -> Sites {
     sites
 }
 
-/// Returns a report of `slice` about the watched host, with contacts with `peers`.
+/// Returns a report of `slice` about the watched host, which was in contact with `peers`.
 fn report(slice: u64, peers: std::ops::Range<u32>) -> SiteReport {
     let mut details = Details::new(SEED);
     details.look_at(&[host(1)], slice * 1000);

@@ -11,12 +11,11 @@ use crate::mmdb::as_database;
 use crate::notify::sinks::Sinks;
 use crate::notify::store::Store;
 
-/// The subject of a mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Values of the file, which `run` and `collect` reject as well.
+    /// A mistake in a value of the file, which `run` and `collect` also reject.
     Values,
-    /// State of this machine, such as missing files.
+    /// A problem of this machine, such as a missing file.
     Machine,
 }
 use Kind::{Machine, Values};

@@ -16,13 +16,13 @@ pub(super) const ROUND: u64 = 20;
 /// Seconds of a round during which attacks are active.
 const ATTACKED: std::ops::Range<u64> = 3..9;
 
-/// Number of new peers of each attack per step. In one second, 1,000 peers appear, which is twice the threshold.
+/// Number of new peers that each attack adds per step. In one second, 1,000 peers appear, which is twice the threshold.
 const PEERS: u32 = 100;
 
-/// Number of new peers of each host of the attacked network per step.
+/// Number of new peers that each host in the attacked network gets per step.
 const CARPET: u32 = 25;
 
-/// Number of pairs of background traffic per step.
+/// Number of background pairs per step.
 const BACKGROUND: u32 = 300;
 
 /// A planted attack, described by the alert that it must raise.
@@ -66,7 +66,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Returns the index of the exporter, out of `count`, that sends the flows of this pair.
+    /// Returns the index of the exporter that sends the flows of this pair. There are `count` exporters.
     pub(super) fn exporter(&self, count: usize) -> usize {
         let mut hasher = DefaultHasher::new();
         (self.source, self.destination).hash(&mut hasher);

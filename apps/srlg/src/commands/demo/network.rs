@@ -70,8 +70,8 @@ pub(super) fn play(
     Ok(())
 }
 
-/// Sets up the network in `folder` and starts its broker. The deadline closes the slices before the start of the
-/// slowest probe, and it expires before the attacks start.
+/// Sets up the network in `folder` and starts its broker. The deadline closes slices that open before the slowest probe
+/// has started, and it expires before the attacks start.
 fn start_broker(folder: &Path, http: SocketAddr) -> Result<Broker> {
     let configure = |broker: &str| {
         let text = format!(

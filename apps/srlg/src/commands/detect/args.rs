@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "SLICES", default_value_t = 300)]
     pub window: u32,
 
-    /// Maximum delay with which a contact still counts in its own slice, in slices [default: window - 1]
+    /// Maximum delay at which a contact still counts in its own slice, in slices [default: window - 1]
     #[arg(long, value_name = "SLICES")]
     pub late: Option<u32>,
 

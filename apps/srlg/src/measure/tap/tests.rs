@@ -14,7 +14,7 @@ const SECOND: u64 = 1_000_000_000;
 /// First second of a test.
 const START: u64 = 1_000_000;
 
-/// Returns a monitor of two views, one of addresses and one of ports, whose slices have a grace period.
+/// Returns a monitor with a view of addresses and a view of ports. Its slices have the grace time `grace`.
 fn monitor(grace: &str) -> Monitor {
     Monitor::new(&config(grace), 1).unwrap()
 }
@@ -61,7 +61,7 @@ impl Numbers {
     }
 }
 
-/// Returns the counts of each view: late, allowed, hits of the allow list, without a port, and too late.
+/// Returns the counters `late`, `allowed`, `hits`, `without_port` and `too_late` of each view.
 fn counts(monitor: &mut Monitor) -> Vec<[u64; 5]> {
     let board = monitor.board(&srlg_input::Status::default());
     let counts = board

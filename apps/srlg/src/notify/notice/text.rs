@@ -6,7 +6,7 @@ use crate::notify::notice::{Context, MOSTLY, SiteNotice, Unit};
 /// Maximum number of sites that the text names.
 const NAMED_SITES: usize = 3;
 
-/// Returns a sentence about `alert`; `sites` are the sites that saw it, largest count first.
+/// Returns a sentence about `alert`; `sites` are the sites that saw it, in descending order of their peer counts.
 pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -> String {
     let Alert { subject, .. } = alert;
     let WindowCount { cardinality, std_error, threshold, is_lower_bound, .. } = alert.main();

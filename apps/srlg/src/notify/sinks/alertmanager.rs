@@ -26,7 +26,7 @@ pub(super) struct Alertmanager {
     client: Client,
     resend: Duration,
     told: Option<Instant>,
-    /// Severity with which each active alert was last sent.
+    /// Last sent severity of each active alert.
     severities: HashMap<AlertId, Severity>,
 }
 

@@ -72,7 +72,7 @@ impl Hold {
     }
 }
 
-/// Returns the alerts that were active at notification `number` and had been sent before.
+/// Returns the alerts that were active at notification `number` and for which a notification had been sent.
 fn open_ids(store: &Store, number: i64) -> Result<HashSet<AlertId>> {
     Ok(store.open_at(number)?.into_iter().collect())
 }
@@ -84,8 +84,8 @@ pub(super) struct Gate {
     most: u32,
     minute_ms: u64,
     passed: u32,
-    /// Number of notifications suppressed in this minute; `held_before` counts notifications suppressed in earlier
-    /// minutes.
+    /// Number of notifications suppressed in the current minute; `held_before` counts notifications suppressed in
+    /// earlier minutes.
     held: u64,
     held_before: u64,
 }

@@ -164,8 +164,8 @@ fn cause(error: &Error, timeout: Duration) -> String {
 pub(super) fn read_pair(path: &Path) -> Result<(String, String)> {
     let secret = read_secret(path)?;
     let pair = secret.trim_end_matches(['\r', '\n']).split_once(':');
-    let (user, password) =
-        pair.with_context(|| format!("{}: no line USER:PASSWORD found", path.display()))?;
+    let (user, password) = pair
+        .with_context(|| format!("cannot use {}: no line USER:PASSWORD found", path.display()))?;
     Ok((user.to_owned(), password.to_owned()))
 }
 

@@ -70,10 +70,10 @@ impl Writer {
 
     /// Writes an email that reports `count` suppressed notifications.
     pub(super) fn held(&self, count: u64, now: SystemTime) -> Result<Message> {
-        let text = format!("{count} more notifications");
+        let text = format!("{count} notifications suppressed");
         let time = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
         let name = format!("{}.{time}", std::process::id());
-        self.write(&text, format!("{text}, suppressed by most-per-minute\n"), "held", &name)
+        self.write(&text, format!("{text} by most-per-minute\n"), "held", &name)
     }
 
     /// Writes an email in the thread `thread`. `name` must be unique within the thread.
@@ -101,7 +101,7 @@ pub(super) fn mailbox(text: &str) -> Result<Mailbox> {
     let parsed =
         text.parse::<Mailbox>().ok().filter(|mailbox| mailbox.email.to_string().is_ascii());
     parsed.with_context(|| {
-        format!("{text:?} is not a mail address; use ASCII, such as noc@example.net or NOC <noc@example.net>")
+        format!("{text:?} is not an email address; use ASCII, such as noc@example.net or NOC <noc@example.net>")
     })
 }
 

@@ -214,7 +214,7 @@ impl SinkOptions {
         })
     }
 
-    /// Returns the problems that can be found without a server, a program or a file, each with its key.
+    /// Returns the problems and their keys, as far as they can be found without a server, a program or a file.
     pub(crate) fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = Vec::new();
         let mut check = |is_right: bool, key, text: &str| {

@@ -1,8 +1,8 @@
 //! The thread of a sink, which reads, filters and sends notifications.
 //!
-//! Notifications are sent in order, each after the previous one is done. [`Hold`] decides which notifications are sent.
-//! A sink with a digest sends several notifications in one message. After a quiet period, it sends the message
-//! immediately. Otherwise, it waits until the digest is due.
+//! Notifications are sent one after the other, in order. [`Hold`] decides which notifications are sent. A sink with a
+//! digest sends several notifications in one message. After a quiet period, it sends the message immediately.
+//! Otherwise, it waits until the digest is due.
 //!
 //! Invariant: the cursor moves only when a message is accepted or abandoned. Therefore, after a kill, the collected
 //! notifications are sent again.

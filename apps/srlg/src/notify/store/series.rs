@@ -1,8 +1,9 @@
 //! Values per minute, which the charts of the web page show.
 //!
 //! Each series has one row per minute. Its key consists of the series' number, which takes 1 or 2 bytes, and the
-//! minute. Rows with the negated number contain the largest values of `BLOCK` minutes, so that a month is read as fast
-//! as a day. If the disk of the database is full, minutes wait in memory for up to an hour. Older minutes are lost.
+//! minute. Rows with the negated series number contain the largest value of `BLOCK` minutes, so that a month is read as
+//! fast as a day. If the disk of the database is full, minutes wait in memory for up to an hour. Older minutes are
+//! lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -89,9 +90,9 @@ impl Store {
         self.0.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds `minute` and forgets the minutes that are more than `keep` minutes older. A database in memory forgets
-    /// minutes that are more than a day older. After an error, the minute waits for the next call, together with up to
-    /// an hour of earlier minutes.
+    /// Adds `minute` and forgets the minutes that are more than `keep` minutes before it. A database in memory forgets
+    /// minutes that are more than a day before `minute`. After an error, the minute waits for the next call, together
+    /// with up to an hour of earlier minutes.
     pub fn add_minute(&self, minute: Minute, keep: u64) -> Result<()> {
         let keep = if self.0.path.is_some() { keep } else { keep.min(MOST_IN_MEMORY) };
         let first = minute.minute.saturating_sub(keep);
@@ -113,7 +114,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the values of `series` within `range`, each with the first minute of its step. Steps without a value are
+    /// Returns the values of `series` within `range`, with the first minute of each step. Steps without a value are
     /// omitted.
     pub fn values(&self, series: &Series, range: MinuteRange) -> Result<Vec<(u64, f64)>> {
         let MinuteRange { first, last, step } = range;

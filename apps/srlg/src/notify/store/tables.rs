@@ -63,7 +63,7 @@ const TABLES: &str = "
     ) WITHOUT ROWID;
 ";
 
-/// Creates the tables in an empty database. Any other database is checked.
+/// Creates the tables in an empty database. A database that is not empty is checked.
 pub(super) fn make(connection: &mut Connection) -> Result<()> {
     let count = "SELECT count(*) FROM sqlite_master";
     if connection.query_row(count, [], |row| row.get::<_, i64>(0))? > 0 {

@@ -189,7 +189,7 @@ impl Tapped {
         self.taps.add(1000, 0, self.measurement.tap().unwrap())
     }
 
-    /// Passes contacts in `slices`, with peers numbered from `first`, to the sink of a single thread, in blocks.
+    /// Passes blocks of contacts in `slices` to the sink of a single thread. The peers are numbered from `first`.
     fn take(&mut self, slices: std::ops::Range<u64>, first: u32) {
         let mut sink = self.sink();
         for slice in slices {

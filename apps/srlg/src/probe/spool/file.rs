@@ -10,7 +10,7 @@
 //! | Parts of the delta | Bytes |
 //! | CRC-32 of all fields above | u32 |
 //!
-//! Integers are little endian. Invariant: a file decodes only to the content that was encoded for its slice.
+//! Integers are little-endian. Invariant: a file decodes only to the content that was encoded for its slice.
 
 use bytes::{Buf, Bytes};
 use srlg_input::contact::Sampling;

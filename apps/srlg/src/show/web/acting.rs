@@ -109,7 +109,7 @@ impl Denial {
                 "token sent without encryption; connect from the same machine, or through a TLS proxy that sets X-Forwarded-Proto"
             }
             Self::CrossSite => {
-                "request appears to come from another site; send application/json, and no Origin header other than this server"
+                "request appears to come from another site; send application/json, and no Origin header other than that of this server"
             }
             Self::Missing => "token missing; send the header Authorization: Bearer TOKEN",
             Self::Wrong => "unknown token",

@@ -26,8 +26,8 @@ use crate::show::board::{Board, Boards, TOP};
 use crate::show::health::{Health, Status};
 use crate::show::open::OpenAlert;
 
-/// Maximum time without a closed slice in a healthy program, in milliseconds. If ten slices take longer, that time is
-/// the limit.
+/// Maximum time without a closed slice in a healthy program, in milliseconds. If ten slices take longer, their
+/// duration is the limit.
 const LONGEST_MS: u64 = 10_000;
 
 pub(super) async fn unknown() -> Response {

@@ -56,7 +56,7 @@ impl Server {
         self.make_stream_with(|_| {});
     }
 
-    /// Creates the stream with changed settings.
+    /// Creates the stream after `change` has modified its settings.
     pub(crate) fn make_stream_with(&self, change: impl FnOnce(&mut Config)) {
         self.with(async |client| {
             let mut config = Config {

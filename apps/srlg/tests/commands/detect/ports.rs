@@ -14,7 +14,7 @@ const HEADER: &str = "time_ms,src,dst,protocol,dst_port,initiated\n";
 ///
 /// - Eight hosts scan 3,000 ports of a host.
 /// - A service has 2,000 clients and answers to their ports.
-/// - A client has 1,500 connections to another service, whose answers go to the same number of ports.
+/// - A client has 1,500 connections to another service, whose answers go to 1,500 ports.
 /// - A host tries 1,400 services over IPv6.
 /// - Other hosts send pings.
 fn traffic() -> String {

@@ -245,8 +245,8 @@ fn beyond_the_rate_notices_are_counted_and_one_mail_says_so() {
     assert_eq!((board.sent, board.dropped), (3, 7));
     sinks.finish(MOST);
     let held = next(&mails);
-    assert_eq!(held.header("Subject"), ["srlg: 7 more notifications"]);
-    assert_eq!(held.lines(), ["7 more notifications, suppressed by most-per-minute"]);
+    assert_eq!(held.header("Subject"), ["srlg: 7 notifications suppressed"]);
+    assert_eq!(held.lines(), ["7 notifications suppressed by most-per-minute"]);
 }
 
 #[test]

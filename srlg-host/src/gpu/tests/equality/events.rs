@@ -203,7 +203,8 @@ pub(super) fn happen(
     }
 }
 
-/// Makes the other node ingest `contacts` and, if it `reports`, close the slice. The detector then skips the slice.
+/// Makes the other node ingest `contacts` and, if it `reports`, close the slice. If the other node closes the slice,
+/// the detector skips the slice.
 fn other_ingests(
     detector: &mut SlidingDetector,
     other: &mut SlidingDetector,

@@ -56,7 +56,7 @@ fn closes(capacity: usize) -> (Vec<Close>, Duration) {
     })
 }
 
-/// Returns the median and the maximum, in milliseconds.
+/// Returns the median and the maximum of a duration over all `closes`, in milliseconds.
 fn milliseconds(closes: &[Close], of: impl Fn(&Close) -> Duration) -> [f64; 2] {
     let mut values: Vec<f64> = closes.iter().map(|close| of(close).as_secs_f64() * 1e3).collect();
     values.sort_by(f64::total_cmp);

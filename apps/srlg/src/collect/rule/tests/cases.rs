@@ -1,4 +1,4 @@
-//! Tests of single cases.
+//! Tests of the rule with messages that are written by hand.
 
 use super::*;
 

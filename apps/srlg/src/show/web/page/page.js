@@ -16,7 +16,7 @@ function showAlerts(board) {
   const shown = board.alerts.slice(0, ALERTS);
   write(byId("alerts-count"), round(count));
   list(byId("alerts"), shown, (notice) => notice.id, makeAlert, updateAlert);
-  write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `And ${round(count - shown.length)} more at /api/v1/alerts.` : "");
+  write(byId("alerts-none"), count === 0 ? "No active alerts." : count > shown.length ? `Alerts not shown here: ${round(count - shown.length)}. See /api/v1/alerts.` : "");
   document.title = count ? `(${count}) srlg` : "srlg";
 }
 
@@ -130,7 +130,7 @@ function showView(view, now) {
   write(shown.facts, viewFacts(view), view.overloads ? "facts bad" : "facts");
   list(shown.body, view.top, (host) => host.host, makeHost, (node, host) => updateHost(node, host, view.name));
   shown.table.hidden = !view.top.length;
-  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `And ${round(view.super_points - view.top.length)} more.` : "") : "No hosts at the threshold.");
+  write(shown.none, view.top.length ? (view.super_points > view.top.length ? `Hosts not shown: ${round(view.super_points - view.top.length)}.` : "") : "No hosts have reached the threshold.");
   shown.chart.push(now / 1e3, [view.top.length ? view.top[0].cardinality : 0, view.super_points]);
 }
 
@@ -244,7 +244,7 @@ function showTables(board) {
   for (const address of rates.keys()) if (!addresses.has(address)) rates.delete(address);
   list(byId("exporters").tBodies[0], exporters.slice(0, EXPORTERS), (exporter) => exporter.address, () => row(10), updateExporter);
   byId("exporters").hidden = !exporters.length;
-  write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : exporters.length > EXPORTERS ? `And ${round(exporters.length - EXPORTERS)} more.` : "");
+  write(byId("exporters-none"), !exporters.length ? "No exporter has sent data yet." : exporters.length > EXPORTERS ? `Exporters not shown: ${round(exporters.length - EXPORTERS)}.` : "");
   list(byId("sinks").tBodies[0], sinks, (sink) => sink.name, () => row(6), updateSink);
   byId("sinks").hidden = !sinks.length;
   const waiting = board.waiting_notices;
