@@ -141,7 +141,7 @@ fn what_people_do_is_stored_and_sent_and_silence_is_kept() {
         assert!(told["peak"].as_f64().unwrap() > 150.0, "{told}");
         site.alerts_when(<[Value]>::is_empty);
 
-        assert_eq!(act(json!({"act": "acknowledge"})).0, 409, "it is over");
+        assert_eq!(act(json!({"act": "acknowledge"})).0, 409, "the incident has ended");
         assert_eq!(act(json!({"act": "comment", "text": "the scanner of team red"})).0, 200);
         let (comment, _) = wait_for(&requests, "comment");
         assert_eq!((&comment["status"], &comment["id"]), (&json!("end"), &alert["id"]));

@@ -66,7 +66,10 @@ mod tests {
         let started = close(&mut tracker, 1_000, &[host, other]);
         let id = started[0].id;
         assert_eq!(tracker.close_by_hand(id, 1_500), Err(Refusal::StillThere));
-        assert!(close(&mut tracker, 2_000, &[other]).is_empty(), "it is held for a minute");
+        assert!(
+            close(&mut tracker, 2_000, &[other]).is_empty(),
+            "an alert below its threshold is held for a minute"
+        );
         let ended = tracker.close_by_hand(id, 2_500).unwrap();
         assert_eq!(
             (ended.status, ended.why, ended.until_ms),
