@@ -188,7 +188,8 @@ typedef struct {
 typedef struct {
   // Size of this struct, in bytes.
   size_t size;
-  // Number of distinct pairs in the window per recorder of the counter. Errors grow with the load.
+  // Number of distinct pairs in the window, divided by the number of recorders of the counter. Errors grow with the
+  // load.
   double load;
   // Share of the cells that were touched in the window.
   double cells_in_use;
@@ -313,7 +314,8 @@ srlg_status srlg_detector_close_slice(srlg_detector detector,
 // Writes the number of the running slice.
 srlg_status srlg_detector_slice(srlg_detector detector, uint64_t *slice);
 
-// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices ahead.
+// Moves the window forward until `slice` is running, without a report. `slice` may be any number of slices after the
+// running one.
 srlg_status srlg_detector_skip_to(srlg_detector detector,
                                   uint64_t slice);
 
