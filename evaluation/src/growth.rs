@@ -103,13 +103,13 @@ pub(crate) fn run(options: &Growth, line: CommandLine) -> Result<()> {
 impl Growth {
     fn text(&self) -> String {
         let beside = match self.family {
-            Family::V4 => "compared with exact maps",
-            Family::V6 => "with IPv6 hosts",
-            Family::Mixed => "with IPv6 addresses for half of the inside hosts",
+            Family::V4 => "is compared with exact maps",
+            Family::V6 => "tracks IPv6 hosts",
+            Family::Mixed => "tracks inside hosts of which half have IPv6 addresses",
         };
         let mut text = format!(
-            "Measured on {}. `Config::default()` on the CPU, {beside}. Every time is the median of {} slices of \
-             full windows with new pairs. Hosts are as in model A.",
+            "Measured on {}. `Config::default()` on the CPU {beside}. Every time is the median of {} slices, \
+             each in a full window of new pairs. Hosts are as in model A.",
             machine(),
             self.closes,
         );

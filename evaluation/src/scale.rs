@@ -55,7 +55,7 @@ const OF_TREES: &[Column] = &[
         .chart("tree-root-bytes"),
     Column::decimals(0, "bytes on all links").metric("tree_bytes", "bytes"),
     Column::decimals(1, "root, ms").metric("tree_root_ms", "ms"),
-    Column::decimals(1, "nodes to answer, ms")
+    Column::decimals(1, "from nodes to answer, ms")
         .metric("tree_latency_ms", "ms")
         .chart("tree-latency-ms"),
 ];
@@ -165,8 +165,7 @@ impl Setting<'_> {
     fn text(&self) -> Result<String> {
         Ok(format!(
             "Measured on {}, with {:.1} MB of recorders, θ = {} and {} slices in the window, on the CPU. A node sends \
-             the delta of a slice. A collector reads it from its bytes and merges it. No \
-             network is involved.",
+             the delta of a slice as bytes. A collector decodes and merges them. No network is involved.",
             machine(),
             self.config.validate()?.recorder_bytes() as f64 / 1e6,
             self.config.threshold,

@@ -57,7 +57,7 @@ fn check<T>(pointer: *const T, argument: &str) -> Result<(), Failure> {
     }
     if !pointer.is_aligned() {
         let align = align_of::<T>();
-        let text = format!("{argument}: give an address that {align} divides, got {pointer:p}");
+        let text = format!("{argument}: must be aligned to {align} bytes, got {pointer:p}");
         return Err(Failure::new(Status::Argument, text));
     }
     Ok(())
@@ -202,7 +202,7 @@ unsafe fn output_bytes<'a>(
 /// Copies all of `from` to `to`. If `to` is shorter, copies nothing and returns an error.
 fn copy(from: &[u8], to: &mut [MaybeUninit<u8>]) -> Result<(), Failure> {
     if to.len() < from.len() {
-        let text = format!("capacity: give at least {} bytes, got {}", from.len(), to.len());
+        let text = format!("capacity: must be at least {} bytes, got {}", from.len(), to.len());
         return Err(Failure::new(Status::Buffer, text));
     }
     for (place, byte) in to.iter_mut().zip(from) {

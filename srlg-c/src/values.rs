@@ -109,7 +109,7 @@ impl Config {
             (0, 0) => LibraryConfig { threshold, window, ..defaults },
             (0, _) | (_, 0) => {
                 let text = format!(
-                    "memory, pairs: give both or neither, got {} bytes and {} pairs",
+                    "memory and pairs: must both be zero or both be positive, got {} bytes and {} pairs",
                     self.memory, self.pairs
                 );
                 return Err(Failure::new(Status::Argument, text));
@@ -140,7 +140,7 @@ impl Config {
 
 /// Returns the failure to report if the argument `name` must be below `end`, but is `got`.
 pub(crate) fn out_of_range(name: &str, got: impl Into<u64>, end: u64) -> Failure {
-    let text = format!("{name}: give a number below {end}, got {}", got.into());
+    let text = format!("{name}: must be below {end}, got {}", got.into());
     Failure::new(Status::Argument, text)
 }
 

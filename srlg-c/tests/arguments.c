@@ -79,7 +79,7 @@ static void lengths(srlg_detector detector) {
     OK(srlg_host_from_ipv4(0x0a000001, &host));
     char text[9];
     EXPECT(BUFFER, srlg_host_format(&host, text, 8));
-    check_text("capacity: give at least 9 bytes, got 8");
+    check_text("capacity: must be at least 9 bytes, got 8");
     EXPECT(BUFFER, srlg_host_format(&host, NULL, 0));
     OK(srlg_host_format(&host, text, 9));
     CHECK(strcmp(text, "10.0.0.1") == 0);
@@ -123,10 +123,10 @@ static void structs(srlg_detector detector) {
 
     srlg_config half = {.size = sizeof half, .memory = 2000000};
     EXPECT(ARGUMENT, srlg_detector_new(&half, &other));
-    check_text("memory, pairs: give both or neither, got 2000000 bytes and 0 pairs");
+    check_text("memory and pairs: must both be zero or both be positive, got 2000000 bytes and 0 pairs");
     srlg_config device = {.size = sizeof device, .device = 3};
     EXPECT(ARGUMENT, srlg_detector_new(&device, &other));
-    check_text("device: give a number below 3, got 3");
+    check_text("device: must be below 3, got 3");
     srlg_config hash = {.size = sizeof hash, .hash = 2};
     EXPECT(ARGUMENT, srlg_detector_new(&hash, &other));
     srlg_config window = {.size = sizeof window, .window = 65535};

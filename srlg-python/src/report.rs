@@ -320,7 +320,7 @@ impl Report {
         }
         html.push_str("</tbody></table>");
         if super_points.len() > SHOWN {
-            write!(html, "<p>and {} more</p>", super_points.len() - SHOWN)
+            write!(html, "<p>and {} more hosts</p>", super_points.len() - SHOWN)
                 .expect("a String takes all");
         }
         html

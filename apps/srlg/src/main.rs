@@ -25,7 +25,7 @@ use srlg_cli::{collect, config, measure, probe};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::prelude::*;
 
-/// Alert on hosts in contact with many distinct others, from flow exports, packets or logs
+/// Alert on hosts in contact with many distinct peers, from flow exports, packets or logs
 #[derive(Debug, Parser)]
 #[command(name = "srlg", version)]
 struct Command {

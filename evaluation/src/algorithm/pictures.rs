@@ -5,6 +5,14 @@ use std::fmt::Write as _;
 use super::state::{CELL_BITS, Content, Place, State, THRESHOLD, Verdict, WIDTH, WINDOW};
 use super::svg::{OTHER, OWN, Svg, TEXT, filled, stroked};
 
+/// Number of cells along an edge of the square of all cells.
+const SIDE: u32 = 1 << (CELL_BITS / 2);
+/// Distance between the upper left corners of adjacent cells, in pixels.
+const STEP: f64 = 6.0;
+/// Upper left corner of the square of all cells.
+const LEFT: f64 = 8.0;
+const TOP: f64 = 24.0;
+
 /// Returns the file name and the SVG text of each picture.
 pub(super) fn all(state: &State) -> [(&'static str, String); 3] {
     [("cells.svg", cells(state)), ("line.svg", lines(state)), ("survival.svg", survival(state))]
@@ -12,10 +20,6 @@ pub(super) fn all(state: &State) -> [(&'static str, String); 3] {
 
 /// Draws the array of cells as a square, beside a table of the hosts with the most cells.
 fn cells(state: &State) -> String {
-    const SIDE: u32 = 1 << (CELL_BITS / 2);
-    const STEP: f64 = 6.0;
-    const LEFT: f64 = 8.0;
-    const TOP: f64 = 24.0;
     let square = STEP * f64::from(SIDE);
     let mut svg = Svg::new(440);
     svg.text(
@@ -24,13 +28,9 @@ fn cells(state: &State) -> String {
         format_args!("{} of {} cells are in the window", state.cells.len(), 1 << CELL_BITS),
     );
     svg.rect([LEFT - 1.0, TOP - 1.0, square + 2.0, square + 2.0], &stroked(TEXT, 0.5));
-    let at = |place: u32| {
-        let [x, y] = [place % SIDE, place / SIDE].map(|it| STEP * f64::from(it));
-        [LEFT + x, TOP + y]
-    };
     let squares = |places: &mut dyn Iterator<Item = u32>| {
         places.fold(String::new(), |mut path, place| {
-            let [x, y] = at(place);
+            let [x, y] = corner(place);
             let _ = write!(path, "M{x} {y}h5v5h-5z");
             path
         })
@@ -47,12 +47,18 @@ fn cells(state: &State) -> String {
         svg.path(&of_age(true), &filled(OWN, 1.0));
     }
     for &place in &state.lost {
-        let [x, y] = at(place);
+        let [x, y] = corner(place);
         svg.rect([x - 0.5, y - 0.5, 6.0, 6.0], &stroked(OWN, 1.5));
     }
-    legend_of_cells(&mut svg, state, LEFT, TOP + square + 18.0);
+    legend_of_cells(&mut svg, state, TOP + square + 18.0);
     table_of_hosts(&mut svg, state);
     svg.finish()
+}
+
+/// Returns the upper left corner of a cell in the square of all cells.
+fn corner(place: u32) -> [f64; 2] {
+    let [x, y] = [place % SIDE, place / SIDE].map(|it| STEP * f64::from(it));
+    [LEFT + x, TOP + y]
 }
 
 /// Returns the opacity of a touch by another host, from its age.
@@ -60,17 +66,17 @@ fn shade(age: u32) -> f64 {
     0.85 - 0.65 * f64::from(age) / f64::from(WINDOW - 1)
 }
 
-fn legend_of_cells(svg: &mut Svg, state: &State, left: f64, y: f64) {
+fn legend_of_cells(svg: &mut Svg, state: &State, y: f64) {
     let subject = state.subject();
-    svg.rect([left, y - 9.0, 10.0, 10.0], &filled(OWN, 1.0));
-    svg.text(left + 15.0, y, format_args!("{} ({})", subject.address, subject.cells));
-    svg.rect([left + 102.0, y - 8.5, 9.0, 9.0], &stroked(OWN, 1.5));
-    svg.text(left + 117.0, y, format_args!("lost to other hosts ({})", state.lost.len()));
+    svg.rect([LEFT, y - 9.0, 10.0, 10.0], &filled(OWN, 1.0));
+    svg.text(LEFT + 15.0, y, format_args!("{} ({})", subject.address, subject.cells));
+    svg.rect([LEFT + 102.0, y - 8.5, 9.0, 9.0], &stroked(OWN, 1.5));
+    svg.text(LEFT + 117.0, y, format_args!("lost to other hosts ({})", state.lost.len()));
     for age in 0..WINDOW {
-        let x = left + 270.0 + 9.0 * f64::from(age);
+        let x = LEFT + 270.0 + 9.0 * f64::from(age);
         svg.rect([x, y - 9.0, 9.0, 10.0], &filled(OTHER, shade(age)));
     }
-    svg.text(left + 347.0, y, "age 0–7");
+    svg.text(LEFT + 347.0, y, "age 0–7");
 }
 
 fn table_of_hosts(svg: &mut Svg, state: &State) {
@@ -121,6 +127,9 @@ fn table_of_hosts(svg: &mut Svg, state: &State) {
     );
     let contact = &state.contact;
     let y = y + 56.0;
+    let [left, top] = corner(contact.place);
+    let leader = format!("M{} {}L420 {}", left + 5.0, top + 5.0, y - 4.0);
+    svg.path(&leader, &stroked(TEXT, 1.0));
     svg.styled(
         424.0,
         y,
@@ -155,11 +164,15 @@ fn lines(state: &State) -> String {
             recorder(&mut svg, place.content, x, y + 8.0);
             position(&mut svg, place.verdict, x, y + 39.0);
         }
-        // Arrows lead from the host's own echoes to the places of their touches.
-        for (at, place) in line.iter().enumerate().filter(|(_, place)| is_own_echo(place)) {
-            let [low, high] = [at.min(place.echo), at.max(place.echo)];
-            let [from, to] = [low, high].map(|at| column(at) + 11.5);
-            let depth = y + 62.0 + (to - from) / 30.0;
+        // Brackets connect the host's own echoes with the places of their touches, and a wider one lies lower.
+        let mut brackets: Vec<_> = (line.iter().enumerate())
+            .filter(|(_, place)| is_own_echo(place))
+            .map(|(at, place)| [at.min(place.echo), at.max(place.echo)])
+            .collect();
+        brackets.sort_by_key(|[low, high]| high - low);
+        for (rank, bracket) in brackets.into_iter().enumerate() {
+            let [from, to] = bracket.map(|at| column(at) + 11.5);
+            let depth = y + 62.0 + 4.0 * rank as f64;
             svg.path(
                 &format!("M{from:.1} {:.1}V{depth:.1}H{to:.1}V{:.1}", y + 57.0, y + 57.0),
                 &stroked(OWN, 1.0),
@@ -218,8 +231,8 @@ fn legend_of_lines(svg: &mut Svg, y: f64) {
         recorder(svg, content, x, y);
         svg.text(x + 30.0, y + 16.0, name);
     }
-    let meaning = "Position: 3 = own touch of age 3; h3 = hidden from age 3 on; x3 = excluded at age 3; \
-                   · = no own touch in the window";
+    let meaning = "Empty recorder: untouched. Position: 3 = own touch of age 3; h3 = hidden from age 3 on; \
+                   x3 = excluded at age 3; · = open";
     svg.text(62.0, y + 44.0, meaning);
 }
 

@@ -38,7 +38,7 @@ pub struct ViewOptions {
     /// Contacts that count for a host: any, those in which it sent packets (source), or those in which it received packets (destination)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(Role::ALL), requires = "contacts"))]
     pub role: Role,
-    /// Contacts that count at all: all, those known to be started by their source (initiated), or TCP with a SYN and no ACK (tcp-syn)
+    /// Contacts that count: all, those known to be started by their source (initiated), or TCP with a SYN and no ACK (tcp-syn)
     #[cfg_attr(feature = "clap", arg(long, default_value_t, value_parser = choices(ContactFilter::ALL), requires = "contacts"))]
     pub only: ContactFilter,
     /// Key of a host: its address, or its address with the port of the receiver (address+port)

@@ -171,12 +171,12 @@ impl Book {
         self.is_restored
     }
 
-    /// Returns the largest counts of hosts, by the length of the window in slices.
+    /// Returns the largest peer counts of hosts, by the length of the window in slices.
     pub(crate) fn maxima(&self) -> impl Iterator<Item = (u32, &Maxima)> {
         self.maxima.iter().map(|(window, maxima)| (*window, maxima))
     }
 
-    /// Restores the largest counts for each window of the rules. `read` returns the counts of a window as JSON.
+    /// Restores the largest peer counts for each window of the rules. `read` returns the counts of a window as JSON.
     pub(crate) fn restore_maxima(
         &mut self,
         read: impl Fn(u32) -> Result<Option<Vec<u8>>>,
@@ -184,7 +184,7 @@ impl Book {
         for window in self.rules.windows() {
             if let Some(maxima) = read(window)? {
                 let maxima = serde_json::from_slice(&maxima).with_context(|| {
-                    format!("cannot restore the largest counts of view {}", self.name)
+                    format!("cannot restore the largest peer counts of view {}", self.name)
                 })?;
                 self.maxima.insert(window, maxima);
             }

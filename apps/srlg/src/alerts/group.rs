@@ -112,7 +112,7 @@ impl Group {
         self.told_ms += step_ms;
     }
 
-    /// Updates the group with the largest counts, the highest severity and the silent witnesses of its members. Returns
+    /// Updates the group with the largest peer counts, the highest severity and the silent witnesses of its members. Returns
     /// the reason for a report, if there is one.
     pub(crate) fn step(
         &mut self,
@@ -157,7 +157,7 @@ impl Group {
         Some(why)
     }
 
-    /// Returns the largest counts of the members within each window, the most severe first.
+    /// Returns the largest peer counts of the members within each window, the most severe first.
     pub(crate) fn counts(&self) -> Vec<WindowCount> {
         by_severity(self.windows.values().copied().collect())
     }

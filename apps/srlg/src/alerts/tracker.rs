@@ -411,7 +411,7 @@ impl Tracker {
         self.groups.get(&self.network(host)).is_some_and(|group| group.members.contains(&host))
     }
 
-    /// Returns the largest counts of the members within each window, and their highest severity.
+    /// Returns the largest peer counts of the members within each window, and their highest severity.
     fn largest(&self, group: &Group, slice: &Slice) -> (Vec<WindowCount>, Severity) {
         let mut largest: BTreeMap<u32, WindowCount> = BTreeMap::new();
         let mut severity = Severity::Warning;

@@ -171,7 +171,7 @@ impl Counts<'_> {
         let above = counts.iter().filter(|(_, count)| *count >= threshold).count();
         writeln!(
             text,
-            "  rule {}: {} without an alert, {above} of them over the threshold of {threshold}, the largest: {}",
+            "  rule {}: {} without an alert, {above} of them at or above the threshold of {threshold}, the largest: {}",
             rule.name,
             hosts(counts.len()),
             largest(view, &counts)

@@ -29,7 +29,7 @@ pub fn positions(params: &TaggedParams) -> u32 {
 /// The estimate of a host with θ peers therefore has a variance of at most m/v + C/((T - 1) v²). By the Chernoff bound
 /// for weighted sums of Poisson variables, the estimate is at least four standard deviations below m with a probability
 /// of at most e^(-16/2), or 3 in 10,000. If m is 128, the probability is 1 in 10^5. A host is dismissed if its
-/// [bound](super::bound) is that low.
+/// [bound](super::bound) is more than four standard deviations below m.
 ///
 /// All numbers are integers, so all devices make the same decision. The variance is rounded up, and m is rounded down.
 /// If fewer than one position in 256 is at risk, the glimpse does not dismiss any host.

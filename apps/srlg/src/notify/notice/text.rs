@@ -69,13 +69,13 @@ pub(super) fn sentence(alert: &Alert, context: &Context, sites: &[SiteNotice]) -
     )
 }
 
-/// Returns the part of the text that names the sites with the largest counts.
+/// Returns the part of the text that names the sites with the largest peer counts.
 fn at(sites: &[SiteNotice]) -> String {
     let (named, others) = sites.split_at(sites.len().min(NAMED_SITES));
     let named: Vec<_> = named.iter().map(SiteNotice::to_string).collect();
     match (named.is_empty(), others.len()) {
         (true, _) => String::new(),
         (false, 0) => format!(", at {}", named.join(", ")),
-        (false, more) => format!(", at {} and {more} more", named.join(", ")),
+        (false, more) => format!(", at {} and {more} other sites", named.join(", ")),
     }
 }
